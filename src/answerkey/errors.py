@@ -1,0 +1,80 @@
+"""The exception tree: everything that answerkey raises on purpose, with the exit code that the command line gives it.
+
+    AnswerkeyError                 base of all; never raised itself
+    ├── UsageError                 exit 2: bad usage, configuration or input
+    │   ├── InputError             a file that cannot be read as what it should be (names file, line, remedy)
+    │   ├── ConfigError            a setting that is wrong
+    │   ├── UnknownNameError       a run, target, scorer or format that does not exist
+    │   ├── MissingExtraError      an optional dependency that is not installed (says which extra)
+    │   └── StoreError             the store cannot be opened, written or understood
+    ├── TargetUnreachableError     exit 3: the chatbot could not be reached at all
+    └── InterruptedRunError        exit 130: stopped by the user; what was asked is kept
+
+A failure of the chatbot while it is being asked is not here: it is data, a `Reply` with a `Failure`.
+"""
+
+from pathlib import Path
+
+__all__ = [
+    "AnswerkeyError",
+    "ConfigError",
+    "InputError",
+    "InterruptedRunError",
+    "MissingExtraError",
+    "StoreError",
+    "TargetUnreachableError",
+    "UnknownNameError",
+    "UsageError",
+]
+
+
+class AnswerkeyError(Exception):
+    """Base of every error that answerkey raises on purpose; its message is one line that names the remedy."""
+
+    exit_code = 2
+
+
+class UsageError(AnswerkeyError):
+    """The call, the configuration or an input file is wrong."""
+
+
+class InputError(UsageError):
+    """A file that cannot be read as what it should be."""
+
+    def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        self.path = None if path is None else str(path)
+        self.line = line
+        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        super().__init__(where + message)
+
+
+class ConfigError(UsageError):
+    """A setting that is wrong."""
+
+
+class UnknownNameError(UsageError):
+    """A run, target, scorer or format that does not exist."""
+
+
+class MissingExtraError(UsageError):
+    """A feature whose optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{feature} needs an optional dependency: pip install 'answerkey[{extra}]'")
+
+
+class StoreError(UsageError):
+    """The store cannot be opened, written or understood."""
+
+
+class TargetUnreachableError(AnswerkeyError):
+    """The chatbot could not be reached at all."""
+
+    exit_code = 3
+
+
+class InterruptedRunError(AnswerkeyError):
+    """Stopped by the user; what was asked is kept and can be resumed."""
+
+    exit_code = 130
