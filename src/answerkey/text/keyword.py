@@ -1,0 +1,41 @@
+"""What a golden set can ask a reply to contain."""
+
+import msgspec
+
+__all__ = ["Alternatives", "Keyword", "NumberKeyword", "PatternKeyword", "describe_keyword"]
+
+
+class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A number within a tolerance: `{"number": 442300, "tolerance": 0.5}`."""
+
+    number: float
+    # Largest absolute difference that still counts.
+    tolerance: float = 0.0
+
+
+class PatternKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A regular expression, searched ignoring case: `{"regex": "9(th)? street"}`."""
+
+    regex: str
+
+
+class Alternatives(msgspec.Struct, frozen=True):
+    """Several ways to say one thing; any of them counts as the one keyword."""
+
+    options: tuple[str | NumberKeyword | PatternKeyword, ...]
+
+
+Keyword = str | NumberKeyword | PatternKeyword | Alternatives
+
+
+def describe_keyword(keyword: Keyword) -> str:
+    """How reports name a keyword in its `found` and `missing` lists."""
+    match keyword:
+        case str():
+            return keyword
+        case NumberKeyword(number=number, tolerance=tolerance):
+            return f"{number:g} ± {tolerance:g}" if tolerance else f"{number:.12g}"
+        case PatternKeyword(regex=regex):
+            return f"/{regex}/"
+        case Alternatives(options=options):
+            return " | ".join(describe_keyword(option) for option in options)
