@@ -1,0 +1,125 @@
+"""The four small protocols that everything plugs into."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Reply
+from answerkey.run import RunInfo
+from answerkey.scorecard import Score
+from answerkey.summary import Result, Summary
+
+__all__ = ["Ask", "Engine", "Exchange", "Scorer", "Store", "Target", "Task"]
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target gets: one thing said to the chatbot."""
+
+    question: str
+    # The same for all turns of a conversation, different for every trial.
+    conversation_id: str
+    # 0 for the first turn.
+    turn: int = 0
+    # The golden case, for targets that look replies up; a chatbot never sees it.
+    question_id: str = ""
+    trial: int = 1
+    context: str | None = None
+    # W3C trace context for this attempt, so that a chatbot's spans can be told apart.
+    traceparent: str | None = None
+
+
+@runtime_checkable
+class Target(Protocol):
+    """The chatbot under test: anything that takes a question and gives a Reply."""
+
+    @property
+    def name(self) -> str:
+        """How reports call it; never holds a secret."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all that answerkey knows of it: replies are kept by it."""
+        ...
+
+    async def __aenter__(self) -> "Target":
+        """Open what it needs; raises TargetUnreachableError if it cannot be reached at all."""
+        ...
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Close it."""
+        ...
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask once. A failure may be a Reply with a Failure or an exception: the engine makes it one."""
+        ...
+
+
+class Scorer(Protocol):
+    """One component or metric."""
+
+    @property
+    def name(self) -> str:
+        """The key under which its scores are reported."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same reply could get another score."""
+        ...
+
+    def score(self, question: Question, reply: Reply) -> Score | Sequence[Score]:
+        """Score one reply to one turn."""
+        ...
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A question to be asked, and which trial of it."""
+
+    question: Question
+    trial: int
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """A task done: the replies to its turns, in order."""
+
+    task: Task
+    replies: tuple[Reply, ...]
+
+
+class Engine(Protocol):
+    """Asks a target many questions."""
+
+    def ask_all(self, target: Target, tasks: Iterable[Task]) -> AsyncIterator[Exchange]:
+        """Yield exchanges as they are done, in any order."""
+        ...
+
+
+class Store(Protocol):
+    """Where runs, replies and scorecards last."""
+
+    def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
+        """Begin a run."""
+        ...
+
+    def add_exchanges(self, run_id: str, exchanges: Sequence[Exchange]) -> None:
+        """Keep replies, durably, in one transaction."""
+        ...
+
+    def add_results(self, run_id: str, results: Sequence[Result]) -> None:
+        """Keep scorecards under the run's current scoring."""
+        ...
+
+    def finish_run(self, info: RunInfo, summary: Summary) -> None:
+        """Keep the run's summary and status."""
+        ...
+
+    def find_run(self, reference: str) -> RunInfo:
+        """The run with this id, unique prefix or name, or `latest`, `latest~1`, …"""
+        ...
+
+    def results(self, run_id: str) -> Iterator[Result]:
+        """The run's results in the set's order, trial by trial."""
+        ...

@@ -1,0 +1,100 @@
+"""Question and QuestionSet: golden cases and what a good reply to each must do."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from answerkey.text.keyword import Keyword
+
+__all__ = ["UNCATEGORISED", "ExpectedTool", "Question", "QuestionSet", "question_id"]
+
+UNCATEGORISED = "uncategorised"
+
+
+class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool that a good reply calls, and what its arguments may be."""
+
+    name: str
+    # Argument name → a value, a list of acceptable values, {"regex": …} or {"ignore": true}; None: any arguments do.
+    arguments: dict[str, Any] | None = None
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A golden case. One with `turns` is a conversation, and each of its turns is a Question of its own."""
+
+    id: str
+    # What the user asks; of a conversation, its first turn's question.
+    question: str
+    category: str = UNCATEGORISED
+    expected_tools: tuple[ExpectedTool, ...] = ()
+    # Calling one of these is wrong whatever else was called.
+    forbidden_tools: tuple[str, ...] = ()
+    # "none": a good reply calls no tool at all.
+    tools: Literal["none"] | None = None
+    expected_keywords: tuple[Keyword, ...] = ()
+    # Saying one of these is wrong whatever else was said.
+    forbidden_keywords: tuple[Keyword, ...] = ()
+    reference_answer: str | None = None
+    # Document id → how relevant it is (1 when the golden set gives no grades).
+    relevant_documents: dict[str, float] = {}
+    context: str | None = None
+    persona: str | None = None
+    tags: tuple[str, ...] = ()
+    # Kept and reported as a slice; the standard's means weigh every question alike.
+    weight: float = 1.0
+    turns: tuple["Question", ...] = ()
+    # Fields that answerkey does not know, kept as they were.
+    metadata: dict[str, Any] = {}
+    # Where the question stands in its file, for findings that name a line; not part of its content.
+    line: int | None = None
+
+    @property
+    def asks(self) -> tuple["Question", ...]:
+        """What is said to the chatbot, in order: the turns, or the question itself."""
+        return self.turns or (self,)
+
+    @property
+    def ask_hash(self) -> str:
+        """Hash of what the chatbot gets to see: while it stays the same, a stored reply is still its reply."""
+        return _hash([[turn.question for turn in self.asks], self.context])
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of everything that can change a score: what is asked and what is expected."""
+        return _hash(msgspec.to_builtins(msgspec.structs.replace(self, line=None)))
+
+
+class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A golden set: its questions in order, with a name and a content hash."""
+
+    questions: tuple[Question, ...]
+    name: str = "questions"
+    # The file it was read from, when there is one: `resume` reads it again.
+    path: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __iter__(self) -> Iterator[Question]:  # type: ignore[override]  # a Struct iterates nothing by itself
+        return iter(self.questions)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of the questions' contents, in order."""
+        return _hash([question.content_hash for question in self.questions])
+
+    def subset(self, questions: Sequence[Question]) -> "QuestionSet":
+        """The same set with fewer questions."""
+        return QuestionSet(questions=tuple(questions), name=self.name, path=self.path)
+
+
+def question_id(question: str, turns: Sequence[str] = ()) -> str:
+    """The id of a question that its golden set gives none: stable as long as its wording is."""
+    return "q-" + _hash([question, *turns])[:10]
+
+
+def _hash(value: Any) -> str:
+    return hashlib.blake2b(msgspec.json.encode(value, order="deterministic"), digest_size=16).hexdigest()

@@ -1,0 +1,139 @@
+"""Reply: what a chatbot gave back, what it did on the way, and how well that could be observed."""
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "ERROR_KINDS",
+    "RESPONSE_ERRORS",
+    "SYSTEM_ERRORS",
+    "ErrorKind",
+    "Evidence",
+    "Failure",
+    "Reply",
+    "Source",
+    "Timings",
+    "ToolCall",
+    "Usage",
+]
+
+ErrorKind = Literal[
+    "connection",
+    "tool",
+    "timeout",
+    "memory",
+    "rate_limit",
+    "http",
+    "exception",
+    "empty",
+    "null",
+    "error_text",
+    "trace",
+    "malformed",
+]
+SYSTEM_ERRORS: tuple[ErrorKind, ...] = (
+    "connection",
+    "tool",
+    "timeout",
+    "memory",
+    "rate_limit",
+    "http",
+    "exception",
+)
+RESPONSE_ERRORS: tuple[ErrorKind, ...] = ("empty", "null", "error_text", "trace", "malformed")
+ERROR_KINDS: tuple[ErrorKind, ...] = SYSTEM_ERRORS + RESPONSE_ERRORS
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a question did not get an answer."""
+
+    kind: ErrorKind
+    message: str
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a tool, in the order in which it was made."""
+
+    name: str
+    id: str | None = None
+    # None: the call was seen, its arguments were not.
+    arguments: dict[str, Any] | None = None
+    # The arguments as text, when they could not be read as an object.
+    arguments_text: str | None = None
+    result: Any = None
+    # False: whether the tool gave a result was not observed.
+    result_seen: bool = False
+    error: str | None = None
+    duration_ms: float | None = None
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A document that the chatbot retrieved or cites, best first."""
+
+    id: str | None = None
+    rank: int | None = None
+    score: float | None = None
+    text: str | None = None
+    title: str | None = None
+    uri: str | None = None
+    # None: whether the reply cites it is not known.
+    cited: bool | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens and money spent on a reply."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+
+
+class Timings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the time went. Waiting that is not the chatbot's (queue, back-off) is kept out of the latency."""
+
+    # From sending the question to the whole reply, of the attempt that counted.
+    latency_ms: float | None = None
+    first_byte_ms: float | None = None
+    # The harness's own wait for a free slot or the rate limit.
+    queue_ms: float = 0.0
+    # Attempts that were retried and the pauses between them.
+    retry_ms: float = 0.0
+    attempts: int = 1
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """How the reply was observed: "no tool was called" and "calls could not be observed" are different facts."""
+
+    kind: Literal["response", "transcript", "stream", "otel", "log"] = "response"
+    completeness: Literal["complete", "partial"] = "complete"
+    # Whether the reply carried any information on tools, and on sources.
+    tools_observed: bool = False
+    sources_observed: bool = False
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the chatbot gave back to one question."""
+
+    # None: a null reply.
+    text: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    sources: tuple[Source, ...] = ()
+    # What went wrong as the target saw it; errors that only the text shows are the scorer's to find.
+    failure: Failure | None = None
+    timings: Timings = Timings()
+    usage: Usage | None = None
+    evidence: Evidence = Evidence()
+    conversation_id: str | None = None
+    # The chatbot's own id of this reply, by which feedback may refer to it.
+    response_id: str | None = None
+    trace_id: str | None = None
+
+    @property
+    def tools_used(self) -> tuple[str, ...]:
+        """The names of the tools called, in order, repeats included."""
+        return tuple(call.name for call in self.tool_calls)
