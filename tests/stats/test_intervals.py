@@ -1,0 +1,115 @@
+"""Intervals: reference values, honesty at the edges, simulated coverage."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from answerkey.stats.intervals import (
+    Interval,
+    MeanAccumulator,
+    clopper_pearson_interval,
+    mean_interval,
+    wilson_interval,
+)
+
+
+@pytest.mark.parametrize(
+    ("successes", "n"), [(0, 1), (0, 15), (7, 15), (15, 15), (180, 200), (99_000, 100_000)]
+)
+def test_rates_agree_with_statsmodels(successes: int, n: int) -> None:
+    for method, ours in (("wilson", wilson_interval), ("beta", clopper_pearson_interval)):
+        low, high = proportion_confint(successes, n, method=method)
+        found = ours(successes, n)
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((float(low), float(high)), abs=1e-9)
+
+
+def test_unbounded_values_get_the_t_interval_of_scipy() -> None:
+    values = [120.0, 180.5, 95.2, 410.0, 133.3]
+    low, high = stats.t.interval(0.95, 4, loc=sum(values) / 5, scale=stats.sem(values))
+    found = mean_interval(values, bounds=None)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12)
+
+
+def test_nothing_is_known_without_values() -> None:
+    assert mean_interval([]) is None
+    assert wilson_interval(0, 0) is None
+    assert mean_interval([3.0], bounds=None) is None
+
+
+def test_fifteen_of_fifteen_is_not_certainty() -> None:
+    found = mean_interval([1.0] * 15)
+    assert found is not None
+    assert found.high == 1.0
+    assert 0.70 < found.low < 0.80
+
+
+def test_one_question_says_almost_nothing() -> None:
+    found = mean_interval([0.7])
+    assert found is not None
+    assert found.low < 0.05
+    assert found.high > 0.95
+
+
+def test_equal_scores_do_not_give_a_point() -> None:
+    found = mean_interval([0.6] * 15)
+    assert found is not None
+    assert found.high - found.low > 0.3
+
+
+def test_many_scores_far_from_the_bounds_approach_students_t() -> None:
+    source = random.Random(3)
+    values = [source.betavariate(20, 10) for _ in range(500)]
+    ours, plain = mean_interval(values), mean_interval(values, bounds=None)
+    assert ours is not None
+    assert plain is not None
+    assert (ours.low, ours.high) == pytest.approx((plain.low, plain.high), abs=2e-4)
+
+
+def test_other_bounds_scale() -> None:
+    found = mean_interval([0.0, 0.5, 1.0])
+    scaled = mean_interval([-1.0, 0.0, 1.0], bounds=(-1.0, 1.0))
+    assert found is not None
+    assert scaled is not None
+    assert (scaled.low, scaled.high) == pytest.approx((2 * found.low - 1, 2 * found.high - 1))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 60))
+def test_streams_merge_to_the_same_interval(values: list[float], cut: int) -> None:
+    first, second = MeanAccumulator(), MeanAccumulator()
+    first.extend(values[:cut])
+    second.extend(values[cut:])
+    first.merge(second)
+    whole = mean_interval(values)
+    merged = first.interval()
+    assert whole is not None
+    assert merged is not None
+    assert first.mean == pytest.approx(sum(values) / len(values), abs=1e-12)
+    assert (merged.low, merged.high) == pytest.approx((whole.low, whole.high), abs=1e-6)
+    assert 0.0 <= whole.low <= whole.high <= 1.0
+
+
+@pytest.mark.parametrize("rate", [0.6, 0.9, 0.97])
+@pytest.mark.parametrize("n", [15, 50])
+def test_coverage_on_scores_of_a_good_chatbot(rate: float, n: int) -> None:
+    """The composite of a chatbot that fails rarely: mostly 1.0, some 0.6 and 0.8, ties everywhere."""
+    source = random.Random(n)
+
+    def score() -> float:
+        tool = 1.0 if source.random() < rate else 0.0
+        found = sum(source.random() < rate for _ in range(4)) / 4
+        return round(0.4 * tool + 0.4 * found + 0.2, 9)
+
+    truth = 0.8 * rate + 0.2
+    trials = 1500
+    held = 0
+    for _ in range(trials):
+        found = mean_interval([score() for _ in range(n)])
+        assert isinstance(found, Interval)
+        held += found.low <= truth <= found.high
+    assert 0.92 <= held / trials <= 0.985

@@ -1,0 +1,17 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerkey.stats.quantiles import percentile, percentiles
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 100))
+def test_percentile_is_numpys(values: list[float], percent: float) -> None:
+    expected = float(np.percentile(values, percent))
+    assert percentile(sorted(values), percent) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_percentiles_by_name() -> None:
+    assert percentiles([3, 1, 2]) == pytest.approx({"p50": 2, "p90": 2.8, "p95": 2.9, "p99": 2.98})
+    assert percentiles([]) == {}
