@@ -159,7 +159,14 @@ def _score_document(score: Score) -> dict[str, Any]:
 def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, Any]:
     """The reply; of a conversation the last one, with the tools, sources and time of all."""
     if not replies:
-        return {"text": None, "tools_used": [], "tool_calls": [], "sources": [], "error": None, "latency_ms": None}
+        return {
+            "text": None,
+            "tools_used": [],
+            "tool_calls": [],
+            "sources": [],
+            "error": None,
+            "latency_ms": None,
+        }
     last = replies[-1]
     taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     calls = [call for reply in replies for call in reply.tool_calls]
@@ -177,4 +184,3 @@ def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, An
         "response_id": last.response_id,
         "trace_id": last.trace_id,
     }
-

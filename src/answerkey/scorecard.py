@@ -6,7 +6,16 @@ import msgspec
 
 from answerkey.reply import Failure
 
-__all__ = ["COMPONENTS", "DEFAULT_WEIGHTS", "PASS_MARK", "Score", "Scorecard", "grade", "round_score", "total"]
+__all__ = [
+    "COMPONENTS",
+    "DEFAULT_WEIGHTS",
+    "PASS_MARK",
+    "Score",
+    "Scorecard",
+    "grade",
+    "round_score",
+    "total",
+]
 
 COMPONENTS = ("tool_usage", "response_quality", "error_handling")
 DEFAULT_WEIGHTS: dict[str, float] = {"tool_usage": 0.40, "response_quality": 0.40, "error_handling": 0.20}

@@ -14,7 +14,7 @@ from answerkey.scorecard import PASS_MARK, Scorecard, grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.quantiles import percentiles
 
-__all__ = ["Latency", "Result", "SlowQuestion", "Slice", "Summary", "summarise"]
+__all__ = ["Latency", "Result", "Slice", "SlowQuestion", "Summary", "summarise"]
 
 GRADES = "ABCDF"
 # Longer names than these are for people; the bounds are words in the question.
@@ -152,7 +152,8 @@ class _Measured:
         self.score = _mean(card.total for card in cards)
         names = dict.fromkeys(name for card in cards for name in card.components)
         self.components = {
-            name: _mean(card.components[name].value for card in cards if name in card.components) for name in names
+            name: _mean(card.components[name].value for card in cards if name in card.components)
+            for name in names
         }
         metrics = dict.fromkeys(name for card in cards for name in card.metrics)
         self.metrics = {name: _mean(card.metrics.get(name) for card in cards) for name in metrics}
@@ -290,4 +291,3 @@ def _latency(taken: Sequence[float]) -> Latency:
         p99=round(p99, 3),
         max=round(max(taken), 3),
     )
-
