@@ -78,7 +78,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def __len__(self) -> int:
         return len(self.questions)
 
-    def __iter__(self) -> Iterator[Question]:  # type: ignore[override]  # a Struct iterates nothing by itself
+    def __iter__(self) -> Iterator[Question]:
         return iter(self.questions)
 
     @cached_property

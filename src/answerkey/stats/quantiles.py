@@ -18,8 +18,8 @@ def percentile(ordered: Sequence[float], percent: float) -> float | None:
     return high - (high - low) * (1.0 - share) if share >= 0.5 else low + (high - low) * share
 
 
-def percentiles(values: Sequence[float], percents: Sequence[float] = (50, 90, 95, 99)) -> dict[str, float]:
-    """Several percentiles of values in any order, under the names p50, p90 …; empty without values."""
+def percentiles(values: Sequence[float], percents: Sequence[float] = (50, 90, 95, 99)) -> list[float]:
+    """Several percentiles of values in any order, sorted once; empty without values."""
     ordered = sorted(values)
-    found = ((f"p{percent:g}", percentile(ordered, percent)) for percent in percents)
-    return {name: value for name, value in found if value is not None}
+    found = (percentile(ordered, percent) for percent in percents)
+    return [value for value in found if value is not None]
