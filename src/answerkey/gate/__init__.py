@@ -1,0 +1,6 @@
+"""Gates: conditions on a run, or on its comparison with a baseline, that decide the exit code."""
+
+from answerkey.gate.evaluate import evaluate_gates
+from answerkey.gate.parse import Gate, parse_gate
+
+__all__ = ["Gate", "evaluate_gates", "parse_gate"]

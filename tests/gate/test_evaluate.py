@@ -1,0 +1,93 @@
+from typing import Any
+
+import pytest
+
+from answerkey.errors import UnknownNameError, UsageError
+from answerkey.gate import evaluate_gates
+
+DOCUMENT: dict[str, Any] = {
+    "summary": {
+        "score": 0.4 + 0.3 + 0.2,
+        "grade": "A",
+        "interval": {"low": 0.81, "high": 0.95, "level": 0.95},
+        "components": {"tool_usage": 0.93, "response_quality": None},
+        "coverage": 1.0,
+        "errors": {"timeout": 2},
+        "error_rate": 0.02,
+        "latency_ms": {"mean": 900.0, "p95": 2900.0, "max": 4000.0},
+        "usage": {"cost": 0.12},
+        "metrics": {"groundedness": 0.7, "score": 0.1},
+    },
+    "categories": [
+        {"category": "Tax", "score": 0.95, "components": {"tool_usage": 1.0}},
+        {"category": "Rent", "score": 0.65, "components": {"tool_usage": 0.5}},
+    ],
+    "slices": {"persona": [{"name": "owner", "score": 0.8}]},
+}
+COMPARISON: dict[str, Any] = {
+    "verdict": "no clear difference",
+    "difference": {"mean": -0.03, "low": -0.08, "high": 0.02, "p_value": 0.2},
+    "components": {
+        "tool_usage": {"mean": -0.2, "low": -0.3, "high": -0.1, "p_value": 0.001, "verdict": "worse"}
+    },
+    "fixed": 1,
+    "broken": 2,
+    "new_errors": {"timeout": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("gate", "passed", "value"),
+    [
+        ("score >= 0.9", True, pytest.approx(0.9)),
+        ("score < 0.9", False, pytest.approx(0.9)),
+        ("score_low >= 0.85", False, 0.81),
+        ("grade >= B", True, "A"),
+        ("tool_usage >= 0.90", True, 0.93),
+        ("response_quality >= 0", False, None),
+        ("error_rate < 0.02", False, 0.02),
+        ("errors.timeout <= 2", True, 2),
+        ("errors.memory == 0", True, 0),
+        ("p95_latency_ms < 3000", True, 2900.0),
+        ("p50_latency_ms < 3000", False, None),
+        ("coverage == 1", True, 1.0),
+        ("cost <= 0.15", True, 0.12),
+        ("groundedness >= 0.6", True, 0.7),
+        ("every category >= 0.70", False, {"Rent": 0.65}),
+        ("every category >= 0.60", True, {"Rent": 0.65}),
+        ("every category tool_usage >= 0.6", False, {"Rent": 0.5}),
+        ('category "Tax" >= 0.9', True, {"Tax": 0.95}),
+        ("every persona > 0.5", True, {"owner": 0.8}),
+        ("no regression", True, "no clear difference"),
+        ("no regression in tool_usage", False, "worse"),
+        ("difference > -0.02", False, -0.03),
+        ("difference_low > -0.1", True, -0.08),
+        ("difference.tool_usage > -0.3", True, -0.2),
+        ("broken == 0", False, 2),
+        ("new_errors == 0", False, 2),
+    ],
+)
+def test_gates(gate: str, passed: bool, value: Any) -> None:
+    (result,) = evaluate_gates([gate], DOCUMENT, COMPARISON)
+    assert (result.gate, result.passed, result.value) == (gate, passed, value)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="unknown name 'tool_use'; did you mean tool_usage"):
+        evaluate_gates(["tool_use >= 1"], DOCUMENT)
+    with pytest.raises(UnknownNameError, match=r"did you mean errors\.memory"):
+        evaluate_gates(["errors.memroy == 0"], DOCUMENT)
+    with pytest.raises(UnknownNameError, match="no category is called 'Taxes'; there are: Rent, Tax"):
+        evaluate_gates(['category "Taxes" >= 1'], DOCUMENT)
+    with pytest.raises(UnknownNameError, match="unknown name 'speed'"):
+        evaluate_gates(["no regression in speed"], DOCUMENT, COMPARISON)
+
+
+def test_a_gate_on_a_comparison_without_one() -> None:
+    with pytest.raises(UsageError, match="--baseline"):
+        evaluate_gates(["no regression"], DOCUMENT)
+
+
+def test_every_slice_of_none_does_not_pass() -> None:
+    (result,) = evaluate_gates(["every tag >= 0.1"], DOCUMENT)
+    assert not result.passed
