@@ -1,0 +1,288 @@
+"""One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from answerkey.question import Question
+from answerkey.reply import Reply, Source, ToolCall
+from answerkey.report.losses import Loss, losses_of
+from answerkey.scorecard import Scorecard
+from answerkey.summary import Result
+from answerkey.text.keyword import describe_keyword
+from answerkey.text.sanitise import for_terminal, one_line
+
+__all__ = ["ComponentDetail", "Limits", "Segment", "SourceDetail", "ToolDetail", "TrialDetail", "TurnDetail", "trial_detail"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what others wrote is shown; what is cut is said to be cut."""
+
+    reply: int = 8_000
+    tool_text: int = 1_500
+    source_text: int = 600
+    calls: int = 25
+    sources: int = 12
+    turns: int = 20
+    spans: int = 300
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A stretch of the reply, and what was seen in it."""
+
+    text: str
+    # Any of: keyword, forbidden, supported, unsupported.
+    marks: tuple[str, ...] = ()
+    # What a reader who points at it is told.
+    note: str = ""
+
+
+class ComponentDetail(msgspec.Struct, frozen=True):
+    """A component's value and why."""
+
+    name: str
+    value: float | None
+    weight: float | None
+    reason: str
+
+
+class ToolDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call as text."""
+
+    name: str
+    arguments: str
+    result: str
+    error: str
+    duration_ms: float | None
+    # Whether the question expects this tool.
+    expected: bool
+
+
+class SourceDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A retrieved or cited document as text."""
+
+    name: str
+    text: str
+    score: float | None
+    cited: bool | None
+    # The golden set's relevance of it; None: it has none.
+    relevant: bool
+
+
+class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing said and the reply to it."""
+
+    question: str
+    # None: a null reply.
+    reply: tuple[Segment, ...] | None
+    # Characters of the reply that are not shown.
+    cut: int
+    found: tuple[str, ...]
+    missing: tuple[str, ...]
+    # Keyword → the rule by which it was found, where that is more than its plain occurrence.
+    rules: dict[str, str]
+    expected_tools: tuple[str, ...]
+    missing_tools: tuple[str, ...]
+    tools: tuple[ToolDetail, ...]
+    tools_observed: bool
+    calls_cut: int
+    sources: tuple[SourceDetail, ...]
+    sources_cut: int
+    claims_supported: int
+    claims_unsupported: tuple[str, ...]
+    components: tuple[ComponentDetail, ...]
+    metrics: dict[str, float | None]
+    error: str
+    latency_ms: float | None
+    first_byte_ms: float | None
+    queue_ms: float
+    retry_ms: float
+    attempts: int
+    usage: str
+    reference_answer: str
+
+
+class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial, turn by turn."""
+
+    trial: int
+    score: float | None
+    grade: str | None
+    passed: bool
+    losses: tuple[Loss, ...]
+    turns: tuple[TurnDetail, ...]
+    turns_cut: int
+    latency_ms: float | None
+
+
+def trial_detail(result: Result, limits: Limits | None = None) -> TrialDetail:
+    """What can be shown of one result."""
+    limits = limits or Limits()
+    card = result.scorecard
+    asks = result.question.asks
+    cards = card.turns or (card,)
+    turns = tuple(
+        _turn(ask, result.replies[index] if index < len(result.replies) else Reply(), turn_card, limits)
+        for index, (ask, turn_card) in enumerate(zip(asks, cards, strict=False))
+        if index < limits.turns
+    )
+    return TrialDetail(
+        trial=result.trial,
+        score=card.total,
+        grade=card.grade,
+        passed=card.passed,
+        losses=losses_of(card),
+        turns=turns,
+        turns_cut=max(0, len(asks) - len(turns)),
+        latency_ms=result.latency_ms,
+    )
+
+
+def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> TurnDetail:
+    quality = card.components.get("response_quality")
+    details: Mapping[str, Any] = quality.details if quality is not None else {}
+    tool_details: Mapping[str, Any] = card.components["tool_usage"].details if "tool_usage" in card.components else {}
+    claims = [claim for claim in _claims(card) if isinstance(claim.get("text"), str)]
+    expected = {tool.name for tool in question.expected_tools}
+    text = reply.text
+    return TurnDetail(
+        question=_cut(question.question, limits.reply),
+        reply=None if text is None else tuple(_segments(text[: limits.reply], _spans(details, claims), limits.spans)),
+        cut=0 if text is None else max(0, len(text) - limits.reply),
+        found=_texts(details.get("found")),
+        missing=_texts(details.get("missing"))
+        if "missing" in details
+        else tuple(describe_keyword(keyword) for keyword in question.expected_keywords if text is None),
+        rules=_rules(details.get("matches")),
+        expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
+        missing_tools=_texts(tool_details.get("missing")),
+        tools=tuple(_tool(call, expected, limits) for call in reply.tool_calls[: limits.calls]),
+        tools_observed=reply.evidence.tools_observed,
+        calls_cut=max(0, len(reply.tool_calls) - limits.calls),
+        sources=tuple(_source(source, question, limits) for source in reply.sources[: limits.sources]),
+        sources_cut=max(0, len(reply.sources) - limits.sources),
+        claims_supported=sum(claim.get("supported") is True for claim in claims),
+        claims_unsupported=tuple(one_line(claim["text"], 300) for claim in claims if claim.get("supported") is False)[:20],
+        components=tuple(
+            ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
+            for name, score in card.components.items()
+        ),
+        metrics=dict(card.metrics),
+        error="" if card.error is None else _cut(f"{card.error.kind}: {card.error.message}", limits.tool_text),
+        latency_ms=reply.timings.latency_ms,
+        first_byte_ms=reply.timings.first_byte_ms,
+        queue_ms=reply.timings.queue_ms,
+        retry_ms=reply.timings.retry_ms,
+        attempts=reply.timings.attempts,
+        usage=_usage(reply),
+        reference_answer=_cut(question.reference_answer or "", limits.tool_text),
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return for_terminal(text)
+    return f"{for_terminal(text[:most])}… ({len(text) - most:,} more characters)"
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(one_line(str(value), 200) for value in values) if isinstance(values, list | tuple) else ()
+
+
+def _claims(card: Scorecard) -> list[dict[str, Any]]:
+    finding = card.findings.get("groundedness")
+    claims = finding.get("claims") if isinstance(finding, dict) else None
+    return [claim for claim in claims if isinstance(claim, dict)] if isinstance(claims, list) else []
+
+
+def _rules(matches: Any) -> dict[str, str]:
+    rules = {}
+    for match in matches if isinstance(matches, list) else ():
+        why = match.get("why") or match.get("rule")
+        if isinstance(why, str) and why and isinstance(match.get("keyword"), str):
+            rules[one_line(match["keyword"], 200)] = one_line(why, 200)
+    return rules
+
+
+_Span = tuple[int, int, str, str]
+
+
+def _spans(details: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Iterator[_Span]:
+    for key, mark in (("matches", "keyword"), ("forbidden_matches", "forbidden")):
+        for match in details.get(key) or ():
+            if match.get("found", True) is not False:
+                word = one_line(str(match.get("keyword", "")), 120)
+                why = match.get("why") or match.get("rule")
+                note = f"{mark}: {word}" + (f" ({one_line(str(why), 160)})" if why else "")
+                yield from _span(match, mark, note)
+    for claim in claims:
+        supported = claim.get("supported")
+        if supported is not None:
+            evidence = claim.get("evidence")
+            note = "supported by a source" if supported else "no source or tool result supports this"
+            if supported and isinstance(evidence, str) and evidence:
+                note += f": {one_line(evidence, 200)}"
+            yield from _span(claim, "supported" if supported else "unsupported", note)
+
+
+def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:
+    start, end = found.get("start"), found.get("end")
+    if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
+        yield start, end, mark, note
+
+
+def _segments(text: str, spans: Iterable[_Span], most: int) -> Iterator[Segment]:
+    """The text cut wherever a span begins or ends; spans may overlap (a keyword inside a claim)."""
+    known = [(start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)][:most]
+    edges = sorted({0, len(text), *(edge for start, end, _, _ in known for edge in (start, end))})
+    for start, end in zip(edges, edges[1:], strict=False):
+        over = [(mark, note) for first, last, mark, note in known if first <= start and last >= end]
+        marks = tuple(dict.fromkeys(mark for mark, _ in over))
+        yield Segment(for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over)))
+
+
+def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:
+    arguments = call.arguments_text or ("" if call.arguments is None else _json(call.arguments))
+    return ToolDetail(
+        name=one_line(call.name, 120),
+        arguments=_cut(arguments, limits.tool_text),
+        result="" if call.result is None else _cut(_json(call.result), limits.tool_text),
+        error=_cut(call.error or "", limits.tool_text),
+        duration_ms=call.duration_ms,
+        expected=call.name in expected,
+    )
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, UnicodeEncodeError, RecursionError):
+        return repr(value)
+
+
+def _source(source: Source, question: Question, limits: Limits) -> SourceDetail:
+    return SourceDetail(
+        name=one_line(source.title or source.id or source.uri or "(unnamed)", 160),
+        text=_cut(source.text or "", limits.source_text),
+        score=source.score,
+        cited=source.cited,
+        relevant=source.id is not None and question.relevant_documents.get(source.id, 0) > 0,
+    )
+
+
+def _usage(reply: Reply) -> str:
+    if reply.usage is None:
+        return ""
+    parts = []
+    for name, word in (("input_tokens", "tokens in"), ("output_tokens", "tokens out")):
+        amount = getattr(reply.usage, name)
+        if amount is not None:
+            parts.append(f"{amount:,} {word}")
+    if not parts and reply.usage.total_tokens is not None:
+        parts.append(f"{reply.usage.total_tokens:,} tokens")
+    if reply.usage.cost is not None:
+        parts.append(f"${reply.usage.cost:.4f}")
+    return ", ".join(parts)

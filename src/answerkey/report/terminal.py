@@ -1,0 +1,330 @@
+"""The terminal report: grade, components, categories with bars, latency, and why the worst questions lost points."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from answerkey.report.view import QuestionView, ReportView, build_view
+from answerkey.report.wording import (
+    GRADE_MEANINGS,
+    count,
+    list_words,
+    metric_text,
+    milliseconds,
+    money,
+    name_words,
+    percent,
+    points,
+    range_text,
+    score_text,
+)
+from answerkey.run import Run
+from answerkey.text.sanitise import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from answerkey.summary import Slice
+
+__all__ = ["GRADE_COLOURS", "bar", "make_console", "print_report", "print_view"]
+
+GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "dark_orange", "F": "red"}
+_CATEGORIES_SHOWN = 20
+_SLICES_SHOWN = 8
+# Shares of a cell, for bars that are finer than the terminal's grid.
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def print_report(run: Run, *, file: TextIO | None = None, width: int | None = None, worst: int = 10) -> None:
+    """Print the report of a run; colour only where the output is a terminal."""
+    print_view(build_view(run, worst=worst), make_console(file, width=width))
+
+
+def make_console(file: TextIO | None = None, *, width: int | None = None) -> "Console":
+    """A console on a stream (default: standard output), 80 columns wide where the stream is no terminal."""
+    from rich.console import Console
+
+    stream = file or sys.stdout
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
+        # A terminal that cannot show a sign gets a question mark, never a traceback.
+        reconfigure(errors="replace")
+    if width is None and not stream.isatty():
+        width = 80
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _encodes(encoding: str, text: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def print_view(view: ReportView, console: "Console") -> None:
+    """Print a report that has been built."""
+    console.print()
+    for part in _parts(view, console):
+        console.print(part)
+    console.print()
+
+
+def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+    yield from _headline(view, console)
+    if view.warnings:
+        yield from _section("Warnings", console)
+        yield _marked([("!", "yellow", warning) for warning in view.warnings])
+    if view.gates:
+        yield from _section("Gates", console)
+        yield _gates(view)
+    yield from _section("Components", console)
+    yield _components(view, console)
+    if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
+        yield from _section("Categories, weakest first", console)
+        yield _slices(view.categories, _CATEGORIES_SHOWN, console)
+    for kind in ("persona", "tag"):
+        if kind in view.slices:
+            yield from _section(f"By {kind}, weakest first", console)
+            yield _slices(view.slices[kind], _SLICES_SHOWN, console)
+    yield from _latency(view, console)
+    if view.summary.errors:
+        yield from _section("Errors", console)
+        rate = percent(view.summary.error_rate)
+        yield _text(f"  {list_words(view.summary.errors)}  ({rate} of replies)", "red")
+    yield from _metrics(view, console)
+    yield from _worst(view, console)
+
+
+def _text(text: str, style: str = "") -> "RenderableType":
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _section(title: str, console: "Console") -> Iterator["RenderableType"]:
+    yield _text("")
+    yield _text(title, "bold")
+
+
+def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+    from rich.text import Text
+
+    info, summary = view.info, view.summary
+    facts = [view.title, one_line(info.target, 40), f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})"]
+    if info.repeat > 1:
+        facts.append(f"{info.repeat} trials each")
+    facts.append(one_line(info.created_at.replace("T", " ")[:16], 20))
+    yield Text(" · ".join(facts), style="dim")
+    yield Text("")
+    letter = summary.grade or "–"
+    colour = GRADE_COLOURS.get(letter, "white")
+    head = Text("  ")
+    head.append(f" {letter} ", style=f"bold reverse {colour}")
+    head.append(f"  {score_text(summary.score)}", style=f"bold {colour}")
+    if summary.interval is not None:
+        head.append(f"   {summary.interval.level:.0%} interval {range_text(summary.interval)}")
+    if letter in GRADE_MEANINGS:
+        head.append(f"   {GRADE_MEANINGS[letter]}", style=colour)
+    yield head
+    passes = f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
+    line = Text(f"       {passes}   ")
+    for grade_letter, number in summary.grades.items():
+        line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
+        line.append(f"{number:,}  ", style="" if number else "dim")
+    yield line
+    if summary.coverage < 1 or info.status != "complete":
+        yield Text(
+            f"       coverage {percent(summary.coverage)}: this run is {'not complete' if info.status != 'complete' else 'missing scores'}",
+            style="bold yellow",
+        )
+
+
+def bar(share: float | None, width: int, *, plain: bool = False) -> str:
+    """A bar of `width` cells; `plain` for terminals without block characters."""
+    share = min(1.0, max(0.0, share or 0.0))
+    if plain:
+        full = round(share * width)
+        return "#" * full + "." * (width - full)
+    eighths = round(share * width * 8)
+    full, rest = divmod(eighths, 8)
+    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
+    return drawn + " " * (width - len(drawn))
+
+
+def _bar(share: float | None, width: int, console: "Console") -> "RenderableType":
+    from rich.text import Text
+
+    from answerkey.scorecard import grade
+
+    plain = not _encodes(console.encoding, "█▏")
+    colour = GRADE_COLOURS[grade(share)] if share is not None else "dim"
+    drawn = bar(share, width, plain=plain)
+    if plain:
+        return Text(drawn, style=colour)
+    filled = drawn.rstrip(" ")
+    line = Text(filled, style=colour)
+    # The rest of the track, so that a bar's length can be judged.
+    line.append("·" * (width - len(filled)), style="dim")
+    return line
+
+
+def _grid(*columns: tuple[str, bool]) -> "Table":
+    """Columns as (justification, whether the column may be cut)."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(width=1)
+    for justify, may_cut in columns:
+        table.add_column(
+            justify="right" if justify == "right" else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=None if may_cut else 1,
+        )
+    return table
+
+
+def _bar_width(console: "Console") -> int:
+    return max(10, min(40, console.width - 60))
+
+
+def _components(view: ReportView, console: "Console") -> "Table":
+    table = _grid(("left", False), ("right", False), ("left", False), ("right", False), ("left", False))
+    for part in view.components:
+        table.add_row(
+            "",
+            name_words(part.name),
+            percent(part.weight, 0),
+            _bar(part.score, _bar_width(console), console),
+            score_text(part.score),
+            _dim(range_text(part.interval)),
+        )
+    return table
+
+
+def _dim(text: str) -> "RenderableType":
+    return _text(text, "dim")
+
+
+def _slices(parts: "Sequence[Slice]", most: int, console: "Console") -> "RenderableType":
+    from rich.console import Group
+
+    wide = console.width >= 100
+    columns = [("left", True), ("left", False), ("left", False), ("right", False), ("left", False), ("right", False)]
+    table = _grid(*columns, *([("right", False)] if wide else []))
+    name_width = max(12, console.width - _bar_width(console) - (58 if wide else 47))
+    for part in parts[:most]:
+        cells: list[RenderableType] = [
+            "",
+            one_line(part.name, name_width),
+            _text(part.grade or "–", f"bold {GRADE_COLOURS.get(part.grade or '', 'dim')}"),
+            _bar(part.score, _bar_width(console), console),
+            score_text(part.score),
+            _dim(range_text(part.interval)),
+            f"{part.passed:,}/{part.questions:,}",
+        ]
+        if wide:
+            latency = part.latency_ms
+            cells.append(_dim("" if latency is None else f"p95 {milliseconds(latency.p95)}"))
+        table.add_row(*cells)
+    if len(parts) <= most:
+        return table
+    return Group(table, _dim(f"  … and {len(parts) - most} more"))
+
+
+def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+    summary = view.summary
+    latency = summary.latency_ms
+    if latency is None:
+        return
+    yield from _section("Latency", console)
+    table = _grid(*[("left", True), *[("right", False)] * 6])
+    heads = ("mean", "p50", "p90", "p95", "p99", "max")
+    table.add_row("", "", *(_dim(head) for head in heads))
+    rows = [("replies", latency), *((f"tool {name}", taken) for name, taken in summary.tool_latency_ms.items())]
+    for name, taken in rows[:12]:
+        table.add_row("", one_line(name, max(14, console.width - 68)), *(milliseconds(getattr(taken, head)) for head in heads))
+    yield table
+    phases = summary.phases_ms
+    named = (("first_byte", "to first byte"), ("tools", "in tools"), ("rest", "the rest"))
+    inside = [f"{words} {milliseconds(phases[key])}" for key, words in named if phases.get(key)]
+    waits = (("queue", "queue"), ("retry", "retries"))
+    outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key)]
+    if len(inside) > 1 or outside:
+        line = f"  mean: {', '.join(inside)}" + (f"; not counted: {', '.join(outside)}" if outside else "")
+        yield _dim(line)
+    if view.slowest:
+        slow = [f"{one_line(entry.id, 24)} {milliseconds(entry.latency_ms)}" for entry in view.slowest[:3]]
+        yield _dim(f"  slowest: {', '.join(slow)}")
+
+
+def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+    from rich.columns import Columns
+
+    parts = [f"{name_words(one_line(name, 40))} {metric_text(value)}" for name, value in view.summary.metrics.items()]
+    usage = view.summary.usage
+    for name in ("input_tokens", "output_tokens"):
+        if usage.get(name):
+            parts.append(f"{name_words(name)} {usage[name]:,.0f}")
+    if usage.get("cost"):
+        parts.append(f"cost {money(usage['cost'])}")
+    if parts:
+        yield from _section("Beside the score", console)
+        yield Columns([_text(f"  {part}") for part in parts], padding=(0, 2))
+
+
+def _gates(view: ReportView) -> "RenderableType":
+    rows = []
+    for gate in view.gates:
+        sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
+        value = metric_text(gate.value) if isinstance(gate.value, float) else one_line(str(gate.value), 60)
+        rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}"))
+    return _marked(rows)
+
+
+def _marked(rows: Sequence[tuple[str, str, str]]) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(width=1)
+    table.add_column(width=1)
+    table.add_column(overflow="fold")
+    for sign, style, words in rows:
+        table.add_row("", Text(sign, style=style), Text(words))
+    return table
+
+
+def _worst(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+    if not view.worst:
+        return
+    shown = len(view.worst)
+    title = f"Worst questions ({shown} of the {view.imperfect:,} that lost points)" if view.imperfect > shown else "Questions that lost points"
+    yield from _section(title, console)
+    for question in view.worst:
+        yield _question(question, console)
+
+
+def _question(question: QuestionView, console: "Console") -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(width=1)
+    table.add_column(width=1)
+    table.add_column(width=5)
+    table.add_column(overflow="fold")
+    colour = GRADE_COLOURS.get(question.grade or "", "white")
+    head = Text(one_line(question.id, 40), style="bold")
+    if question.trials > 1:
+        head.append(f"  {question.trials_passed}/{question.trials} trials passed", style="dim")
+    head.append(f"  {one_line(question.question, max(30, console.width - 14 - len(head)))}")
+    table.add_row("", Text(question.grade or "–", style=f"bold {colour}"), score_text(question.score), head)
+    for loss in question.losses:
+        line = Text(one_line(loss.words, 300))
+        if loss.points is not None:
+            line.append(f" {points(loss.points)}", style=colour)
+        table.add_row("", "", "", line)
+    return table

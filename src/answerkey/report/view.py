@@ -1,0 +1,221 @@
+"""ReportView: what every renderer shows of a run. One pass over the results, and memory that does not grow with them."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import fsum
+
+import msgspec
+
+from answerkey.report.detail import Limits, TrialDetail, trial_detail
+from answerkey.report.losses import Loss, losses_of
+from answerkey.report.wording import count, name_words, percent
+from answerkey.run import GateResult, Run, RunInfo
+from answerkey.scorecard import grade, round_score
+from answerkey.stats.intervals import Interval
+from answerkey.summary import Result, Slice, Summary
+from answerkey.text.sanitise import one_line
+
+__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "build_view"]
+
+# Trials of one question that are shown in full, the worst first.
+_TRIALS_SHOWN = 3
+_QUESTION_WIDTH = 400
+
+
+class ComponentView(msgspec.Struct, frozen=True):
+    """A component over the whole run."""
+
+    name: str
+    weight: float
+    score: float | None
+    interval: Interval | None
+
+
+class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
+    """A question over its trials."""
+
+    id: str
+    # Its place in the set, from 0.
+    position: int
+    question: str
+    category: str
+    # The mean of its trials.
+    score: float | None
+    grade: str | None
+    passed: bool
+    trials: int
+    trials_passed: int
+    # Why points were lost, in its worst trial.
+    losses: tuple[Loss, ...]
+    # The kind of its first error; empty without one.
+    error: str
+    latency_ms: float | None
+    # Its worst trials in full, where details were asked for.
+    details: tuple[TrialDetail, ...] = ()
+
+
+class SlowView(msgspec.Struct, frozen=True):
+    """A question that took long."""
+
+    id: str
+    question: str
+    latency_ms: float
+
+
+class ReportView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a report shows."""
+
+    info: RunInfo
+    summary: Summary
+    gates: tuple[GateResult, ...]
+    warnings: tuple[str, ...]
+    components: tuple[ComponentView, ...]
+    # The worst first.
+    categories: tuple[Slice, ...]
+    slices: dict[str, tuple[Slice, ...]]
+    # Questions that lost points, the worst first.
+    worst: tuple[QuestionView, ...]
+    # How many lost points at all, and how many failed.
+    imperfect: int
+    failed: int
+    slowest: tuple[SlowView, ...]
+    # Questions shown one by one: those that failed first, the worst of them first, then the others in order.
+    rows: tuple[QuestionView, ...] = ()
+    total_rows: int = 0
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        return one_line(self.info.name or self.info.id, 120)
+
+
+def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | None = None) -> ReportView:
+    """Read a run's results once and keep what a report shows: `worst` questions, and `rows` of them in full."""
+    limits = limits or Limits()
+    worst_kept = _Lowest(worst)
+    failures = _Lowest(rows)
+    others: list[QuestionView] = []
+    slow = {entry.id: entry.latency_ms for entry in run.summary.slowest}
+    slow_texts: dict[str, str] = {}
+    imperfect = failed = total = 0
+    for position, trials in enumerate(_by_question(run)):
+        total += 1
+        brief = _question(position, trials, run.info.pass_mark)
+        rank = -1.0 if brief.score is None else brief.score
+        if brief.losses:
+            imperfect += 1
+            worst_kept.offer(rank, position, brief)
+        if not brief.passed:
+            failed += 1
+            if failures.would_keep(rank, position):
+                failures.offer(rank, position, _with_details(brief, trials, limits))
+        elif len(others) < rows:
+            others.append(_with_details(brief, trials, limits))
+        if brief.id in slow:
+            slow_texts[brief.id] = brief.question
+    shown = failures.items()
+    summary = run.summary
+    return ReportView(
+        info=run.info,
+        summary=summary,
+        gates=run.gates,
+        warnings=tuple(_warnings(run)),
+        components=tuple(
+            ComponentView(name, weight, summary.components.get(name), summary.component_intervals.get(name))
+            for name, weight in run.info.weights.items()
+        ),
+        categories=_worst_first(summary.categories),
+        slices={kind: _worst_first(parts) for kind, parts in summary.slices.items()},
+        worst=worst_kept.items(),
+        imperfect=imperfect,
+        failed=failed,
+        slowest=tuple(SlowView(name, slow_texts.get(name, ""), taken) for name, taken in slow.items()),
+        rows=(*shown, *others)[:rows],
+        total_rows=total,
+    )
+
+
+def _by_question(run: Run) -> Iterator[list[Result]]:
+    for _, group in groupby(run.results, key=lambda result: result.question.id):
+        yield list(group)
+
+
+def _question(position: int, trials: Sequence[Result], pass_mark: float) -> QuestionView:
+    question = trials[0].question
+    scores = [trial.scorecard.total for trial in trials if trial.scorecard.total is not None]
+    score = round_score(fsum(scores) / len(scores)) if scores else None
+    lowest = min(trials, key=_rank)
+    latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
+    return QuestionView(
+        id=one_line(question.id, 120),
+        position=position,
+        question=one_line(question.question, _QUESTION_WIDTH),
+        category=one_line(question.category, 80),
+        score=score,
+        grade=None if score is None else grade(score),
+        passed=score is not None and score >= pass_mark,
+        trials=len(trials),
+        trials_passed=sum(trial.scorecard.passed for trial in trials),
+        losses=losses_of(lowest.scorecard),
+        error=next((trial.scorecard.error.kind for trial in trials if trial.scorecard.error is not None), ""),
+        latency_ms=max(latencies) if latencies else None,
+    )
+
+
+def _rank(trial: Result) -> float:
+    return -1.0 if trial.scorecard.total is None else trial.scorecard.total
+
+
+def _with_details(brief: QuestionView, trials: Sequence[Result], limits: Limits) -> QuestionView:
+    chosen = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
+    return msgspec.structs.replace(brief, details=tuple(trial_detail(trial, limits) for trial in chosen))
+
+
+def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
+    return tuple(sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name)))
+
+
+def _warnings(run: Run) -> Iterator[str]:
+    summary = run.summary
+    yield from (one_line(warning, 400) for warning in run.warnings)
+    said = " ".join(run.warnings)
+    if summary.coverage < 1 and "coverage" not in said:
+        done = round(summary.coverage * summary.planned)
+        yield (
+            f"coverage is {percent(summary.coverage)}: {done:,} of {count(summary.planned, 'planned trial')} were scored, "
+            f"and the score is over those only; `answerkey resume {run.info.id}` asks the rest"
+        )
+    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
+    if summary.tools_unobserved and expects_tools and "not observed" not in said:
+        yield (
+            f"tool calls were not observed in {summary.tools_unobserved:,} of {count(summary.replies, 'reply', 'replies')}, "
+            "so they count as no tool used: supply tools_used or tool_calls in the reply, or map them with JMESPath"
+        )
+    for name, missing in summary.unscored.items():
+        if missing and "could not be scored" not in said:
+            yield (
+                f"{name_words(name)} could not be scored in {count(missing, 'reply', 'replies')}: "
+                "the score of those is over the other components"
+            )
+
+
+class _Lowest:
+    """The so many questions with the lowest score, the earlier one where scores are equal."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        # A heap whose first entry is the one to give up next; both keys are negated for that.
+        self._heap: list[tuple[float, int, QuestionView]] = []
+
+    def would_keep(self, score: float, position: int) -> bool:
+        return len(self._heap) < self._most or (bool(self._heap) and (-score, -position) > self._heap[0][:2])
+
+    def offer(self, score: float, position: int, question: QuestionView) -> None:
+        if len(self._heap) < self._most:
+            heapq.heappush(self._heap, (-score, -position, question))
+        elif self._heap and (-score, -position) > self._heap[0][:2]:
+            heapq.heapreplace(self._heap, (-score, -position, question))
+
+    def items(self) -> tuple[QuestionView, ...]:
+        return tuple(question for _, _, question in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1])))

@@ -1,0 +1,115 @@
+"""Reports to files: the format is the file's ending, and a file appears whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import BinaryIO
+
+from answerkey.errors import MissingExtraError, UsageError
+from answerkey.run import Run
+
+__all__ = ["FORMATS", "atomic_file", "check_output", "write_report", "write_reports"]
+
+Writer = Callable[[Run, BinaryIO], None]
+
+# Ending → "module:function", loaded when it is needed.
+FORMATS: dict[str, str] = {
+    ".html": "answerkey.report.html:write_html",
+    ".md": "answerkey.report.markdown:write_markdown",
+    ".json": "answerkey.report.json_:write_json",
+    ".jsonl": "answerkey.report.jsonl:write_jsonl",
+    ".csv": "answerkey.report.csv_:write_csv",
+    ".parquet": "answerkey.report.parquet:write_parquet",
+    ".junit.xml": "answerkey.report.junit:write_junit",
+}
+
+
+def write_report(run: Run, path: Path | str) -> None:
+    """Write a run's report in the format of the path's ending."""
+    path = Path(path)
+    writer = _writer(_ending(path))
+    with atomic_file(path) as file:
+        writer(run, file)
+
+
+def write_reports(run: Run, paths: Iterable[Path | str]) -> None:
+    """Write several reports; all paths are checked before the first is written."""
+    listed = [Path(path) for path in paths]
+    for path in listed:
+        check_output(path)
+    for path in listed:
+        write_report(run, path)
+
+
+def check_output(path: Path | str, *, formats: Iterable[str] = FORMATS) -> None:
+    """Refuse, before any question is asked, a path that a report could not be written to."""
+    path = Path(path)
+    ending = _ending(path, formats)
+    if ending == ".parquet":
+        from importlib.util import find_spec
+
+        if find_spec("pyarrow") is None:
+            raise MissingExtraError("writing Parquet", "parquet")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file in it")
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: the folder {folder} does not exist; make it first")
+    target = path if path.exists() else folder
+    if not os.access(target, os.W_OK) or (_is_regular(path) and not os.access(folder, os.W_OK)):
+        raise UsageError(f"{path}: cannot be written (no permission)")
+
+
+def _ending(path: Path, formats: Iterable[str] = FORMATS) -> str:
+    name = path.name.lower()
+    # The longest first, so that x.junit.xml is never taken for another kind of .xml.
+    for ending in sorted(formats, key=len, reverse=True):
+        if name.endswith(ending) and name != ending:
+            return ending
+    raise UsageError(f"{path}: no report format has this ending; use one of {' '.join(formats)}")
+
+
+def _writer(ending: str) -> Writer:
+    module, _, function = FORMATS[ending].partition(":")
+    writer: Writer = getattr(import_module(module), function)
+    return writer
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() or not path.exists()
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its name only when all of it is written."""
+    if not _is_regular(path):
+        # A device or a pipe (/dev/stdout) cannot be renamed onto.
+        with _clear_errors(path), path.open("wb") as device:
+            yield device
+        return
+    # Through a link, to the file that it names.
+    path = path.resolve()
+    unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    with _clear_errors(path):
+        file = unfinished.open("xb")
+    try:
+        with _clear_errors(path):
+            with file:
+                yield file
+            if path.exists():
+                unfinished.chmod(path.stat().st_mode & 0o7777)
+            unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,101 @@
+"""Untrusted text made harmless for each place it is shown in: terminals, XML, Markdown tables and spreadsheets.
+
+Questions, replies, tool results and error messages come from outside. What they could use to command a terminal, break
+a document or run in a spreadsheet is made visible rather than dropped wherever a reader could otherwise be misled.
+"""
+
+import re
+import unicodedata
+from typing import Any
+
+__all__ = ["for_csv", "for_markdown", "for_terminal", "for_xml", "one_line", "without_surrogates"]
+
+# Characters that reorder or hide what stands around them: a reader would see another text than the one that is there.
+_BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+
+
+def _visible_controls() -> dict[int, str]:
+    table = {code: chr(0x2400 + code) for code in range(0x20)}
+    table[0x7F] = "␡"
+    table.update({code: f"\\x{code:02x}" for code in range(0x80, 0xA0)})
+    table.update({code: f"\\u{code:04x}" for code in _BIDI})
+    # Unicode's own line and paragraph separators; U+FFFE and U+FFFF are no characters.
+    table.update({0x2028: "\n", 0x2029: "\n", 0xFFFE: "�", 0xFFFF: "�"})
+    del table[ord("\n")], table[ord("\t")]
+    return table
+
+
+_VISIBLE = _visible_controls()
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPACE = re.compile(r"\s+")
+# Backslash takes the meaning from these; an underscore inside a word has none (query_database stays readable).
+_MARKDOWN = re.compile(r"[\\`*\[\]{}|~#$!]|(?<![^\W_])_|_(?![^\W_])|^[-+](?=\s)|^(?:\d+)(?=[.)]\s)")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_FORMULA = re.compile(r"^[\s\x00]*[=+\-@＝＋－＠|%]|^[\t\r\n]")
+_PLAIN_NUMBER = re.compile(r"^[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?$")
+
+
+def for_terminal(text: str) -> str:
+    """Text that cannot command a terminal: escapes, controls and direction overrides become visible signs."""
+    return _SURROGATES.sub("�", text.replace("\r\n", "\n").translate(_VISIBLE))
+
+
+def for_xml(text: str) -> str:
+    """Text with only the characters that XML 1.0 allows; escaping `<` and `&` is left to the XML writer."""
+    return _NOT_XML.sub("", text)
+
+
+def one_line(text: str, width: int) -> str:
+    """Harmless text on one line of at most `width` terminal cells, cut with an ellipsis."""
+    # A long text is cut before any work is done on it: no more than this can survive.
+    head = text[: width * 4 + 64]
+    flat = _SPACE.sub(" ", for_terminal(head)).strip()
+    fits = _cut(flat, width)
+    if len(fits) == len(flat) and not text[len(head) :].strip():
+        return flat
+    return _cut(flat, width - 1).rstrip() + "…"
+
+
+def _cut(text: str, width: int) -> str:
+    used = 0
+    for index, character in enumerate(text):
+        if unicodedata.combining(character):
+            continue
+        used += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if used > width:
+            return text[:index]
+    return text
+
+
+def for_markdown(text: str) -> str:
+    """Text for one Markdown line or table cell: no HTML, link, mention, emphasis or column comes out of it."""
+    flat = _SPACE.sub(" ", for_terminal(text)).strip()
+    safe = _MARKDOWN.sub(lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
+    safe = safe.translate(_ENTITIES)
+    # Bare addresses would become links, and @name would call somebody.
+    safe = re.sub(r"://", ":&#47;&#47;", safe)
+    safe = re.sub(r"\bwww\.", "www&#46;", safe, flags=re.IGNORECASE)
+    return re.sub(r"(?<!\w)@(?=\w)", "@\u200b", safe)
+
+
+def for_csv(cell: str) -> str:
+    """Text for a spreadsheet's cell: what a spreadsheet would run as a formula gets an apostrophe before it.
+
+    That is text which begins with =, +, - or @ (or a tab or line break) and is not simply a number.
+    """
+    safe = _SURROGATES.sub("�", cell.replace("\x00", ""))
+    if _FORMULA.match(safe) and not _PLAIN_NUMBER.match(safe.strip()):
+        return "'" + safe
+    return safe
+
+
+def without_surrogates(value: Any) -> Any:
+    """A JSON-like value whose texts can all be written as UTF-8: lone surrogates become U+FFFD."""
+    if isinstance(value, str):
+        return _SURROGATES.sub("�", value)
+    if isinstance(value, dict):
+        return {without_surrogates(name): without_surrogates(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_surrogates(item) for item in value]
+    return value
