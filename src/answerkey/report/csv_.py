@@ -36,7 +36,9 @@ def write_csv(run: Run, file: BinaryIO) -> None:
     write_csv_rows(run.results, file, components=tuple(run.info.weights))
 
 
-def write_csv_rows(results: Iterable[Result], file: BinaryIO, *, components: Sequence[str] = COMPONENTS) -> None:
+def write_csv_rows(
+    results: Iterable[Result], file: BinaryIO, *, components: Sequence[str] = COMPONENTS
+) -> None:
     """Write results as they come; `components` are the columns between the score and the reasons."""
     # The byte order mark is what makes Excel read UTF-8; other readers skip it ("utf-8-sig").
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="", write_through=True)

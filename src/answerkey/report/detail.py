@@ -1,6 +1,7 @@
 """One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,7 +14,16 @@ from answerkey.summary import Result
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
 
-__all__ = ["ComponentDetail", "Limits", "Segment", "SourceDetail", "ToolDetail", "TrialDetail", "TurnDetail", "trial_detail"]
+__all__ = [
+    "ComponentDetail",
+    "Limits",
+    "Segment",
+    "SourceDetail",
+    "ToolDetail",
+    "TrialDetail",
+    "TurnDetail",
+    "trial_detail",
+]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,13 +152,17 @@ def trial_detail(result: Result, limits: Limits | None = None) -> TrialDetail:
 def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> TurnDetail:
     quality = card.components.get("response_quality")
     details: Mapping[str, Any] = quality.details if quality is not None else {}
-    tool_details: Mapping[str, Any] = card.components["tool_usage"].details if "tool_usage" in card.components else {}
+    tool_details: Mapping[str, Any] = (
+        card.components["tool_usage"].details if "tool_usage" in card.components else {}
+    )
     claims = [claim for claim in _claims(card) if isinstance(claim.get("text"), str)]
     expected = {tool.name for tool in question.expected_tools}
     text = reply.text
     return TurnDetail(
         question=_cut(question.question, limits.reply),
-        reply=None if text is None else tuple(_segments(text[: limits.reply], _spans(details, claims), limits.spans)),
+        reply=None
+        if text is None
+        else tuple(_segments(text[: limits.reply], _spans(details, claims), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
         found=_texts(details.get("found")),
         missing=_texts(details.get("missing"))
@@ -163,13 +177,17 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         sources=tuple(_source(source, question, limits) for source in reply.sources[: limits.sources]),
         sources_cut=max(0, len(reply.sources) - limits.sources),
         claims_supported=sum(claim.get("supported") is True for claim in claims),
-        claims_unsupported=tuple(one_line(claim["text"], 300) for claim in claims if claim.get("supported") is False)[:20],
+        claims_unsupported=tuple(
+            one_line(claim["text"], 300) for claim in claims if claim.get("supported") is False
+        )[:20],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
             for name, score in card.components.items()
         ),
         metrics=dict(card.metrics),
-        error="" if card.error is None else _cut(f"{card.error.kind}: {card.error.message}", limits.tool_text),
+        error=""
+        if card.error is None
+        else _cut(f"{card.error.kind}: {card.error.message}", limits.tool_text),
         latency_ms=reply.timings.latency_ms,
         first_byte_ms=reply.timings.first_byte_ms,
         queue_ms=reply.timings.queue_ms,
@@ -234,12 +252,16 @@ def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:
 
 def _segments(text: str, spans: Iterable[_Span], most: int) -> Iterator[Segment]:
     """The text cut wherever a span begins or ends; spans may overlap (a keyword inside a claim)."""
-    known = [(start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)][:most]
+    known = [
+        (start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)
+    ][:most]
     edges = sorted({0, len(text), *(edge for start, end, _, _ in known for edge in (start, end))})
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         over = [(mark, note) for first, last, mark, note in known if first <= start and last >= end]
         marks = tuple(dict.fromkeys(mark for mark, _ in over))
-        yield Segment(for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over)))
+        yield Segment(
+            for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over))
+        )
 
 
 def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:

@@ -34,7 +34,11 @@ def losses_of(card: Scorecard) -> tuple[Loss, ...]:
         return tuple(sorted(_losses(card), key=_cost))
     share = 1 / len(card.turns)
     return tuple(
-        Loss(loss.component, f"turn {number}: {loss.words}", None if loss.points is None else loss.points * share)
+        Loss(
+            loss.component,
+            f"turn {number}: {loss.words}",
+            None if loss.points is None else loss.points * share,
+        )
         for number, turn in enumerate(card.turns, start=1)
         for loss in sorted(_losses(turn), key=_cost)
     )
@@ -48,7 +52,9 @@ def _losses(card: Scorecard) -> Iterator[Loss]:
     weighed = sum(score.weight or 0.0 for score in card.components.values() if score.value is not None)
     for name, score in card.components.items():
         if score.value is None:
-            yield Loss(name, f"{name_words(name)}: {one_line(score.reason or 'not scored', _MESSAGE_WIDTH)}", None)
+            yield Loss(
+                name, f"{name_words(name)}: {one_line(score.reason or 'not scored', _MESSAGE_WIDTH)}", None
+            )
         elif score.value < 1 and score.weight:
             yield Loss(name, _words(name, score, card), score.weight * (1 - score.value) / weighed)
 
@@ -59,7 +65,7 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
         if details.get("forbidden"):
             return f"said what is forbidden: {_names(details['forbidden'])}"
         if details.get("missing"):
-            return f"missing keyword{'s' if len(details['missing']) > 1 else ''}: {_names(details['missing'])}"
+            return f"missing keywords: {_names(details['missing'])}"
     if name == "error_handling" and card.error is not None:
         message = one_line(card.error.message, _MESSAGE_WIDTH)
         if message and message.lower() != card.error.kind:

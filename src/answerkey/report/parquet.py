@@ -61,7 +61,14 @@ def _schema(pyarrow: Any, components: Sequence[str], metrics: Sequence[str]) -> 
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
     error = pyarrow.struct([("kind", text), ("message", text)])
     component = pyarrow.struct(
-        [("score", number), ("weight", number), ("reason", text), ("found", texts), ("missing", texts), ("extra", texts)]
+        [
+            ("score", number),
+            ("weight", number),
+            ("reason", text),
+            ("found", texts),
+            ("missing", texts),
+            ("extra", texts),
+        ]
     )
     call = pyarrow.struct(
         [("name", text), ("arguments", text), ("result", text), ("error", text), ("duration_ms", number)]

@@ -65,6 +65,16 @@ def _encodes(encoding: str, text: str) -> bool:
 
 def print_view(view: ReportView, console: "Console") -> None:
     """Print a report that has been built."""
+    if console.is_terminal:
+        _print(view, console)
+        return
+    # A file or a pipe gets no padding at the ends of lines.
+    with console.capture() as captured:
+        _print(view, console)
+    console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+
+
+def _print(view: ReportView, console: "Console") -> None:
     console.print()
     for part in _parts(view, console):
         console.print(part)
@@ -85,7 +95,7 @@ def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
         yield from _section("Categories, weakest first", console)
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)
     for kind in ("persona", "tag"):
-        if kind in view.slices:
+        if len(view.slices.get(kind, ())) > 1:
             yield from _section(f"By {kind}, weakest first", console)
             yield _slices(view.slices[kind], _SLICES_SHOWN, console)
     yield from _latency(view, console)
@@ -95,6 +105,12 @@ def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
         yield _text(f"  {list_words(view.summary.errors)}  ({rate} of replies)", "red")
     yield from _metrics(view, console)
     yield from _worst(view, console)
+
+
+def _indented(text: str) -> "RenderableType":
+    from rich.padding import Padding
+
+    return Padding(_dim(text), (0, 0, 0, 2), expand=False)
 
 
 def _text(text: str, style: str = "") -> "RenderableType":
@@ -112,7 +128,11 @@ def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"
     from rich.text import Text
 
     info, summary = view.info, view.summary
-    facts = [view.title, one_line(info.target, 40), f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})"]
+    facts = [
+        view.title,
+        one_line(info.target, 40),
+        f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})",
+    ]
     if info.repeat > 1:
         facts.append(f"{info.repeat} trials each")
     facts.append(one_line(info.created_at.replace("T", " ")[:16], 20))
@@ -128,17 +148,17 @@ def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"
     if letter in GRADE_MEANINGS:
         head.append(f"   {GRADE_MEANINGS[letter]}", style=colour)
     yield head
-    passes = f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
+    passes = (
+        f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
+    )
     line = Text(f"       {passes}   ")
     for grade_letter, number in summary.grades.items():
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
         line.append(f"{number:,}  ", style="" if number else "dim")
     yield line
     if summary.coverage < 1 or info.status != "complete":
-        yield Text(
-            f"       coverage {percent(summary.coverage)}: this run is {'not complete' if info.status != 'complete' else 'missing scores'}",
-            style="bold yellow",
-        )
+        missing = "not complete" if info.status != "complete" else "missing scores"
+        yield Text(f"       coverage {percent(summary.coverage)}: this run is {missing}", style="bold yellow")
 
 
 def bar(share: float | None, width: int, *, plain: bool = False) -> str:
@@ -175,7 +195,7 @@ def _grid(*columns: tuple[str, bool]) -> "Table":
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(width=1)
+    table.add_column(width=0)
     for justify, may_cut in columns:
         table.add_column(
             justify="right" if justify == "right" else "left",
@@ -212,7 +232,14 @@ def _slices(parts: "Sequence[Slice]", most: int, console: "Console") -> "Rendera
     from rich.console import Group
 
     wide = console.width >= 100
-    columns = [("left", True), ("left", False), ("left", False), ("right", False), ("left", False), ("right", False)]
+    columns = [
+        ("left", True),
+        ("left", False),
+        ("left", False),
+        ("right", False),
+        ("left", False),
+        ("right", False),
+    ]
     table = _grid(*columns, *([("right", False)] if wide else []))
     name_width = max(12, console.width - _bar_width(console) - (58 if wide else 47))
     for part in parts[:most]:
@@ -243,9 +270,16 @@ def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     table = _grid(*[("left", True), *[("right", False)] * 6])
     heads = ("mean", "p50", "p90", "p95", "p99", "max")
     table.add_row("", "", *(_dim(head) for head in heads))
-    rows = [("replies", latency), *((f"tool {name}", taken) for name, taken in summary.tool_latency_ms.items())]
+    rows = [
+        ("replies", latency),
+        *((f"tool {name}", taken) for name, taken in summary.tool_latency_ms.items()),
+    ]
     for name, taken in rows[:12]:
-        table.add_row("", one_line(name, max(14, console.width - 68)), *(milliseconds(getattr(taken, head)) for head in heads))
+        table.add_row(
+            "",
+            one_line(name, max(14, console.width - 53)),
+            *(milliseconds(getattr(taken, head)) for head in heads),
+        )
     yield table
     phases = summary.phases_ms
     named = (("first_byte", "to first byte"), ("tools", "in tools"), ("rest", "the rest"))
@@ -253,17 +287,20 @@ def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     waits = (("queue", "queue"), ("retry", "retries"))
     outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key)]
     if len(inside) > 1 or outside:
-        line = f"  mean: {', '.join(inside)}" + (f"; not counted: {', '.join(outside)}" if outside else "")
-        yield _dim(line)
+        line = f"mean: {', '.join(inside)}" + (f"; not counted: {', '.join(outside)}" if outside else "")
+        yield _indented(line)
     if view.slowest:
         slow = [f"{one_line(entry.id, 24)} {milliseconds(entry.latency_ms)}" for entry in view.slowest[:3]]
-        yield _dim(f"  slowest: {', '.join(slow)}")
+        yield _indented(f"slowest: {', '.join(slow)}")
 
 
 def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
     from rich.columns import Columns
 
-    parts = [f"{name_words(one_line(name, 40))} {metric_text(value)}" for name, value in view.summary.metrics.items()]
+    parts = [
+        f"{name_words(one_line(name, 40))} {metric_text(value)}"
+        for name, value in view.summary.metrics.items()
+    ]
     usage = view.summary.usage
     for name in ("input_tokens", "output_tokens"):
         if usage.get(name):
@@ -280,7 +317,13 @@ def _gates(view: ReportView) -> "RenderableType":
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
         value = metric_text(gate.value) if isinstance(gate.value, float) else one_line(str(gate.value), 60)
-        rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}"))
+        rows.append(
+            (
+                sign,
+                colour,
+                f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}",
+            )
+        )
     return _marked(rows)
 
 
@@ -301,7 +344,11 @@ def _worst(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
     if not view.worst:
         return
     shown = len(view.worst)
-    title = f"Worst questions ({shown} of the {view.imperfect:,} that lost points)" if view.imperfect > shown else "Questions that lost points"
+    title = (
+        f"Worst questions ({shown} of the {view.imperfect:,} that lost points)"
+        if view.imperfect > shown
+        else "Questions that lost points"
+    )
     yield from _section(title, console)
     for question in view.worst:
         yield _question(question, console)

@@ -218,4 +218,6 @@ class _Lowest:
             heapq.heapreplace(self._heap, (-score, -position, question))
 
     def items(self) -> tuple[QuestionView, ...]:
-        return tuple(question for _, _, question in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1])))
+        return tuple(
+            question for _, _, question in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))
+        )

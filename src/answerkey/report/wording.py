@@ -17,6 +17,7 @@ __all__ = [
     "percent",
     "points",
     "range_text",
+    "score_percent",
     "score_text",
 ]
 
@@ -37,11 +38,20 @@ def score_text(score: float | None, digits: int = 3) -> str:
     return f"{_down(score, digits):.{digits}f}"
 
 
+def score_percent(score: float | None) -> str:
+    """A score as 86.4%, rounded down for the same reason."""
+    return "–" if score is None else _percent(_down(score, 3), 1)
+
+
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share as 86.4%, rounded down for the same reason."""
+    """A share as 86.7%; only the whole is 100%."""
     if share is None:
         return "–"
-    value = f"{_down(share, digits + 2) * 100:.{digits}f}"
+    return _percent(min(share, 1 - 10 ** -(digits + 2)) if share < 1 else share, digits)
+
+
+def _percent(share: float, digits: int) -> str:
+    value = f"{share * 100:.{digits}f}"
     return f"{value.rstrip('0').rstrip('.') if '.' in value else value}%"
 
 

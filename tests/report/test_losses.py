@@ -1,0 +1,63 @@
+"""The reasons for lost points add up, and name what was missing."""
+
+from answerkey.reply import Failure
+from answerkey.report.losses import losses_of
+from answerkey.run import Run
+from answerkey.scorecard import Score, Scorecard
+
+
+def test_every_lost_point_has_a_reason(golden_run: Run) -> None:
+    for result in golden_run.results:
+        card = result.scorecard
+        assert card.total is not None
+        lost = sum(loss.points or 0.0 for loss in losses_of(card))
+        assert abs(lost - (1 - card.total)) < 1e-9
+
+
+def test_the_words(golden_run: Run) -> None:
+    words = {
+        result.question.id: [str(loss) for loss in losses_of(result.scorecard)]
+        for result in golden_run.results
+    }
+    assert words["basis"] == ["missing keywords: depreciation (−0.08)"]
+    assert words["purpose"] == [
+        "did not call search_document_content (−0.40)",
+        "missing keywords: real estate, rental (−0.40)",
+    ]
+    assert words["august"][-1] == "error: timeout – no answer within 60 s (−0.20)"
+    assert words["addr-00"] == []
+
+
+def test_a_conversation_loses_by_turn() -> None:
+    error = Failure("empty", "empty reply")
+    good = Scorecard(
+        components={"error_handling": Score("error_handling", 1.0, "", 1.0)},
+        total=1.0,
+        grade="A",
+        passed=True,
+    )
+    bad = Scorecard(
+        components={"error_handling": Score("error_handling", 0.0, "", 1.0)},
+        total=0.0,
+        grade="F",
+        passed=False,
+        error=error,
+    )
+    both = Scorecard(components={}, total=0.5, grade="F", passed=False, turns=(good, bad))
+    assert [str(loss) for loss in losses_of(both)] == ["turn 2: error: empty – empty reply (−0.50)"]
+
+
+def test_a_component_without_a_value_leaves_the_weights() -> None:
+    card = Scorecard(
+        components={
+            "tool_usage": Score("tool_usage", None, "could not be scored: boom", 0.4),
+            "response_quality": Score("response_quality", 0.5, "", 0.4, {"missing": ["x"]}),
+            "error_handling": Score("error_handling", 1.0, "", 0.2),
+        },
+        total=2 / 3,
+        grade="D",
+        passed=False,
+    )
+    first, second = losses_of(card)
+    assert first.points is None or second.points is None
+    assert abs(sum(loss.points or 0.0 for loss in (first, second)) - 1 / 3) < 1e-9
