@@ -1,0 +1,217 @@
+"""Whether a reply says what a golden set expects, in the three modes of the scoring standard.
+
+`literal` is a case-insensitive substring and nothing else. `standard` also finds a keyword that is a number wherever the
+reply has a number of equal value. `smart` decides what a careful reader would. A keyword that is empty or only white
+space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.text.numbers import Number, bare_digits, find_numbers, parse_number, significant_digits
+from answerkey.text.patterns import check_pattern, compile_pattern
+
+__all__ = ["KeywordMatcher", "Match", "MatchMode", "check_pattern", "find_keywords", "keyword_matcher"]
+
+MatchMode = Literal["literal", "standard", "smart"]
+
+
+class Match(msgspec.Struct, frozen=True, gc=False):
+    """Whether and how one keyword was found in a reply."""
+
+    found: bool
+    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
+    rule: str
+    # Span of the matched text in the reply as it was given; None where there is none.
+    start: int | None = None
+    end: int | None = None
+    # The matched text itself.
+    text: str = ""
+    # The decision in words.
+    why: str = ""
+
+
+_NO_REPLY = Match(False, "none", why="there is no reply")
+_EMPTY = Match(False, "none", why="empty keyword")
+_ABSENT = Match(False, "none", why="does not occur in the reply")
+_NO_NUMBER = Match(False, "none", why="neither the text nor a number of equal value occurs in the reply")
+_OUT_OF_TOLERANCE = Match(False, "none", why="no number within the tolerance occurs in the reply")
+_SUBSTRING = "occurs in the reply, ignoring case"
+_EQUAL = "the reply has a number of equal value"
+_WITHIN = "the reply has a number within the tolerance"
+_MATCHED = "the pattern matches"
+
+
+class _ReplyText:
+    """One reply with what several keywords need of it, computed at most once and only if asked for."""
+
+    __slots__ = ("_bare", "_numbers", "_offsets", "lowered", "original")
+
+    def __init__(self, text: str) -> None:
+        self.original = text
+        self.lowered = text.lower()
+        self._bare: str | None = None
+        self._numbers: tuple[Number, ...] | None = None
+        self._offsets: list[int] | None = None
+
+    def numbers(self) -> tuple[Number, ...]:
+        if self._numbers is None:
+            self._numbers = tuple(find_numbers(self.original))
+        return self._numbers
+
+    def may_hold(self, digits: str) -> bool:
+        """Whether a number with these digits in a row can be in the reply; cheap, so asked before `numbers`."""
+        if self._bare is None:
+            self._bare = bare_digits(self.original)
+        return digits in self._bare
+
+    def substring(self, at: int, length: int, why: str = _SUBSTRING) -> Match:
+        """The match of `length` lower-cased characters at `at`, with its span in the original text."""
+        end = at + length
+        if len(self.lowered) != len(self.original):
+            # Only İ grows when lower-cased (to two characters): map back character by character, once.
+            if self._offsets is None:
+                offsets: list[int] = []
+                for index, character in enumerate(self.original):
+                    offsets.extend([index] * len(character.lower()))
+                self._offsets = offsets
+            end = self._offsets[end - 1] + 1
+            at = self._offsets[at]
+        return Match(True, "substring", at, end, self.original[at:end], why)
+
+    def span(self, rule: str, start: int, end: int, why: str) -> Match:
+        return Match(True, rule, start, end, self.original[start:end], why)
+
+
+class KeywordMatcher:
+    """The keywords of one question, prepared once and matched against many replies."""
+
+    __slots__ = ("_keywords", "_mode", "_prepared", "_question")
+
+    def __init__(
+        self, keywords: Sequence[Keyword], mode: MatchMode = "standard", *, question: str = ""
+    ) -> None:
+        self._keywords = tuple(keywords)
+        self._mode = mode
+        self._question = question
+        # Lower-cased form of the plain keywords; None for those that are more than a string.
+        self._prepared = tuple(
+            (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
+            for keyword in self._keywords
+        )
+
+    def match(self, text: str | None) -> tuple[Match, ...]:
+        """One Match for each keyword, in order."""
+        if text is None:
+            return (_NO_REPLY,) * len(self._keywords)
+        reply = _ReplyText(text)
+        lowered = reply.lowered
+        aligned = len(lowered) == len(text)
+        numeric = self._mode != "literal"
+        matches = []
+        for keyword, lower in self._prepared:
+            if lower is not None:
+                at = lowered.find(lower)
+                if at >= 0:
+                    if aligned:
+                        end = at + len(lower)
+                        matches.append(Match(True, "substring", at, end, text[at:end], _SUBSTRING))
+                    else:
+                        matches.append(reply.substring(at, len(lower)))
+                elif numeric:
+                    matches.append(_match_number(keyword, reply))  # type: ignore[arg-type]
+                else:
+                    matches.append(_ABSENT)
+            else:
+                matches.append(_match(keyword, reply, numeric))
+        return tuple(matches)
+
+
+def _match(keyword: Keyword, reply: _ReplyText, numeric: bool) -> Match:
+    """One keyword of any kind against one reply."""
+    if isinstance(keyword, str):
+        if not keyword.strip():
+            return _EMPTY
+        lower = keyword.lower()
+        at = reply.lowered.find(lower)
+        if at >= 0:
+            return reply.substring(at, len(lower))
+        return _match_number(keyword, reply) if numeric else _ABSENT
+    if isinstance(keyword, NumberKeyword):
+        return _match_tolerance(keyword, reply)
+    if isinstance(keyword, PatternKeyword):
+        if not keyword.regex.strip():
+            return _EMPTY
+        span = compile_pattern(keyword.regex).search(reply.original)
+        if isinstance(span, str):
+            return Match(False, "none", why=span)
+        return reply.span("pattern", *span, _MATCHED)
+    return _match_any(keyword, reply, numeric)
+
+
+def _match_any(keyword: Alternatives, reply: _ReplyText, numeric: bool) -> Match:
+    """The first alternative that is found; otherwise the reason of the last."""
+    match = _EMPTY
+    for option in keyword.options:
+        match = _match(option, reply, numeric)
+        if match.found:
+            return match
+    return match
+
+
+@lru_cache(maxsize=65536)
+def _worth(keyword: str) -> tuple[str, str] | None:
+    """The canonical worth and the digits of a keyword that is a number. Cached: a log repeats its keywords."""
+    worth = parse_number(keyword) if len(keyword) <= _LONGEST_NUMBER else None
+    return None if worth is None else (worth, significant_digits(worth))
+
+
+# Nothing longer is a number that a person typed.
+_LONGEST_NUMBER = 400
+
+
+def _match_number(keyword: str, reply: _ReplyText) -> Match:
+    """A keyword that is a number, found wherever the reply has a number of equal value."""
+    worth_and_digits = _worth(keyword)
+    if worth_and_digits is None:
+        return _ABSENT
+    worth, digits = worth_and_digits
+    if reply.may_hold(digits):
+        for number in reply.numbers():
+            if number.canonical == worth:
+                return reply.span("number", number.start, number.end, _EQUAL)
+    return _NO_NUMBER
+
+
+def _match_tolerance(keyword: NumberKeyword, reply: _ReplyText) -> Match:
+    """The number nearest to the wanted one, if it is within the tolerance."""
+    # Decimal fractions are inexact as floats: 1.1 is within 0.1 of 1.0 although 1.1 - 1.0 > 0.1.
+    slack = keyword.tolerance + 1e-9 * max(1.0, abs(keyword.number))
+    best: Number | None = None
+    smallest = slack
+    for number in reply.numbers():
+        distance = abs(number.value - keyword.number)
+        if distance <= smallest and (best is None or distance < smallest):
+            best, smallest = number, distance
+    if best is None:
+        return _OUT_OF_TOLERANCE
+    return reply.span("number", best.start, best.end, _WITHIN)
+
+
+@lru_cache(maxsize=8192)
+def keyword_matcher(
+    keywords: tuple[Keyword, ...], mode: MatchMode = "standard", question: str = ""
+) -> KeywordMatcher:
+    """The matcher for these keywords, made once however many replies there are."""
+    return KeywordMatcher(keywords, mode, question=question)
+
+
+def find_keywords(
+    keywords: Sequence[Keyword], text: str | None, mode: MatchMode = "standard", *, question: str = ""
+) -> tuple[Match, ...]:
+    """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it."""
+    return keyword_matcher(tuple(keywords), mode, question).match(text)

@@ -1,0 +1,51 @@
+"""Numbers in text."""
+
+import pytest
+
+from answerkey.text.numbers import find_numbers, parse_number
+
+
+@pytest.mark.parametrize(
+    ("text", "worths"),
+    [
+        ("The basis is $442,300.", ["442300"]),
+        ("442,300.00 and 442300", ["442300", "442300"]),
+        ("442 300 or 442\u00a0300 or 442'300 or 442_300", ["442300"] * 4),
+        ("12,34,567 rupees", ["1234567"]),
+        ("442.300,00 €", ["442300"]),
+        ("1.442.300 €", ["1442300"]),
+        ("442.300", ["442.3"]),
+        ("12.50%", ["12.5"]),
+        ("1, 2, 3", ["1", "2", "3"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("from -5 to -$10 and $-7", ["-5", "-10", "-7"]),
+        ("10-5 and A-7", ["10", "5", "7"]),
+        (".5 and 0.50 and 007", ["0.5", "0.5", "7"]),
+        ("Paid 2024, 16144", ["2024", "16144"]),
+        ("no digits here", []),
+        ("0.0 -0", ["0", "0"]),
+    ],
+)
+def test_numbers_and_their_worth(text: str, worths: list[str]) -> None:
+    assert [number.canonical for number in find_numbers(text)] == worths
+
+
+def test_spans_index_the_text() -> None:
+    text = "Total: -$1,234.50!"
+    (number,) = find_numbers(text)
+    assert text[number.start : number.end] == "-$1,234.50"
+    assert number.value == -1234.5
+
+
+@pytest.mark.parametrize(
+    ("keyword", "worth"),
+    [("442300", "442300"), ("$442,300.00", "442300"), ("12.5%", "12.5"), ("-5", "-5"), ("€ 10", "10"), ("10 €", "10"),
+     ("9th", None), ("83-4567890", None), ("", None), ("$", None), ("one", None), ("1,2", None), ("1.2.3", None)],
+)  # fmt: skip
+def test_a_keyword_that_is_a_number(keyword: str, worth: str | None) -> None:
+    assert parse_number(keyword) == worth
+
+
+def test_a_very_long_run_of_digits_is_one_number() -> None:
+    (number,) = find_numbers("9" * 100_000)
+    assert len(number.canonical) == 100_000
