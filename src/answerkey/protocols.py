@@ -1,17 +1,17 @@
 """The four small protocols that everything plugs into."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from answerkey.question import Question, QuestionSet
 from answerkey.reply import Reply
-from answerkey.run import RunInfo
-from answerkey.scorecard import Score
-from answerkey.summary import Result, Summary
+from answerkey.run import Run, RunInfo
+from answerkey.scorecard import Score, Scorecard
+from answerkey.summary import Summary
 
-__all__ = ["Ask", "Engine", "Exchange", "Scorer", "Store", "Target", "Task"]
+__all__ = ["Ask", "Engine", "Exchange", "Graded", "Scorer", "Store", "Target", "Task"]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +80,8 @@ class Task(msgspec.Struct, frozen=True):
 
     question: Question
     trial: int
+    # Its place in the set, by which results are kept in order.
+    position: int = 0
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -97,6 +99,13 @@ class Engine(Protocol):
         ...
 
 
+class Graded(msgspec.Struct, frozen=True):
+    """An exchange with what it is worth."""
+
+    exchange: Exchange
+    scorecard: Scorecard
+
+
 class Store(Protocol):
     """Where runs, replies and scorecards last."""
 
@@ -104,12 +113,8 @@ class Store(Protocol):
         """Begin a run."""
         ...
 
-    def add_exchanges(self, run_id: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep replies, durably, in one transaction."""
-        ...
-
-    def add_results(self, run_id: str, results: Sequence[Result]) -> None:
-        """Keep scorecards under the run's current scoring."""
+    def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
+        """Keep replies and scorecards, durably, in one transaction."""
         ...
 
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
@@ -120,6 +125,6 @@ class Store(Protocol):
         """The run with this id, unique prefix or name, or `latest`, `latest~1`, …"""
         ...
 
-    def results(self, run_id: str) -> Iterator[Result]:
-        """The run's results in the set's order, trial by trial."""
+    def load_run(self, info: RunInfo) -> Run:
+        """A run with its summary; its results are read when they are asked for, in the set's order."""
         ...

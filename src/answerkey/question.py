@@ -58,8 +58,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ask_hash(self) -> str:
-        """Hash of what the chatbot gets to see: while it stays the same, a stored reply is still its reply."""
-        return _hash([[turn.question for turn in self.asks], self.context])
+        """Hash of what the chatbot gets to see, under its id: while it stays, a stored reply is still its reply."""
+        return _hash([self.id, [turn.question for turn in self.asks], self.context])
 
     @property
     def content_hash(self) -> str:

@@ -14,7 +14,16 @@ from answerkey.scorecard import PASS_MARK, Scorecard, grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.quantiles import percentiles
 
-__all__ = ["Latency", "Result", "Slice", "SlowQuestion", "Summary", "summarise"]
+__all__ = [
+    "Latency",
+    "Result",
+    "Slice",
+    "SlowQuestion",
+    "Summary",
+    "summarise",
+    "summarise_unordered",
+    "total_latency",
+]
 
 GRADES = "ABCDF"
 # Longer names than these are for people; the bounds are words in the question.
@@ -34,8 +43,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def latency_ms(self) -> float | None:
         """Time the chatbot took over all turns."""
-        taken = [reply.timings.latency_ms for reply in self.replies if reply.timings.latency_ms is not None]
-        return fsum(taken) if taken else None
+        return total_latency(self.replies)
+
+
+def total_latency(replies: Iterable[Reply]) -> float | None:
+    """Milliseconds that replies took together; None if none was timed."""
+    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
+    return fsum(taken) if taken else None
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -98,36 +112,83 @@ class Summary(Slice, frozen=True, kw_only=True):
 
 
 def summarise(results: Iterable[Result], *, planned: int, pass_mark: float = PASS_MARK) -> Summary:
-    """Add up results, which must come grouped by question; memory stays flat as their number grows."""
-    overall = _Tally("overall", pass_mark)
-    slices: dict[str, dict[str, _Tally]] = defaultdict(dict)
-    whole = _WholeRun()
+    """Add up results that come grouped by question; memory stays flat as their number grows."""
+    adding = Summariser(pass_mark)
     for _, group in groupby(results, key=lambda result: result.question.id):
         trials = list(group)
-        question = trials[0].question
-        measured = _Measured(trials)
-        overall.add(measured)
+        measured = Measured()
+        for trial in trials:
+            measured.add(trial)
+            adding.add_whole(trial)
+        adding.add_question(trials[0].question, measured)
+    return adding.summary(planned)
+
+
+def summarise_unordered(
+    results: Iterable[Result], *, planned: int | None, pass_mark: float = PASS_MARK
+) -> Summary:
+    """Add up results in any order: a question's trials are gathered, so memory grows with the questions."""
+    adding = Summariser(pass_mark)
+    gathered: dict[str, tuple[Question, Measured]] = {}
+    trials = 0
+    for result in results:
+        trials += 1
+        adding.add_whole(result)
+        found = gathered.get(result.question.id)
+        if found is None:
+            found = gathered[result.question.id] = (result.question, Measured())
+        found[1].add(result)
+    for question, measured in gathered.values():
+        adding.add_question(question, measured)
+    return adding.summary(trials if planned is None else planned)
+
+
+class Summariser:
+    """Adds up questions one by one."""
+
+    def __init__(self, pass_mark: float) -> None:
+        self._pass_mark = pass_mark
+        self._overall = _Tally("overall", pass_mark)
+        self._slices: dict[str, dict[str, _Tally]] = defaultdict(dict)
+        self._whole = _WholeRun()
+
+    def add_question(self, question: Question, measured: "Measured") -> None:
+        """Count a question, its trials averaged."""
+        self._overall.add(measured)
         for kind, name in _slice_names(question):
-            tally = slices[kind].get(name)
+            tally = self._slices[kind].get(name)
             if tally is None:
-                tally = slices[kind][name] = _Tally(name, pass_mark)
+                tally = self._slices[kind][name] = _Tally(name, self._pass_mark)
             tally.add(measured)
-        whole.add(trials)
-    categories = tuple(tally.slice() for tally in slices.pop("category", {}).values())
-    whole_slice = overall.slice()
-    return Summary(
-        **{field: getattr(whole_slice, field) for field in Slice.__struct_fields__},
-        planned=planned,
-        coverage=round_score(overall.trials / planned) if planned else 1.0,
-        tools_unobserved=whole.tools_unobserved,
-        unscored=dict(whole.unscored),
-        usage=whole.usage(),
-        categories=categories,
-        slices={kind: tuple(t.slice() for t in tallies.values()) for kind, tallies in slices.items()},
-        tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole.tool_ms.items())},
-        phases_ms={name: round(fsum(taken) / len(taken), 3) for name, taken in whole.phases.items() if taken},
-        slowest=tuple(whole.slowest),
-    )
+
+    def add_whole(self, trial: Result) -> None:
+        """Count what is only added up over all replies."""
+        self._whole.add(trial)
+
+    def summary(self, planned: int) -> Summary:
+        """What it all comes to."""
+        whole = self._whole
+        overall = self._overall.slice()
+        trials = self._overall.trials
+        return Summary(
+            **{field: getattr(overall, field) for field in Slice.__struct_fields__},
+            planned=planned,
+            coverage=round_score(trials / planned) if planned else 1.0,
+            tools_unobserved=whole.tools_unobserved,
+            unscored={name: count for name, count in whole.unscored.items() if count},
+            usage=whole.usage(),
+            categories=tuple(tally.slice() for tally in self._slices["category"].values()),
+            slices={
+                kind: tuple(tally.slice() for tally in tallies.values())
+                for kind, tallies in self._slices.items()
+                if kind != "category"
+            },
+            tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole.tool_ms.items())},
+            phases_ms={
+                name: round(fsum(taken) / len(taken), 3) for name, taken in whole.phases.items() if taken
+            },
+            slowest=tuple(whole.slowest),
+        )
 
 
 def _slice_names(question: Question) -> Iterator[tuple[str, str]]:
@@ -142,30 +203,76 @@ def _slice_names(question: Question) -> Iterator[tuple[str, str]]:
     yield "length", next(name for most, name in _LENGTHS if most is None or words <= most)
 
 
-class _Measured:
+class Measured:
     """A question's trials averaged: what every mean over questions is made of."""
 
-    def __init__(self, trials: Sequence[Result]) -> None:
-        cards = [trial.scorecard for trial in trials]
-        self.trials = len(trials)
-        self.replies = sum(len(trial.replies) for trial in trials)
-        self.score = _mean(card.total for card in cards)
-        names = dict.fromkeys(name for card in cards for name in card.components)
-        self.components = {
-            name: _mean(card.components[name].value for card in cards if name in card.components)
-            for name in names
-        }
-        metrics = dict.fromkeys(name for card in cards for name in card.metrics)
-        self.metrics = {name: _mean(card.metrics.get(name) for card in cards) for name in metrics}
-        self.errors = Counter(
-            turn.error.kind for card in cards for turn in (card.turns or (card,)) if turn.error is not None
-        )
-        self.latencies = [
-            reply.timings.latency_ms
-            for trial in trials
-            for reply in trial.replies
-            if reply.timings.latency_ms is not None
-        ]
+    __slots__ = ("_components", "_metrics", "_score", "errors", "latencies", "replies", "trials")
+
+    def __init__(self) -> None:
+        self.trials = self.replies = 0
+        self._score = _Sum()
+        self._components: dict[str, _Sum] = {}
+        self._metrics: dict[str, _Sum] = {}
+        self.errors: dict[str, int] = {}
+        self.latencies: list[float] = []
+
+    def add(self, trial: Result) -> None:
+        """Count one trial."""
+        card = trial.scorecard
+        self.trials += 1
+        self.replies += len(trial.replies)
+        self._score.add(card.total)
+        for name, score in card.components.items():
+            _sum_of(self._components, name).add(score.value)
+        for name, value in card.metrics.items():
+            _sum_of(self._metrics, name).add(value)
+        for turn in card.turns or (card,):
+            if turn.error is not None:
+                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
+        for reply in trial.replies:
+            if reply.timings.latency_ms is not None:
+                self.latencies.append(reply.timings.latency_ms)
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the trials' totals."""
+        return self._score.mean
+
+    @property
+    def components(self) -> dict[str, float | None]:
+        """Mean of each component over the trials."""
+        return {name: total.mean for name, total in self._components.items()}
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """Mean of each metric over the trials."""
+        return {name: total.mean for name, total in self._metrics.items()}
+
+
+class _Sum:
+    """A sum of the values that exist."""
+
+    __slots__ = ("_count", "_sum")
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._count = 0
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self._sum += value
+            self._count += 1
+
+    @property
+    def mean(self) -> float | None:
+        return self._sum / self._count if self._count else None
+
+
+def _sum_of(sums: dict[str, _Sum], name: str) -> _Sum:
+    found = sums.get(name)
+    if found is None:
+        found = sums[name] = _Sum()
+    return found
 
 
 class _Tally:
@@ -182,7 +289,7 @@ class _Tally:
         self.errors: Counter[str] = Counter()
         self.latencies = array("d")
 
-    def add(self, question: _Measured) -> None:
+    def add(self, question: Measured) -> None:
         self.questions += 1
         self.trials += question.trials
         self.replies += question.replies
@@ -227,17 +334,22 @@ class _WholeRun:
         self.slowest: list[SlowQuestion] = []
         self._usage: Counter[str] = Counter()
 
-    def add(self, trials: Sequence[Result]) -> None:
-        for trial in trials:
-            for name, score in trial.scorecard.components.items():
-                self.unscored[name] += score.value is None
-            for reply in trial.replies:
-                self._add_reply(reply)
-        taken = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
-        if taken:
-            self.slowest.append(SlowQuestion(trials[0].question.id, round(max(taken), 3)))
-            self.slowest.sort(key=lambda slow: -slow.latency_ms)
-            del self.slowest[_SLOWEST_LISTED:]
+    def add(self, trial: Result) -> None:
+        for name, score in trial.scorecard.components.items():
+            self.unscored[name] += score.value is None
+        for reply in trial.replies:
+            self._add_reply(reply)
+        taken = trial.latency_ms
+        if taken is not None and (len(self.slowest) < _SLOWEST_LISTED or taken > self.slowest[-1].latency_ms):
+            self._add_slow(trial.question.id, round(taken, 3))
+
+    def _add_slow(self, identity: str, taken: float) -> None:
+        others = [slow for slow in self.slowest if slow.id != identity]
+        known = next((slow.latency_ms for slow in self.slowest if slow.id == identity), 0.0)
+        self.slowest = sorted(
+            [*others, SlowQuestion(identity, max(known, taken))], key=lambda slow: -slow.latency_ms
+        )
+        del self.slowest[_SLOWEST_LISTED:]
 
     def _add_reply(self, reply: Reply) -> None:
         self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
@@ -270,11 +382,6 @@ def _append(columns: dict[str, "array[float]"], values: Mapping[str, float | Non
             columns[name] = array("d")
         if value is not None:
             columns[name].append(value)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
 
 
 def _rounded_mean(values: Sequence[float]) -> float | None:

@@ -1,0 +1,195 @@
+"""Settings: `answerkey.toml` or `[tool.answerkey]` in pyproject.toml, checked strictly, and the Options of a run."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from math import fsum
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.scorecard import DEFAULT_WEIGHTS, PASS_MARK
+from answerkey.text.matching import MatchMode
+
+__all__ = ["TOOL_MODES", "Options", "Scoring", "Settings", "ToolMode", "check_weights", "load_settings"]
+
+ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
+TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
+
+DEFAULT_STORE = ".answerkey/answerkey.db"
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replies are scored: the settings of `[scoring]`."""
+
+    weights: dict[str, float] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+    # A question passes at this score.
+    pass_mark: float = PASS_MARK
+    # How keywords are found: literal, standard or smart.
+    match: MatchMode = "standard"
+    # What tool usage gives credit for: standard is all or nothing.
+    tool_mode: ToolMode = "standard"
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
+        if not 0 <= self.pass_mark <= 1:
+            raise ConfigError(f"[scoring] pass_mark = {self.pass_mark:g}: must be between 0 and 1")
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Refuse weights that do not make a mean."""
+    for name, weight in weights.items():
+        if not weight >= 0:
+            raise ConfigError(f"[scoring.weights] {name} = {weight:g}: a weight must not be negative")
+    if abs(fsum(weights.values()) - 1) > 1e-9:
+        raise ConfigError(
+            f"[scoring.weights] add up to {fsum(weights.values()):g}; change them so that they add up to 1"
+        )
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run is made: the settings of `[run]`, the flags of `answerkey run` and the argument of `evaluate`."""
+
+    name: str | None = None
+    # How often each question is asked.
+    repeat: int = 1
+    # Questions under way at once.
+    concurrency: int = 10
+    # Seconds that one attempt at one question may take.
+    timeout: float = 60.0
+    # Further attempts after 429, 503 or a refused connection.
+    retries: int = 3
+    # Questions begun per second, at most.
+    rate: float | None = None
+    # Only questions with these fields: "category=tax"; several are all required.
+    where: tuple[str, ...] = ()
+    # Only so many questions, drawn with the seed.
+    sample: int | None = None
+    seed: int = 0
+    scoring: Scoring = Scoring()
+    gates: tuple[str, ...] = ()
+    # A run to compare with, for gates such as "no regression".
+    baseline: str | None = None
+    # Where the run is kept; None: the configured or default store.
+    store: str | None = None
+    engine: Literal["local", "ray"] = "local"
+
+    def __post_init__(self) -> None:
+        for name, least in (("repeat", 1), ("concurrency", 1), ("retries", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} = {getattr(self, name)}: must be at least {least}")
+        if not self.timeout > 0:
+            raise ConfigError(f"timeout = {self.timeout:g}: must be more than 0 seconds")
+        if self.rate is not None and not self.rate > 0:
+            raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
+        if self.sample is not None and self.sample < 1:
+            raise ConfigError(f"sample = {self.sample}: must be at least 1")
+        for condition in self.where:
+            if "=" not in condition:
+                raise ConfigError(f"where {condition!r}: write it as field=value, for example category=tax")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A configuration file."""
+
+    # The golden set and the target that `run` uses when it is given none.
+    questions: str | None = None
+    target: str | None = None
+    store: str | None = None
+    run: dict[str, Any] = {}
+    scoring: Scoring = Scoring()
+    targets: dict[str, dict[str, Any]] = {}
+    # Conditions that every run must meet: {expressions = ["score >= 0.85"]} or a plain list.
+    gates: list[str] | dict[str, Any] = []
+    judge: dict[str, Any] = {}
+    server: dict[str, Any] = {}
+    # The file that all this came from.
+    path: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths in the file start from."""
+        return Path(self.path).parent if self.path else Path()
+
+    @property
+    def gate_expressions(self) -> tuple[str, ...]:
+        """The gates as expressions, however the file writes them."""
+        if isinstance(self.gates, list):
+            return tuple(self.gates)
+        listed = self.gates.get("expressions", [])
+        return tuple(str(expression) for expression in listed)
+
+    def options(self, **overrides: Any) -> Options:
+        """The Options of `[run]`, with what the caller gives on top (None: not given)."""
+        given = {name: value for name, value in overrides.items() if value is not None}
+        try:
+            base = msgspec.convert({**self.run, **_plain(given)}, Options)
+        except msgspec.ValidationError as error:
+            raise ConfigError(_explain(error, self.path, "[run]", Options)) from None
+        return msgspec.structs.replace(
+            base,
+            scoring=given.get("scoring", self.scoring),
+            gates=base.gates or self.gate_expressions,
+            store=base.store or self.store,
+        )
+
+
+def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != "scoring"}
+
+
+def load_settings(folder: Path | None = None) -> Settings:
+    """The settings in force in a folder: the nearest configuration file at or above it, or the defaults."""
+    start = (folder or Path.cwd()).resolve()
+    named = os.environ.get("ANSWERKEY_CONFIG")
+    if named:
+        return _read(Path(named), _parse(Path(named)))
+    for place in (start, *start.parents):
+        own = place / "answerkey.toml"
+        if own.is_file():
+            return _read(own, _parse(own))
+        project = place / "pyproject.toml"
+        if project.is_file():
+            section = _parse(project).get("tool", {}).get("answerkey")
+            if section is not None:
+                return _read(project, section)
+    return Settings()
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8 text; save the file as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _read(path: Path, section: Mapping[str, Any]) -> Settings:
+    if "path" in section:
+        raise ConfigError(f"{path}: unknown setting 'path'")
+    try:
+        return msgspec.convert({**section, "path": str(path)}, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_explain(error, str(path), "", Settings)) from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
+    """msgspec's message in the user's terms, with the setting that was probably meant."""
+    where = f"{path}: " if path else ""
+    message = str(error)
+    if "unknown field" in message:
+        name = message.split("`")[1]
+        inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
+        fields = Scoring.__struct_fields__ if inside == "scoring" else model.__struct_fields__
+        close = get_close_matches(name, fields, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"
+        return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"
+    return f"{where}{section + ' ' if section else ''}{message.replace('`$.', '`')}"

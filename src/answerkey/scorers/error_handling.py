@@ -1,0 +1,42 @@
+"""Component 3: did the question complete without an error, as the target saw it or as the reply's text shows it?"""
+
+from typing import cast
+
+import msgspec
+
+from answerkey.question import Question
+from answerkey.reply import ErrorKind, Failure, Reply
+from answerkey.scorecard import Score
+from answerkey.text.failures import detect_failure
+
+__all__ = ["ErrorHandling", "find_failure"]
+
+
+class ErrorHandling:
+    """1.0 without an error, 0.0 with one."""
+
+    name = "error_handling"
+    version = "error_handling/1"
+
+    def score(self, question: Question, reply: Reply) -> Score:
+        """Score one reply."""
+        failure = find_failure(reply)
+        if failure is None:
+            return Score(self.name, 1.0, "no error")
+        return Score(
+            self.name, 0.0, f"{failure.kind}: {failure.message}", None, msgspec.structs.asdict(failure)
+        )
+
+
+def find_failure(reply: Reply) -> Failure | None:
+    """The failure that counts: the target's own, else one that the text shows."""
+    if reply.failure is not None:
+        return reply.failure
+    detected = detect_failure(reply.text)
+    if detected is None:
+        return None
+    raised = next((call for call in reply.tool_calls if call.error), None)
+    if raised is not None and detected.kind == "error_text":
+        # The reply only reports that a tool failed: the tool is the cause.
+        return Failure("tool", f"{raised.name}: {raised.error}")
+    return Failure(cast("ErrorKind", detected.kind), detected.message)

@@ -1,0 +1,135 @@
+"""Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import blake2b
+from math import fsum
+from typing import Any
+
+import msgspec
+
+from answerkey.config import Scoring
+from answerkey.errors import ConfigError
+from answerkey.protocols import Scorer
+from answerkey.question import Question
+from answerkey.reply import Failure, Reply
+from answerkey.scorecard import Score, Scorecard, grade, round_score, total
+from answerkey.scorers.error_handling import ErrorHandling
+from answerkey.scorers.response_quality import ResponseQuality
+from answerkey.scorers.tool_usage import ToolUsage
+
+__all__ = ["Grader"]
+
+
+class Grader:
+    """Applies scorers to replies. Scorers named in the weights are components, all others are metrics."""
+
+    def __init__(self, scoring: Scoring | None = None, *, metrics: Sequence[Scorer] = ()) -> None:
+        self.scoring = scoring or Scoring()
+        self._scorers: tuple[Scorer, ...] = (
+            ToolUsage(self.scoring.tool_mode),
+            ResponseQuality(self.scoring.match),
+            ErrorHandling(),
+            *metrics,
+        )
+        known = {scorer.name for scorer in self._scorers}
+        unknown = sorted(set(self.scoring.weights) - known)
+        if unknown:
+            raise ConfigError(
+                f"[scoring.weights] {unknown[0]}: no such component; there are {', '.join(sorted(known))}"
+            )
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever the same replies could get other scores."""
+        key = [msgspec.to_builtins(self.scoring), [scorer.version for scorer in self._scorers]]
+        return blake2b(msgspec.json.encode(key, order="sorted"), digest_size=8).hexdigest()
+
+    def grade(self, question: Question, replies: Sequence[Reply]) -> Scorecard:
+        """Score the replies to a question's turns; a turn that was never reached scores as a null reply."""
+        asks = question.asks
+        cards = [
+            self.grade_turn(ask, replies[index] if index < len(replies) else Reply())
+            for index, ask in enumerate(asks)
+        ]
+        return cards[0] if not question.turns else self._mean_of_turns(cards)
+
+    def grade_turn(self, question: Question, reply: Reply) -> Scorecard:
+        """Score one reply to one turn."""
+        weights = self.scoring.weights
+        components: dict[str, Score] = {}
+        metrics: dict[str, float | None] = {}
+        findings: dict[str, Any] = {}
+        error: Failure | None = None
+        for scorer in self._scorers:
+            for score in _scores(scorer, question, reply):
+                if score.name == ErrorHandling.name and score.details:
+                    error = Failure(score.details["kind"], score.details["message"])
+                if score.name in weights:
+                    components[score.name] = msgspec.structs.replace(score, weight=weights[score.name])
+                else:
+                    metrics[score.name] = score.value
+                    if score.details:
+                        findings[score.name] = score.details
+        points = total({name: score.value for name, score in components.items()}, weights)
+        return Scorecard(
+            components=components,
+            total=points,
+            grade=None if points is None else grade(points),
+            passed=points is not None and points >= self.scoring.pass_mark,
+            metrics=metrics,
+            findings=findings,
+            error=error,
+        )
+
+    def _mean_of_turns(self, cards: Sequence[Scorecard]) -> Scorecard:
+        components = {
+            name: Score(
+                name,
+                _mean([card.components[name].value for card in cards]),
+                "; ".join(
+                    f"turn {number}: {card.components[name].reason}"
+                    for number, card in enumerate(cards, start=1)
+                    if card.components[name].value != 1.0
+                )
+                or first.reason,
+                first.weight,
+                _joined([card.components[name].details for card in cards]),
+            )
+            for name, first in cards[0].components.items()
+        }
+        names = dict.fromkeys(name for card in cards for name in card.metrics)
+        points = _mean([card.total for card in cards])
+        points = None if points is None else round_score(points)
+        return Scorecard(
+            components=components,
+            total=points,
+            grade=None if points is None else grade(points),
+            passed=points is not None and points >= self.scoring.pass_mark,
+            metrics={name: _mean([card.metrics.get(name) for card in cards]) for name in names},
+            error=next((card.error for card in cards if card.error is not None), None),
+            turns=tuple(cards),
+        )
+
+
+def _scores(scorer: Scorer, question: Question, reply: Reply) -> Sequence[Score]:
+    try:
+        scores = scorer.score(question, reply)
+    except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
+        return (Score(scorer.name, None, f"could not be scored: {type(error).__name__}: {error}"),)
+    return (scores,) if isinstance(scores, Score) else scores
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None
+
+
+def _joined(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The turns' lists of names, one after the other; spans stay with their turn."""
+    joined: dict[str, Any] = {}
+    for part in details:
+        for name, value in part.items():
+            if isinstance(value, list) and all(isinstance(item, str) for item in value):
+                joined.setdefault(name, []).extend(value)
+    return joined

@@ -1,0 +1,65 @@
+"""Component 2: does the reply say what it should, and nothing that it must not?"""
+
+from typing import Any
+
+import msgspec
+
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.scorecard import Score
+from answerkey.text.keyword import describe_keyword
+from answerkey.text.matching import Match, MatchMode, find_keywords
+
+__all__ = ["ResponseQuality"]
+
+
+class ResponseQuality:
+    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
+
+    name = "response_quality"
+
+    def __init__(self, mode: MatchMode = "standard") -> None:
+        self.mode: MatchMode = mode
+        self.version = f"response_quality/1/{mode}"
+
+    def score(self, question: Question, reply: Reply) -> Score:
+        """Score one reply."""
+        matches = find_keywords(question.expected_keywords, reply.text, self.mode, question=question.question)
+        found: list[str] = []
+        missing: list[str] = []
+        for keyword, match in zip(question.expected_keywords, matches, strict=True):
+            (found if match.found else missing).append(describe_keyword(keyword))
+        spans = [
+            _span(describe_keyword(keyword), match)
+            for keyword, match in zip(question.expected_keywords, matches, strict=True)
+        ]
+        details: dict[str, Any] = {"found": found, "missing": missing, "matches": spans}
+        said = self._forbidden(question, reply)
+        if said:
+            details["forbidden"] = [span["keyword"] for span in said]
+            details["forbidden_matches"] = said
+            return Score(
+                self.name, 0.0, f"says {', '.join(details['forbidden'])}, which is forbidden", None, details
+            )
+        if not matches:
+            return Score(self.name, 1.0, "no keyword expected", None, details)
+        reason = f"{len(found)} of {len(matches)} keywords found"
+        if missing:
+            reason += f"; missing {', '.join(missing)}"
+        return Score(self.name, len(found) / len(matches), reason, None, details)
+
+    def _forbidden(self, question: Question, reply: Reply) -> list[dict[str, Any]]:
+        if not question.forbidden_keywords:
+            return []
+        matches = find_keywords(
+            question.forbidden_keywords, reply.text, self.mode, question=question.question
+        )
+        return [
+            _span(describe_keyword(keyword), match)
+            for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
+            if match.found
+        ]
+
+
+def _span(keyword: str, match: Match) -> dict[str, Any]:
+    return {"keyword": keyword, **msgspec.structs.asdict(match)}

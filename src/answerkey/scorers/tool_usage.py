@@ -1,0 +1,70 @@
+"""Component 1: did the chatbot use the tools that the question needs?"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from answerkey.config import ToolMode
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.scorecard import Score
+from answerkey.scorers.tool_matching import ToolFit, fit_tools
+
+__all__ = ["ToolUsage"]
+
+
+class ToolUsage:
+    """1.0 if every expected tool is among the tools used; other modes give partial credit.
+
+    The values of all modes are recorded as metrics, whichever of them is the component.
+    """
+
+    name = "tool_usage"
+
+    def __init__(self, mode: ToolMode = "standard") -> None:
+        self.mode = mode
+        self.version = f"tool_usage/1/{mode}"
+
+    def score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
+        """The component first, then the metrics."""
+        used = reply.tools_used
+        fit = fit_tools(question.expected_tools, reply.tool_calls)
+        missing = list(dict.fromkeys(tool.name for tool in question.expected_tools if tool.name not in used))
+        expected_names = {tool.name for tool in question.expected_tools}
+        extra = list(dict.fromkeys(name for name in used if name not in expected_names))
+        banned = [name for name in dict.fromkeys(used) if name in question.forbidden_tools]
+        details: dict[str, Any] = {"missing": missing, "extra": extra}
+        if banned:
+            details["forbidden"] = banned
+        if question.tools == "none" and used:
+            component = Score(
+                self.name, 0.0, f"called {_names(dict.fromkeys(used))} where no tool should be used"
+            )
+        elif banned:
+            component = Score(self.name, 0.0, f"called {_names(banned)}, which is forbidden")
+        else:
+            component = self._by_mode(question, reply, fit, missing)
+        return (
+            Score(self.name, component.value, component.reason, None, details),
+            Score("tool_partial", fit.partial),
+            Score("tool_precision", fit.precision),
+            Score("tool_f1", fit.f1),
+            Score("tool_ordered", fit.ordered),
+            Score("tool_arguments", fit.arguments),
+        )
+
+    def _by_mode(self, question: Question, reply: Reply, fit: ToolFit, missing: list[str]) -> Score:
+        if not question.expected_tools:
+            return Score(self.name, 1.0, "no tool expected")
+        if missing:
+            unseen = "" if reply.evidence.tools_observed else " (tool calls were not observed)"
+            reason = f"did not call {_names(missing)}{unseen}"
+        else:
+            reason = "called every expected tool"
+        if self.mode == "standard":
+            return Score(self.name, 0.0 if missing else 1.0, reason)
+        value: float = getattr(fit, self.mode)
+        return Score(self.name, value, f"{reason}; {self.mode} credit {value:.2f}")
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,31 @@
+"""Numbered migrations: each brings a store one version on, and none is ever changed once released.
+
+A migration is a module `mNNNN_what.py` with `STATEMENTS`, SQL that both SQLite and PostgreSQL take.
+"""
+
+from importlib import import_module
+
+from sqlalchemy import Connection, text
+
+from answerkey.errors import StoreError
+
+__all__ = ["MIGRATIONS", "migrate"]
+
+MIGRATIONS = ("m0001_runs",)
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the store to the newest version; a store from a newer answerkey is refused untouched."""
+    connection.execute(text("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)"))
+    version = connection.execute(text("SELECT MAX(version) FROM answerkey_schema")).scalar() or 0
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"the store was made by a newer answerkey (schema {version}, this one knows {len(MIGRATIONS)}); "
+            "upgrade answerkey or use another --store"
+        )
+    for number, name in enumerate(MIGRATIONS[version:], start=version + 1):
+        for statement in import_module(f"answerkey.store.migrations.{name}").STATEMENTS:
+            connection.execute(text(statement))
+        connection.execute(
+            text("INSERT INTO answerkey_schema (version) VALUES (:version)"), {"version": number}
+        )
