@@ -1,0 +1,52 @@
+"""The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process."""
+
+import time
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from answerkey.errors import UsageError
+from answerkey.protocols import Ask
+from answerkey.reply import Reply, Timings
+from answerkey.targets.failures import one_line
+from answerkey.targets.mapping import reply_from_exception, reply_from_object
+from answerkey.targets.safe_names import settings_hash
+
+__all__ = ["DemoTarget"]
+
+
+class DemoTarget:
+    """The embedded reference chatbot, behind the same contract as any chatbot over HTTP."""
+
+    def __init__(self, variant: str | None = None, *, name: str | None = None) -> None:
+        self._variant = variant
+        self.name = name or (f"demo:{variant}" if variant else "demo")
+        self.fingerprint = settings_hash("demo", [variant, version("answerkey")])
+        self._chatbot: Any = None
+
+    async def __aenter__(self) -> "DemoTarget":
+        # Imported when it is opened: its language tools are heavy.
+        open_chatbot = import_module("answerkey.demo").open_chatbot
+        try:
+            self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
+        except ValueError as error:
+            raise UsageError(one_line(f"target {self.name}: {error}")) from None
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._chatbot = None
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask it as its HTTP service would."""
+        if self._chatbot is None:
+            raise UsageError("the target is not open: use it in `async with`")
+        began = time.perf_counter()
+        try:
+            reply = reply_from_object(await self._chatbot.ask(ask.question, ask.conversation_id))
+        except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
+            reply = reply_from_exception(error)
+        return msgspec.structs.replace(
+            reply, timings=Timings(latency_ms=(time.perf_counter() - began) * 1000)
+        )

@@ -1,0 +1,1 @@
+"""The response and transcript formats that are recognised without configuration, one file each."""

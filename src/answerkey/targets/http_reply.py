@@ -1,0 +1,128 @@
+"""HTTP responses to Replies: JSON, text and streams of a success, and the reason that an error status gives."""
+
+import json
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.reply import Evidence, Failure, Reply, Timings
+from answerkey.targets.failures import one_line
+from answerkey.targets.fields.errors import read_failure
+from answerkey.targets.fields.numbers import read_number
+from answerkey.targets.mapping import ReplyMapping, reply_from_payload
+from answerkey.targets.secrets import Secrets
+from answerkey.text.error_kinds import kind_of_status
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["decode_json", "error_reply", "read_reply", "retry_after_seconds"]
+
+_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+
+async def read_reply(
+    response: "aiohttp.ClientResponse",
+    most_bytes: int,
+    mapping: ReplyMapping | None,
+    secrets: Secrets,
+    began: float,
+) -> Reply:
+    """The reply in a successful response, with the time of its first byte (measured from `began`)."""
+    first_byte_ms: float | None = None
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        if first_byte_ms is None:
+            first_byte_ms = (time.perf_counter() - began) * 1000
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > most_bytes:
+            response.close()
+            message = (
+                f"the reply is larger than {most_bytes / 2**20:g} MB; raise max_reply_mb if that is right"
+            )
+            return Reply(failure=Failure("malformed", message), timings=Timings(first_byte_ms=first_byte_ms))
+    body = b"".join(chunks)
+    reply = _from_body(body, response.content_type, response.charset, mapping, secrets)
+    return msgspec.structs.replace(reply, timings=Timings(first_byte_ms=first_byte_ms))
+
+
+def _from_body(
+    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, secrets: Secrets
+) -> Reply:
+    try:
+        text = body.decode(charset or "utf-8-sig")
+    except (UnicodeDecodeError, LookupError):
+        text = body.decode("utf-8", "replace")
+        return Reply(
+            text=secrets.redact_reply(text),
+            failure=Failure("malformed", "the reply is not text in its encoding"),
+        )
+    if secrets.has_private:
+        text = secrets.redact_reply(text)
+    is_json = content_type == "application/json" or content_type.endswith("+json")
+    if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
+        try:
+            return reply_from_payload(decode_json(text), mapping=mapping)
+        except (ValueError, RecursionError) as error:
+            if is_json:
+                return Reply(
+                    text=text or None,
+                    failure=Failure("malformed", one_line(f"the reply is not valid JSON: {error}")),
+                )
+    return Reply(text=text, evidence=Evidence())
+
+
+def decode_json(text: str) -> Any:
+    """JSON as chatbots write it: msgspec first, Python's laxer reader (NaN, lone surrogates) when that refuses."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return json.loads(text)
+
+
+def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMapping | None = None) -> Reply:
+    """The reply of an error status: kind `http`, with what the body says, and the calls that it tells of."""
+    payload: Any = None
+    try:
+        payload = decode_json(body)
+    except (ValueError, RecursionError):
+        said = one_line(_TAG.sub(" ", body), 300)
+    else:
+        said = _reason_in(payload)
+    message = f"HTTP {status}: {said or reason or 'no reason given'}"
+    failure = Failure(kind_of_status(status), one_line(message))
+    if isinstance(payload, dict):
+        reply = reply_from_payload(payload, mapping=mapping)
+        if reply.evidence.tools_observed:
+            return msgspec.structs.replace(reply, failure=failure)
+    return Reply(failure=failure)
+
+
+def _reason_in(payload: Any) -> str:
+    if isinstance(payload, dict):
+        for name in ("error", "detail", "message", "reason", "title", "errors"):
+            found = payload.get(name)
+            if isinstance(found, str) and found.strip():
+                return found
+            if isinstance(found, (dict, list)) and found:
+                failure = read_failure(found)
+                return failure.message if failure else ""
+    return payload if isinstance(payload, str) else json.dumps(payload, default=str)[:300] if payload else ""
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """Seconds that a Retry-After header asks to wait: it holds seconds or a date."""
+    if not value:
+        return None
+    seconds = read_number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
