@@ -68,7 +68,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     questions: int
-    # Trials scored, turns counted one by one.
+    # Trials scored, and their replies: a conversation's trial has one for every turn.
+    trials: int
     replies: int
     score: float | None
     grade: str | None
@@ -307,6 +308,7 @@ class _Tally:
         return Slice(
             name=self.name,
             questions=self.questions,
+            trials=self.trials,
             replies=self.replies,
             score=score,
             grade=None if score is None else grade(score),

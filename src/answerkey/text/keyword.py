@@ -5,7 +5,7 @@ import msgspec
 __all__ = ["Alternatives", "Keyword", "NumberKeyword", "PatternKeyword", "describe_keyword"]
 
 
-class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
     """A number within a tolerance: `{"number": 442300, "tolerance": 0.5}`."""
 
     number: float
@@ -13,13 +13,13 @@ class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tolerance: float = 0.0
 
 
-class PatternKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PatternKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="regex"):
     """A regular expression, searched ignoring case: `{"regex": "9(th)? street"}`."""
 
     regex: str
 
 
-class Alternatives(msgspec.Struct, frozen=True):
+class Alternatives(msgspec.Struct, frozen=True, tag_field="kind", tag="any"):
     """Several ways to say one thing; any of them counts as the one keyword."""
 
     options: tuple[str | NumberKeyword | PatternKeyword, ...]

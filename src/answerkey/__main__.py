@@ -1,0 +1,5 @@
+"""`python -m answerkey`."""
+
+from answerkey.cli.main import main
+
+main()

@@ -1,0 +1,124 @@
+"""The `answerkey` command: finds commands by name, loads only the one that runs, and turns errors into one line."""
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from answerkey.errors import AnswerkeyError
+
+__all__ = ["COMMANDS", "cli", "main"]
+
+# Name → (module:object, what it does); nothing is imported until a command runs.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("answerkey.cli.run:run", "Ask a chatbot a golden set and grade it."),
+    "resume": ("answerkey.cli.resume:resume", "Ask only what a run is missing."),
+    "score": ("answerkey.cli.score:score", "Grade recorded replies; nothing is asked."),
+    "rescore": ("answerkey.cli.rescore:rescore", "Score a run's stored replies anew."),
+    "runs": ("answerkey.cli.runs:runs", "List runs."),
+    "show": ("answerkey.cli.show:show", "Show a run."),
+    "report": ("answerkey.cli.report:report", "Write a run's report to files."),
+    "compare": ("answerkey.cli.compare:compare", "Say whether one run is better than another."),
+    "ab": ("answerkey.cli.ab:ab", "Run an interleaved experiment on two targets."),
+    "plan": ("answerkey.cli.plan:plan", "Say how many questions a difference needs."),
+    "baseline": ("answerkey.cli.baseline:baseline", "Name runs to compare with."),
+    "weights": ("answerkey.cli.weights:weights", "Say which weights predict people's verdicts."),
+    "lint": ("answerkey.cli.lint:lint", "Check a golden set."),
+    "audit": ("answerkey.cli.audit:audit", "Say what bots that know nothing would score."),
+    "import": ("answerkey.cli.import_:import_", "Turn another tool's data into a golden set."),
+    "judge": ("answerkey.cli.judge:judge", "Calibrate and run model judges."),
+    "feedback": ("answerkey.cli.feedback:feedback", "Collect people's verdicts on replies."),
+    "review": ("answerkey.cli.review:review", "Review borderline replies."),
+    "serve": ("answerkey.cli.serve:serve", "Serve the dashboard and its API."),
+    "demo": ("answerkey.cli.demo:demo", "Use the reference chatbot."),
+}
+
+
+class LazyCommands(click.Group):
+    """A group that imports a command's module only when that command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Name the nearest command when one is mistyped."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "see answerkey --help"
+            raise click.UsageError(f"no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(package_name="answerkey", message="answerkey %(version)s")
+def cli() -> None:
+    """Grade tool-using chatbots against an answer key.
+
+    \b
+    Examples:
+      answerkey run                                          the bundled questions, asked of the demo chatbot
+      answerkey run golden.jsonl --target http://localhost:8000/chat --gate "score >= 0.85"
+      answerkey compare production latest
+
+    Exit codes: 0 done and every gate passed; 1 a gate failed or a regression was found; 2 bad usage, configuration
+    or input; 3 the target could not be reached; 4 inconclusive, where asked for; 130 interrupted (resumable).
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        result = cli.main(standalone_mode=False)
+    except AnswerkeyError as error:
+        return _fail(str(error), error.exit_code)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 130)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"; see {context.command_path} --help" if context is not None else ""
+        return _fail(error.format_message().rstrip(".") + hint, 2)
+    except BrokenPipeError:
+        # The reader (head, less) has had enough; what is left in the buffers must not raise again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("ANSWERKEY_DEBUG"):
+            raise
+        return _fail(
+            f"internal error, please report it: {type(error).__name__}: {error} (ANSWERKEY_DEBUG=1 shows where)",
+            70,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    from answerkey.text.sanitise import for_terminal
+
+    click.echo(f"answerkey: {for_terminal(' '.join(message.split()))}", err=True)
+    return code

@@ -1,0 +1,55 @@
+"""The live progress bar of a run, on stderr and only on a terminal."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from answerkey.evaluation.progress import Progress, RunningScore, Silent
+from answerkey.run import RunInfo
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
+__all__ = ["progress_for_terminal"]
+
+
+def progress_for_terminal(*, quiet: bool = False) -> Progress:
+    """A bar if a person is watching, else silence."""
+    return Silent() if quiet or not sys.stderr.isatty() else _Bar()
+
+
+class _Bar:
+    """A bar with the score so far."""
+
+    def __init__(self) -> None:
+        self._bar: RichProgress | None = None
+        self._task: Any = None
+        self._before = 0
+
+    def begin(self, info: RunInfo, *, planned: int, done: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._before = done
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=5,
+        )
+        self._task = self._bar.add_task("asking", total=planned, completed=done, note="")
+        self._bar.start()
+
+    def advance(self, running: RunningScore) -> None:
+        if self._bar is None:
+            return
+        errors = f" · {running.errors} errors" if running.errors else ""
+        score = "" if running.score is None else f"score {running.score:.1%}{errors}"
+        self._bar.update(self._task, completed=self._before + running.done, note=score)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

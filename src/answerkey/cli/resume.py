@@ -1,0 +1,54 @@
+"""`answerkey resume`: ask only what a run is missing."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from answerkey.cli.options import json_flag, output_flag, store_flag, store_opener
+
+__all__ = ["resume"]
+
+
+@click.command()
+@click.argument("run", default="latest")
+@click.option("--target", metavar="T", help="The chatbot, if the run asked a Python object that has no name.")
+@store_flag
+@output_flag
+@json_flag
+def resume(run: str, target: str | None, store: str | None, outputs: tuple[Path, ...], as_json: bool) -> int:
+    """Ask the questions of a run that have no reply yet, and those that were edited since.
+
+    \b
+    Examples:
+      answerkey resume
+      answerkey resume 4f2a --json
+    """
+    from answerkey.cli.outcome import conclude
+    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.config import load_settings
+    from answerkey.evaluation.live import resume_run
+    from answerkey.report.writers import check_output
+
+    settings = load_settings()
+    for path in outputs:
+        check_output(path)
+    with store_opener(settings, store)() as opened:
+        info = opened.find_run(run)
+        finished = asyncio.run(
+            resume_run(
+                info,
+                settings=settings,
+                store=opened,
+                progress=progress_for_terminal(quiet=as_json),
+                target=target,
+            )
+        )
+        return conclude(
+            finished,
+            store=opened,
+            gates=tuple(info.options.get("gates", ())),
+            baseline=info.options.get("baseline"),
+            outputs=outputs,
+            as_json=as_json,
+        )

@@ -1,0 +1,137 @@
+"""`answerkey run`: ask a golden set, grade, keep, report."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import (
+    json_flag,
+    match_flag,
+    output_flag,
+    parse_rate,
+    scoring_for,
+    store_flag,
+    store_opener,
+)
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["run"]
+
+
+@click.command()
+@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
+)
+@click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
+@click.option("--repeat", type=int, metavar="K", help="Ask every question so often.")
+@click.option("--concurrency", type=int, metavar="N", help="Questions under way at once (10).")
+@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60).")
+@click.option(
+    "--retries", type=int, metavar="N", help="Further attempts after 429, 503 or a refused connection (3)."
+)
+@click.option("--rate", metavar="R/s", help="Questions begun per second at most, as 5/s or 300/min.")
+@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these questions, as category=tax.")
+@click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random.")
+@click.option("--seed", type=int, metavar="S", help="Seed of the draw.")
+@match_flag
+@click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
+@click.option("--baseline", metavar="RUN", help="A run to compare with.")
+@store_flag
+@click.option("--engine", type=click.Choice(["local"]), help="Where the asking happens.")
+@output_flag
+@json_flag
+def run(
+    questions: Path | None,
+    target: str | None,
+    name: str | None,
+    repeat: int | None,
+    concurrency: int | None,
+    timeout: float | None,
+    retries: int | None,
+    rate: str | None,
+    where: tuple[str, ...],
+    sample: int | None,
+    seed: int | None,
+    match: str | None,
+    gates: tuple[str, ...],
+    baseline: str | None,
+    store: str | None,
+    engine: str | None,
+    outputs: tuple[Path, ...],
+    as_json: bool,
+) -> int:
+    """Ask a chatbot every question of a golden set, grade the replies and keep them.
+
+    Without arguments, the bundled questions are asked of the embedded reference chatbot.
+
+    \b
+    Examples:
+      answerkey run
+      answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
+      answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
+    """
+    from answerkey.cli.outcome import conclude
+    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.config import load_settings
+    from answerkey.evaluation.inputs import golden_set
+    from answerkey.evaluation.live import ask_questions
+    from answerkey.gate import parse_gate
+    from answerkey.report.writers import check_output
+
+    settings = load_settings()
+    options = settings.options(
+        name=name,
+        repeat=repeat,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        rate=parse_rate(rate),
+        where=where or None,
+        sample=sample,
+        seed=seed,
+        scoring=scoring_for(settings, match),
+        gates=gates or None,
+        baseline=baseline,
+        store=store,
+        engine=engine,
+    )
+    # Everything that can be wrong is found before the first question is asked.
+    for gate in options.gates:
+        parse_gate(gate)
+    for path in outputs:
+        check_output(path)
+    chosen = golden_set(questions, settings)
+    opened = store_opener(settings, store, create=True)
+    stores: list[SqlStore] = []
+
+    def open_once() -> "SqlStore":
+        stores.append(opened())
+        return stores[-1]
+
+    try:
+        finished = asyncio.run(
+            ask_questions(
+                chosen,
+                target or settings.target or "demo",
+                options,
+                settings=settings,
+                open_store=open_once,
+                progress=progress_for_terminal(quiet=as_json),
+            )
+        )
+        return conclude(
+            finished,
+            store=stores[0],
+            gates=options.gates,
+            baseline=options.baseline,
+            outputs=outputs,
+            as_json=as_json,
+        )
+    finally:
+        for opened_store in stores:
+            opened_store.close()

@@ -1,0 +1,1 @@
+"""Engines: how many questions get asked. `local` is asyncio in one process."""

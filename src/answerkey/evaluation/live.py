@@ -1,0 +1,166 @@
+"""Live runs: ask a target a question set, or only what an earlier run still lacks."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.config import Options, Settings
+from answerkey.datasets.questions import read_questions
+from answerkey.engine.local import LocalEngine
+from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.evaluation.progress import Progress, Silent
+from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.rescoring import score_again
+from answerkey.evaluation.selection import select_questions
+from answerkey.evaluation.warnings import run_warnings
+from answerkey.protocols import Target, Task
+from answerkey.question import QuestionSet
+from answerkey.run import Run, RunInfo
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
+from answerkey.store.sql import SqlStore
+from answerkey.summary import summarise
+from answerkey.targets.resolve import resolve_target
+
+__all__ = ["ask_questions", "resume_run"]
+
+
+async def ask_questions(
+    questions: QuestionSet,
+    target: "str | Callable[..., Any] | Target",
+    options: Options,
+    *,
+    settings: Settings,
+    open_store: Callable[[], SqlStore],
+    progress: Progress | None = None,
+) -> Run:
+    """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
+    chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
+    grader = make_grader(options.scoring, settings)
+    resolved = resolve_target(target, settings=settings.targets, concurrency=options.concurrency)
+    async with resolved:
+        store = open_store()
+        info = RunInfo(
+            id=secrets.token_hex(5),
+            name=options.name or resolved.name,
+            status="running",
+            created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+            target=resolved.name,
+            target_hash=resolved.fingerprint,
+            question_set=chosen.name,
+            question_set_hash=chosen.hash,
+            question_path=chosen.path,
+            repeat=options.repeat,
+            match=options.scoring.match,
+            weights=options.scoring.weights,
+            pass_mark=options.scoring.pass_mark,
+            options=_kept_options(options, target),
+            scoring_hash=grader.hash,
+        )
+        store.create_run(info, chosen)
+        return await _ask(store, info, chosen, resolved, grader, options, progress or Silent(), asked=set())
+
+
+async def resume_run(
+    info: RunInfo,
+    *,
+    settings: Settings,
+    store: SqlStore,
+    progress: Progress | None = None,
+    target: "str | Callable[..., Any] | Target | None" = None,
+) -> Run:
+    """Ask only what a run still lacks: questions never reached, and questions edited since."""
+    given = target if target is not None else info.options.get("target")
+    if given is None:
+        raise UsageError(
+            f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"
+        )
+    options = msgspec.convert(
+        {name: value for name, value in info.options.items() if name != "target"}, Options
+    )
+    questions = _current_questions(info, options, store)
+    grader = make_grader(options.scoring, settings)
+    resolved = resolve_target(given, settings=settings.targets, concurrency=options.concurrency)
+    async with resolved:
+        changed = msgspec.structs.replace(
+            info,
+            status="running",
+            target_hash=resolved.fingerprint,
+            question_set_hash=questions.hash,
+            scoring_hash=grader.hash,
+        )
+        store.update_run(changed, questions)
+        asked = store.reply_keys(changed)
+        score_again(store, changed, questions, grader)
+        return await _ask(
+            store, changed, questions, resolved, grader, options, progress or Silent(), asked=asked
+        )
+
+
+def _kept_options(options: Options, target: object) -> dict[str, Any]:
+    """The options as a resumed run needs them; the target only if it can be named again."""
+    plain: dict[str, Any] = msgspec.to_builtins(options)
+    if isinstance(target, str):
+        plain["target"] = target
+    return plain
+
+
+def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
+    """The golden set as its file is now, or as it was stored if there is no file any more."""
+    if info.question_path is not None and Path(info.question_path).is_file():
+        questions = read_questions(info.question_path, name=info.question_set)
+        return select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
+    stored = tuple(store.questions(info.question_set_hash))
+    return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
+
+
+def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Task]:
+    for trial in range(1, repeat + 1):
+        for position, question in enumerate(questions):
+            yield Task(question, trial, position)
+
+
+async def _ask(
+    store: SqlStore,
+    info: RunInfo,
+    questions: QuestionSet,
+    target: Target,
+    grader: Grader,
+    options: Options,
+    progress: Progress,
+    *,
+    asked: set[tuple[str, int]],
+) -> Run:
+    planned = len(questions) * options.repeat
+    missing: Iterable[Task] = (
+        (
+            task
+            for task in _tasks(questions, options.repeat)
+            if (task.question.ask_hash, task.trial) not in asked
+        )
+        if asked
+        else _tasks(questions, options.repeat)
+    )
+    recorder = Recorder(store, info, grader, progress)
+    try:
+        async with recorder.recording():
+            progress.begin(info, planned=planned, done=min(len(asked), planned))
+            async for exchange in LocalEngine(options).ask_all(target, missing):
+                await recorder.add(exchange)
+    except asyncio.CancelledError:
+        _finish(store, msgspec.structs.replace(info, status="partial"), planned)
+        raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
+    return _finish(store, msgspec.structs.replace(info, status="complete"), planned)
+
+
+def _finish(store: SqlStore, info: RunInfo, planned: int) -> Run:
+    """Sum up from the store, so that a resumed run and an undisturbed one are summed up alike."""
+    info = msgspec.structs.replace(info, finished_at=datetime.now(UTC).isoformat(timespec="microseconds"))
+    summary = summarise(store.results(info), planned=planned, pass_mark=info.pass_mark)
+    store.finish_run(info, summary)
+    return msgspec.structs.replace(store.load_run(info), warnings=run_warnings(info, summary))

@@ -1,0 +1,190 @@
+"""Recorded replies: a log is streamed through the same scorers as a live run and gives the same document."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.config import Scoring
+from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.rows import read_rows
+from answerkey.errors import InputError
+from answerkey.evaluation.spool import Spool
+from answerkey.evaluation.warnings import run_warnings
+from answerkey.protocols import Exchange, Task
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Reply
+from answerkey.run import Run, RunInfo
+from answerkey.scorecard import round_score
+from answerkey.scorers.grader import Grader
+from answerkey.summary import Result, Summary, summarise_unordered
+from answerkey.targets.mapping import reply_from_payload
+
+__all__ = ["read_exchanges", "recorded_info", "score_recorded"]
+
+# Fields of a row that describe the question, not the reply.
+_QUESTION_FIELDS = EXPECTATION_FIELDS | {
+    "id",
+    "question",
+    "category",
+    "persona",
+    "tags",
+    "weight",
+    "turns",
+    "trial",
+}
+# The same without what every row has: their presence means that a row carries its own golden case.
+_INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
+
+
+def read_exchanges(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Exchange]:
+    """Every recorded reply with its question; expectations stand in the row, or in `questions`."""
+    golden = _Golden(questions)
+    seen: Counter[str] = Counter()
+    for path in paths:
+        for line, row in read_rows(path):
+            try:
+                position, question = golden.question(row)
+                seen[question.id] += 1
+                trial = _trial(row, seen[question.id])
+                yield Exchange(Task(question, trial, position), _replies(row, question))
+            except ValueError as error:
+                raise InputError(str(error), path=path, line=line) from None
+
+
+def recorded_info(
+    scoring: Scoring, scoring_hash: str, *, source: str, questions: QuestionSet | None
+) -> RunInfo:
+    """What a scored log is, in the terms of a run."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    return RunInfo(
+        id="recorded",
+        name=source,
+        status="complete",
+        created_at=now,
+        target=f"recorded:{source}",
+        target_hash="",
+        question_set=source if questions is None else questions.name,
+        question_set_hash="" if questions is None else questions.hash,
+        match=scoring.match,
+        weights=scoring.weights,
+        pass_mark=scoring.pass_mark,
+        scoring_hash=scoring_hash,
+        finished_at=now,
+    )
+
+
+class _Golden:
+    """Finds the question that a recorded reply answers."""
+
+    def __init__(self, questions: QuestionSet | None) -> None:
+        self._given = questions is not None
+        listed = list(enumerate(questions or ()))
+        self._by_id = {question.id: (position, question) for position, question in listed}
+        self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
+        # Rows of a log repeat their questions; parsing each once is most of the speed.
+        self._parsed: dict[str, tuple[int, Question, Mapping[str, Any]]] = {}
+
+    def question(self, row: Mapping[str, Any]) -> tuple[int, Question]:
+        identity, text = row.get("id"), row.get("question")
+        if isinstance(identity, int) and not isinstance(identity, bool):
+            identity = str(identity)
+        if self._given:
+            found = self._by_id.get(identity) if isinstance(identity, str) else None
+            if found is None and isinstance(text, str):
+                found = self._by_text.get(text)
+            if found is not None:
+                return found
+            if _INLINE_FIELDS.isdisjoint(row):
+                named = f"id {identity!r}" if identity is not None else "that question"
+                raise ValueError(f"the golden set has no question with {named}; check --questions")
+        if identity is None and not isinstance(text, str) and not row.get("turns"):
+            raise ValueError(
+                "has neither 'id' nor 'question', so it cannot be told which question it answers"
+            )
+        expectations = {
+            name: value for name, value in row.items() if name in _QUESTION_FIELDS and name != "trial"
+        }
+        if "tools" in expectations and expectations["tools"] != "none":
+            del expectations["tools"]
+        if text is None and not row.get("turns"):
+            expectations["question"] = str(identity)
+        return self._parse(expectations)
+
+    def _parse(self, expectations: dict[str, Any]) -> tuple[int, Question]:
+        key = str(expectations.get("id") or expectations.get("question"))
+        known = self._parsed.get(key)
+        if known is not None and known[2] == expectations:
+            return known[0], known[1]
+        question = parse_question(expectations)
+        position = known[0] if known is not None else len(self._parsed)
+        if known is not None or len(self._parsed) < 100_000:
+            self._parsed[key] = (position, question, expectations)
+        return position, question
+
+
+def _trial(row: Mapping[str, Any], counted: int) -> int:
+    trial = row.get("trial")
+    if trial is None:
+        return counted
+    if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
+        raise ValueError("'trial' must be a whole number")
+    return trial
+
+
+def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
+    recorded = row.get("replies")
+    if question.turns and isinstance(recorded, list):
+        return tuple(reply_from_payload(part, recorded=True) for part in recorded)
+    payload = {name: value for name, value in row.items() if name not in _QUESTION_FIELDS or name == "tools"}
+    if payload.get("tools") == "none":
+        del payload["tools"]
+    return (reply_from_payload(payload, recorded=True),)
+
+
+def score_recorded(
+    paths: Iterable[str | Path],
+    *,
+    grader: Grader,
+    questions: QuestionSet | None = None,
+    on_result: Callable[[Result], None] | None = None,
+) -> Run:
+    """Grade recorded replies. The run's results can be read as often as need be; they are not in memory."""
+    listed = [Path(path) for path in paths]
+    spool = Spool()
+    trials = 1
+
+    def graded() -> Iterator[Result]:
+        nonlocal trials
+        for exchange in read_exchanges(listed, questions):
+            task = exchange.task
+            card = grader.grade(task.question, exchange.replies)
+            result = Result(
+                question=task.question, trial=task.trial, replies=exchange.replies, scorecard=card
+            )
+            if questions is not None:
+                trials = max(trials, task.trial)
+            if on_result is not None:
+                on_result(result)
+            yield result
+
+    pass_mark = grader.scoring.pass_mark
+    summary = summarise_unordered(spool.write(graded()), planned=None, pass_mark=pass_mark)
+    if not summary.replies:
+        raise InputError("holds no reply", path=listed[0])
+    if questions is not None:
+        summary = _with_coverage(summary, questions, trials)
+    info = recorded_info(grader.scoring, grader.hash, source=listed[0].stem, questions=questions)
+    info = msgspec.structs.replace(info, repeat=trials)
+    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=spool.read)
+
+
+def _with_coverage(summary: Summary, questions: QuestionSet, trials: int) -> Summary:
+    """Against a golden set, a question that no reply answers is one that was planned and not scored."""
+    planned = len(questions) * trials
+    return msgspec.structs.replace(
+        summary, planned=planned, coverage=round_score(min(1.0, summary.trials / planned)) if planned else 1.0
+    )
