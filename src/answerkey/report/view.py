@@ -21,6 +21,7 @@ __all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "build_vie
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3
 _QUESTION_WIDTH = 400
+_NAME_WIDTH = 80
 
 
 class ComponentView(msgspec.Struct, frozen=True):
@@ -112,8 +113,8 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
                 failures.offer(rank, position, _with_details(brief, trials, limits))
         elif len(others) < rows:
             others.append(_with_details(brief, trials, limits))
-        if brief.id in slow:
-            slow_texts[brief.id] = brief.question
+        if trials[0].question.id in slow:
+            slow_texts[trials[0].question.id] = brief.question
     shown = failures.items()
     summary = run.summary
     return ReportView(
@@ -130,7 +131,9 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         worst=worst_kept.items(),
         imperfect=imperfect,
         failed=failed,
-        slowest=tuple(SlowView(name, slow_texts.get(name, ""), taken) for name, taken in slow.items()),
+        slowest=tuple(
+            SlowView(one_line(name, 120), slow_texts.get(name, ""), taken) for name, taken in slow.items()
+        ),
         rows=(*shown, *others)[:rows],
         total_rows=total,
     )
@@ -151,7 +154,7 @@ def _question(position: int, trials: Sequence[Result], pass_mark: float) -> Ques
         id=one_line(question.id, 120),
         position=position,
         question=one_line(question.question, _QUESTION_WIDTH),
-        category=one_line(question.category, 80),
+        category=one_line(question.category, _NAME_WIDTH),
         score=score,
         grade=None if score is None else grade(score),
         passed=score is not None and score >= pass_mark,
@@ -173,7 +176,8 @@ def _with_details(brief: QuestionView, trials: Sequence[Result], limits: Limits)
 
 
 def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
-    return tuple(sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name)))
+    ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
+    return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
 
 
 def _warnings(run: Run) -> Iterator[str]:
