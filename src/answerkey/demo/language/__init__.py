@@ -1,0 +1,1 @@
+"""What a question says: words, periods of time, and the things of the business that it names."""
