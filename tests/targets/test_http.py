@@ -294,3 +294,51 @@ def test_what_is_kept_of_a_target_holds_no_secret() -> None:
 def test_a_variable_that_is_not_set() -> None:
     with pytest.raises(ConfigError, match="headers needs the environment variable BOT_KEY, which is not set"):
         ask_server(echo, secrets=Secrets({}), headers={"Authorization": "${BOT_KEY}"})
+
+
+def test_a_stream_with_its_first_byte() -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for piece in ("Hel", "lo"):
+            event = {"object": "chat.completion.chunk", "choices": [{"delta": {"content": piece}}]}
+            await response.write(f"data: {json.dumps(event)}\n\n".encode())
+            await asyncio.sleep(0.05)
+        await response.write(b"data: [DONE]\n\n")
+        # A server that does not hang up: the client must not wait for it.
+        await asyncio.sleep(30)
+        return response
+
+    (reply,) = ask_server(stream)
+    assert reply.text == "Hello"
+    assert reply.evidence.kind == "stream"
+    assert reply.evidence.completeness == "complete"
+    assert reply.timings.first_byte_ms is not None
+    assert reply.timings.latency_ms is not None
+    assert reply.timings.latency_ms - reply.timings.first_byte_ms > 50
+
+
+def test_a_stream_that_breaks_off_keeps_what_arrived() -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n')
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    (reply,) = ask_server(stream)
+    assert reply.text == "Half"
+    assert reply.failure is not None
+    assert reply.failure.kind == "connection"
+    assert reply.evidence.completeness == "partial"
+
+
+def test_lines_of_json() -> None:
+    async def stream(request: web.Request) -> web.Response:
+        lines = [{"message": {"content": "a"}, "done": False}, {"message": {"content": "b"}, "done": True}]
+        return web.Response(
+            text="\n".join(json.dumps(line) for line in lines), content_type="application/x-ndjson"
+        )
+
+    assert ask_server(stream)[0].text == "ab"

@@ -1,13 +1,13 @@
 """The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process."""
 
 import time
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.plugins import load_object
 from answerkey.protocols import Ask
 from answerkey.reply import Reply, Timings
 from answerkey.targets.failures import one_line
@@ -28,7 +28,7 @@ class DemoTarget:
 
     async def __aenter__(self) -> "DemoTarget":
         # Imported when it is opened: its language tools are heavy.
-        open_chatbot = import_module("answerkey.demo").open_chatbot
+        open_chatbot = load_object("answerkey.demo:open_chatbot")
         try:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
         except ValueError as error:

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,8 @@ from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.numbers import read_number
 from answerkey.targets.mapping import ReplyMapping, reply_from_payload
 from answerkey.targets.secrets import Secrets
+from answerkey.targets.streams.assemble import assemble
+from answerkey.targets.streams.events import EventReader, StreamKind, stream_kind
 from answerkey.text.error_kinds import kind_of_status
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decode_json", "error_reply", "read_reply", "retry_after_seconds"]
 
+_MEGABYTE = 1024 * 1024
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
@@ -32,23 +35,64 @@ async def read_reply(
     began: float,
 ) -> Reply:
     """The reply in a successful response, with the time of its first byte (measured from `began`)."""
+    import aiohttp
+
+    kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
+    reader = None if kind is None else EventReader(kind)
     first_byte_ms: float | None = None
     chunks: list[bytes] = []
+    events: list[str] = []
     size = 0
-    async for chunk in response.content.iter_any():
-        if first_byte_ms is None:
-            first_byte_ms = (time.perf_counter() - began) * 1000
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > most_bytes:
-            response.close()
-            message = (
-                f"the reply is larger than {most_bytes / 2**20:g} MB; raise max_reply_mb if that is right"
-            )
-            return Reply(failure=Failure("malformed", message), timings=Timings(first_byte_ms=first_byte_ms))
-    body = b"".join(chunks)
-    reply = _from_body(body, response.content_type, response.charset, mapping, secrets)
+    broken: Failure | None = None
+    try:
+        async for chunk in response.content.iter_any():
+            if first_byte_ms is None:
+                first_byte_ms = (time.perf_counter() - began) * 1000
+            size += len(chunk)
+            if size > most_bytes:
+                response.close()
+                message = f"the reply is larger than {most_bytes / _MEGABYTE:g} MB; raise max_reply_mb if that is right"
+                return Reply(
+                    failure=Failure("malformed", message), timings=Timings(first_byte_ms=first_byte_ms)
+                )
+            if reader is None:
+                chunks.append(chunk)
+                continue
+            events += reader.feed(chunk)
+            if reader.done:
+                # Some servers keep the connection open after the last event.
+                break
+    except (aiohttp.ClientPayloadError, ConnectionError) as error:
+        if reader is None:
+            raise
+        broken = Failure("connection", one_line(f"the stream broke off: {error}"))
+    if kind is None or reader is None:
+        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
+    else:
+        events += reader.feed(b"", last=True)
+        reply = _from_events(kind, events, reader.done, broken, mapping, secrets)
     return msgspec.structs.replace(reply, timings=Timings(first_byte_ms=first_byte_ms))
+
+
+def _from_events(
+    kind: StreamKind,
+    events: list[str],
+    done: bool,
+    broken: Failure | None,
+    mapping: ReplyMapping | None,
+    secrets: Secrets,
+) -> Reply:
+    if not events:
+        return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
+    payload, whole = assemble(kind, [secrets.redact_reply(event) for event in events], done=done)
+    reply = reply_from_payload(payload, mapping=mapping)
+    if reply.failure is None and broken is not None:
+        reply = msgspec.structs.replace(reply, failure=broken)
+    completeness: Literal["complete", "partial"] = "complete" if whole and broken is None else "partial"
+    return msgspec.structs.replace(
+        reply,
+        evidence=msgspec.structs.replace(reply.evidence, kind="stream", completeness=completeness),
+    )
 
 
 def _from_body(

@@ -1,7 +1,6 @@
 """The target `python:module:callable` (also `file.py:callable`): any function of the user's, sync or async."""
 
 import hashlib
-import importlib
 import importlib.util
 import inspect
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.plugins import load_object
 from answerkey.protocols import Ask
 from answerkey.reply import Reply, Timings
 from answerkey.targets.failures import one_line, retryable_from_exception
@@ -198,7 +198,7 @@ def load_callable(reference: str) -> tuple[Callable[..., Any], str]:
         sys.path.insert(0, folder)
     is_file = place.endswith(".py") or "/" in place or "\\" in place
     try:
-        module = _load_file(Path(place)) if is_file else importlib.import_module(place)
+        module = _load_file(Path(place)) if is_file else load_object(place)
     except UsageError:
         raise
     except ModuleNotFoundError as error:
