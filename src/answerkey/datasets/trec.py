@@ -1,0 +1,214 @@
+"""TREC and BEIR files: relevance judgements (qrels), runs and queries, each mistake named with its line.
+
+qrels are `query iteration document grade` (TREC) or a table `query-id corpus-id score` with a header (BEIR); a run is
+`query Q0 document rank score tag`. Any white space separates fields. The rank column is not used: as in trec_eval, the
+order of a run is that of its scores.
+"""
+
+import re
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+
+import msgspec
+
+from answerkey.errors import InputError
+
+__all__ = [
+    "MOST_GRADE",
+    "Qrels",
+    "TrecRun",
+    "file_kind",
+    "read_beir_corpus_ids",
+    "read_qrels",
+    "read_queries",
+    "read_trec_run",
+]
+
+# Query id → document id → grade.
+Qrels = dict[str, dict[str, int]]
+# Query id → document id → score.
+TrecRun = dict[str, dict[str, float]]
+
+# trec_eval keeps a table of all grades up to the largest one: a typing error in a grade must not fill the memory.
+MOST_GRADE = 1000
+
+_BEIR_HEADER = ("query-id", "corpus-id", "score")
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Relevance judgements of a TREC or BEIR file. A grade of 0 or less says that the document is not relevant."""
+    path = Path(path)
+    qrels: Qrels = {}
+    columns = 0
+    for number, fields in _fields(path):
+        if not columns:
+            columns = 3 if len(fields) == 3 else 4
+            if tuple(field.lower() for field in fields) == _BEIR_HEADER:
+                continue
+        if len(fields) != columns:
+            wanted = "'query iteration document grade'" if columns == 4 else "'query-id corpus-id score'"
+            raise InputError(
+                f"{len(fields)} fields where a judgement has {columns}: {wanted}; mend or remove the line",
+                path=path,
+                line=number,
+            )
+        query, document, grade = fields[0], fields[-2], _grade(fields[-1], path, number)
+        documents = qrels.setdefault(query, {})
+        if document in documents:
+            raise InputError(
+                f"document {document!r} is judged twice for query {query!r}; remove one of the lines",
+                path=path,
+                line=number,
+            )
+        documents[document] = grade
+    if not qrels:
+        raise InputError(
+            "no judgement in it; a qrels file has lines 'query iteration document grade'", path=path
+        )
+    return qrels
+
+
+def read_trec_run(path: str | Path) -> TrecRun:
+    """A retrieval run: what was found for each query, with scores."""
+    path = Path(path)
+    run: TrecRun = {}
+    for number, fields in _fields(path):
+        if len(fields) not in (5, 6):
+            raise InputError(
+                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; mend or remove the line",
+                path=path,
+                line=number,
+            )
+        query, document, written = fields[0], fields[2], fields[4]
+        try:
+            score = float(written)
+        except ValueError:
+            score = float("nan")
+        if isnan(score):
+            raise InputError(
+                f"score {written!r} is not a number; mend or remove the line", path=path, line=number
+            )
+        documents = run.setdefault(query, {})
+        if document in documents:
+            raise InputError(
+                f"document {document!r} is retrieved twice for query {query!r}; keep its best line",
+                path=path,
+                line=number,
+            )
+        documents[document] = score
+    if not run:
+        raise InputError("no line in it; a run has lines 'query Q0 document rank score tag'", path=path)
+    return run
+
+
+def read_queries(path: str | Path) -> dict[str, str]:
+    """Query id → text, from BEIR's `queries.jsonl`, a table `id<TAB>text` or TREC topics (`<num>`, `<title>`)."""
+    path = Path(path)
+    text = _text(path)
+    if "<top>" in text[:4096].lower():
+        return _topics(text, path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return {identifier: query for _, identifier, query in _json_records(text, path)}
+    queries: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        identifier, tab, query = line.rstrip("\r").partition("\t")
+        if not tab or not query.strip():
+            raise InputError("expected a query id, a tab and the query's text", path=path, line=number)
+        queries[identifier.strip()] = query.strip()
+    return queries
+
+
+def read_beir_corpus_ids(path: str | Path) -> set[str]:
+    """The ids of the documents of BEIR's `corpus.jsonl`."""
+    path = Path(path)
+    return {identifier for _, identifier, _ in _json_records(_text(path), path, need_text=False)}
+
+
+def file_kind(path: str | Path) -> str:
+    """What a file holds, by its first line: `qrels`, `run`, `queries` or `corpus`."""
+    path = Path(path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return "corpus" if "corpus" in path.name.lower() else "queries"
+    for line in _text(path).split("\n"):
+        if not line.strip():
+            continue
+        fields = line.split()
+        if fields[0].startswith("<"):
+            return "queries"
+        if len(fields) in (5, 6) and fields[1].upper() == "Q0":
+            return "run"
+        if "\t" in line and line.count("\t") == 1:
+            return "queries"
+        if tuple(field.lower() for field in fields) == _BEIR_HEADER or len(fields) == 4:
+            return "qrels"
+        if len(fields) == 3 and _whole(fields[2]):
+            return "qrels"
+        return "run" if len(fields) in (5, 6) else "unknown"
+    return "unknown"
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", path=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
+
+
+def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        fields = line.split()
+        if fields:
+            yield number, fields
+
+
+def _whole(written: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?[0-9]+", written))
+
+
+def _grade(written: str, path: Path, line: int) -> int:
+    if not _whole(written):
+        raise InputError(
+            f"grade {written!r} is not a whole number; mend or remove the line", path=path, line=line
+        )
+    grade = int(written) if len(written) < 9 else MOST_GRADE + 1
+    if grade > MOST_GRADE:
+        raise InputError(f"grade {written} is above {MOST_GRADE}; use smaller grades", path=path, line=line)
+    return grade
+
+
+def _json_records(text: str, path: Path, *, need_text: bool = True) -> Iterator[tuple[int, str, str]]:
+    decode = msgspec.json.Decoder().decode
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = decode(line)
+        except msgspec.DecodeError as error:
+            raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
+        identifier = record.get("_id", record.get("id")) if isinstance(record, dict) else None
+        words = record.get("text") if isinstance(record, dict) else None
+        if not isinstance(identifier, str | int) or (need_text and not isinstance(words, str)):
+            raise InputError('expected an object such as {"_id": "1", "text": "…"}', path=path, line=number)
+        yield number, str(identifier), words if isinstance(words, str) else ""
+
+
+def _topics(text: str, path: Path) -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for part in re.split(r"(?i)<top>", text)[1:]:
+        number = re.search(r"(?i)<num>\s*(?:Number:)?\s*([^\s<]+)", part)
+        title = re.search(r"(?is)<title>\s*(?:Topic:)?\s*(.*?)\s*(?=<|\Z)", part)
+        if number is None or title is None or not title[1]:
+            line = text[: text.index(part)].count("\n") + 1
+            raise InputError("a topic without <num> or <title>", path=path, line=line)
+        queries[number[1].lstrip("0") or number[1]] = " ".join(title[1].split())
+    return queries

@@ -1,0 +1,1 @@
+"""Retrieval quality: were the right documents found, in the right order, and does the reply cite what was found?"""

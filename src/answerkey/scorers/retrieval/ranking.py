@@ -1,0 +1,81 @@
+"""A reply's sources as a ranking of documents: one entry per document, chunks folded into theirs."""
+
+import re
+from collections.abc import Container, Sequence
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.reply import Source
+
+__all__ = ["CHUNK_PATTERN", "Ranking", "compile_chunk_pattern", "rank_documents", "source_id"]
+
+# "doc#3", "doc.pdf#page=4", "doc::chunk-3", "doc_chunk_3", "doc (part 2)": what follows the document's own id.
+CHUNK_PATTERN = (
+    r"(?:#|::)(?:[A-Za-z]+[-_=: ]?)?[0-9]+$"
+    r"|[-_:/. ](?:chunk|part|passage|paragraph|segment|split)s?[-_=: ]?[0-9]+$"
+    r"| \((?:chunk|part|page|passage) [0-9]+\)$"
+)
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """The documents that were retrieved, best first."""
+
+    # Each document once, at its best rank; None: a source that has no id and so can match nothing.
+    documents: tuple[str | None, ...]
+    # Documents that were retrieved more than once, in order of their first rank.
+    duplicates: tuple[str, ...]
+    # Sources beyond the first of their document.
+    repeats: int
+    # Sources without an id, a uri and a title.
+    nameless: int
+
+
+def compile_chunk_pattern(pattern: str) -> "re.Pattern[str] | None":
+    """The pattern of what is cut from a chunk's id; "" switches folding off."""
+    if not pattern:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(
+            f"[scoring] chunk_pattern = {pattern!r}: not a regular expression: {error}"
+        ) from None
+
+
+def source_id(source: Source) -> str | None:
+    """By what a source is known: its id, else its uri, else its title."""
+    return source.id or source.uri or source.title or None
+
+
+def rank_documents(
+    sources: Sequence[Source], known: Container[str], chunk_pattern: "re.Pattern[str] | None"
+) -> Ranking:
+    """Order sources and fold chunks into documents.
+
+    Sources stand in the order of their ranks if every one has a rank, else in the order in which the reply lists
+    them; equal ranks keep the listed order. Scores are not looked at. An id in `known` (the judged documents) is
+    never folded, so that chunks may be judged as well as documents.
+    """
+    ordered = list(sources)
+    if all(source.rank is not None for source in ordered):
+        ordered.sort(key=lambda source: source.rank or 0)
+    documents: list[str | None] = []
+    seen: set[str] = set()
+    duplicates: dict[str, None] = {}
+    repeats = nameless = 0
+    for source in ordered:
+        identifier = source.id or source.uri or source.title
+        if not identifier:
+            nameless += 1
+            documents.append(None)
+            continue
+        if chunk_pattern is not None and identifier not in known:
+            identifier = chunk_pattern.sub("", identifier) or identifier
+        if identifier in seen:
+            repeats += 1
+            duplicates[identifier] = None
+            continue
+        seen.add(identifier)
+        documents.append(identifier)
+    return Ranking(tuple(documents), tuple(duplicates), repeats, nameless)
