@@ -22,7 +22,7 @@ class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: dict[str, Any] | None = None
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """A golden case. One with `turns` is a conversation, and each of its turns is a Question of its own."""
 
     id: str
@@ -56,15 +56,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """What is said to the chatbot, in order: the turns, or the question itself."""
         return self.turns or (self,)
 
-    @property
+    @cached_property
     def ask_hash(self) -> str:
         """Hash of what the chatbot gets to see, under its id: while it stays, a stored reply is still its reply."""
         return _hash([self.id, [turn.question for turn in self.asks], self.context])
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """Hash of everything that can change a score: what is asked and what is expected."""
-        return _hash(msgspec.to_builtins(msgspec.structs.replace(self, line=None)))
+        return _hash(msgspec.structs.replace(self, line=None))
 
 
 class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):

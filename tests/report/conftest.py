@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from answerkey.evaluation.warnings import run_warnings
 from answerkey.question import ExpectedTool, Question
 from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.run import GateResult, Run, RunInfo
 from answerkey.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.summary import Result, summarise
+from answerkey.summary import Result
+from answerkey.tally import summarise
 
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> \x1b[31mred\x1b]0;title\x07 \u202egnp.exe"
@@ -80,8 +80,7 @@ def make_run(results: Sequence[Result], *, planned: int | None = None, **changes
         weights=dict(DEFAULT_WEIGHTS),
     )
     summary = summarise(results, planned=planned or len(results))
-    warnings = (*changes.pop("warnings", ()), *run_warnings(info, summary))
-    return Run(info=info, summary=summary, read_results=lambda: results, warnings=warnings, **changes)
+    return Run(info=info, summary=summary, read_results=lambda: results, **changes)
 
 
 def golden_results() -> list[Result]:

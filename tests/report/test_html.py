@@ -15,7 +15,8 @@ from answerkey.report.html import MOST_ROWS, write_html
 from answerkey.report.writers import write_report
 from answerkey.run import Run
 from answerkey.scorecard import Score, Scorecard
-from answerkey.summary import Result, summarise
+from answerkey.summary import Result
+from answerkey.tally import summarise
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [

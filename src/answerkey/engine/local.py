@@ -28,10 +28,11 @@ class LocalEngine:
     async def ask_all(self, target: Target, tasks: Iterable[Task]) -> AsyncIterator[Exchange]:
         """Yield exchanges as they are done, in any order."""
         waiting = iter(tasks)
-        at_once = _at_once(target, self._options.concurrency)
         # Bounded, so that a slow reader of exchanges slows the asking instead of filling the memory.
-        done: asyncio.Queue[Exchange | None] = asyncio.Queue(maxsize=4 * at_once)
-        workers = [asyncio.create_task(self._work(target, waiting, done)) for _ in range(at_once)]
+        done: asyncio.Queue[Exchange | None] = asyncio.Queue(maxsize=4 * self._options.concurrency)
+        workers = [
+            asyncio.create_task(self._work(target, waiting, done)) for _ in range(self._options.concurrency)
+        ]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
             while (exchange := await done.get()) is not None:
@@ -88,7 +89,7 @@ class LocalEngine:
                     f"no reply within {self._options.timeout:g} s" if timed_out else "the chatbot timed out"
                 )
                 reply = Reply(failure=Failure("timeout", message))
-            except Exception as error:  # noqa: BLE001  # whatever a chatbot raises is data about the chatbot
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
                 reply = Reply(failure=failure_from_exception(error))
             ended = time.perf_counter()
             if retry is not None and attempt <= self._options.retries:
@@ -104,12 +105,6 @@ class LocalEngine:
             return _timed(
                 reply, 1000 * (ended - begun), *waits, attempt, ask, trace_id, replayed=_replayed(target)
             )
-
-
-def _at_once(target: Target, wanted: int) -> int:
-    """How many questions to have under way: no more than the target can work on, or waiting for it would time out."""
-    capacity = getattr(target, "capacity", None)
-    return wanted if capacity is None else max(1, min(wanted, capacity))
 
 
 def _replayed(target: Target) -> bool:
@@ -130,13 +125,10 @@ def _timed(
 ) -> Reply:
     timings = reply.timings
     if not replayed:
-        # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
-        measured = timings.latency_ms if timings.latency_ms is not None else latency_ms
-        measured = min(measured, latency_ms)
         timings = Timings(
-            latency_ms=round(measured, 3),
+            latency_ms=round(latency_ms, 3),
             first_byte_ms=timings.first_byte_ms,
-            queue_ms=round(queue_ms + latency_ms - measured, 3),
+            queue_ms=round(queue_ms, 3),
             retry_ms=round(retry_ms, 3),
             attempts=attempts,
         )

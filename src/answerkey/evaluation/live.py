@@ -24,7 +24,7 @@ from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
-from answerkey.summary import summarise
+from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
 
 __all__ = ["ask_questions", "resume_run"]

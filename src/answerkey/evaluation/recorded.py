@@ -20,7 +20,8 @@ from answerkey.reply import Reply
 from answerkey.run import Run, RunInfo
 from answerkey.scorecard import round_score
 from answerkey.scorers.grader import Grader
-from answerkey.summary import Result, Summary, summarise_unordered
+from answerkey.summary import Result, Summary
+from answerkey.tally import summarise_unordered
 from answerkey.targets.mapping import reply_from_payload
 
 __all__ = ["read_exchanges", "recorded_info", "score_recorded"]
@@ -172,7 +173,7 @@ def score_recorded(
             yield result
 
     pass_mark = grader.scoring.pass_mark
-    summary = summarise_unordered(spool.write(graded()), planned=None, pass_mark=pass_mark)
+    summary = summarise_unordered(spool.write(graded()), pass_mark=pass_mark)
     if not summary.replies:
         raise InputError("holds no reply", path=listed[0])
     if questions is not None:

@@ -12,7 +12,7 @@ from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
-from answerkey.summary import summarise
+from answerkey.tally import summarise
 
 __all__ = ["rescore_run", "score_again"]
 

@@ -9,13 +9,14 @@ import msgspec
 
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
+from answerkey.report.wording import count, name_words, percent
 from answerkey.run import GateResult, Run, RunInfo
 from answerkey.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval
 from answerkey.summary import Result, Slice, Summary
 from answerkey.text.sanitise import one_line
 
-__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "brief_questions", "build_view"]
+__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "build_view"]
 
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3
@@ -99,28 +100,35 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     slow = {entry.id: entry.latency_ms for entry in run.summary.slowest}
     slow_texts: dict[str, str] = {}
     imperfect = failed = total = 0
-    for brief, trials in brief_questions(run):
+    for position, trials in enumerate(_by_question(run)):
         total += 1
-        position = brief.position
-        rank = -1.0 if brief.score is None else brief.score
-        if brief.losses:
-            imperfect += 1
+        score = _mean_score(trials)
+        rank = -1.0 if score is None else score
+        passed = score is not None and score >= run.info.pass_mark
+        identity = trials[0].question.id
+        if identity in slow:
+            slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
+        imperfect += rank < 1
+        failed += not passed
+        # A run may have many questions and a report shows few: only those are made ready to be shown.
+        in_worst = rank < 1 and worst_kept.would_keep(rank, position)
+        in_rows = len(others) < rows if passed else failures.would_keep(rank, position)
+        if not in_worst and not in_rows:
+            continue
+        brief = _question(position, trials, score, passed)
+        if in_worst:
             worst_kept.offer(rank, position, brief)
-        if not brief.passed:
-            failed += 1
-            if failures.would_keep(rank, position):
-                failures.offer(rank, position, _with_details(brief, trials, limits))
-        elif len(others) < rows:
+        if in_rows and passed:
             others.append(_with_details(brief, trials, limits))
-        if trials[0].question.id in slow:
-            slow_texts[trials[0].question.id] = brief.question
+        elif in_rows:
+            failures.offer(rank, position, _with_details(brief, trials, limits))
     shown = failures.items()
     summary = run.summary
     return ReportView(
         info=run.info,
         summary=summary,
         gates=run.gates,
-        warnings=tuple(one_line(warning, 400) for warning in run.warnings),
+        warnings=tuple(_warnings(run)),
         components=tuple(
             ComponentView(name, weight, summary.components.get(name), summary.component_intervals.get(name))
             for name, weight in run.info.weights.items()
@@ -138,17 +146,18 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     )
 
 
-def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Result]]]:
-    """Every question over its trials, without details, beside those trials."""
-    for position, (_, group) in enumerate(groupby(run.results, key=lambda result: result.question.id)):
-        trials = list(group)
-        yield _question(position, trials, run.info.pass_mark), trials
+def _by_question(run: Run) -> Iterator[list[Result]]:
+    for _, group in groupby(run.results, key=lambda result: result.question.id):
+        yield list(group)
 
 
-def _question(position: int, trials: Sequence[Result], pass_mark: float) -> QuestionView:
-    question = trials[0].question
+def _mean_score(trials: Sequence[Result]) -> float | None:
     scores = [trial.scorecard.total for trial in trials if trial.scorecard.total is not None]
-    score = round_score(fsum(scores) / len(scores)) if scores else None
+    return round_score(fsum(scores) / len(scores)) if scores else None
+
+
+def _question(position: int, trials: Sequence[Result], score: float | None, passed: bool) -> QuestionView:
+    question = trials[0].question
     lowest = min(trials, key=_rank)
     latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
     return QuestionView(
@@ -158,7 +167,7 @@ def _question(position: int, trials: Sequence[Result], pass_mark: float) -> Ques
         category=one_line(question.category, _NAME_WIDTH),
         score=score,
         grade=None if score is None else grade(score),
-        passed=score is not None and score >= pass_mark,
+        passed=passed,
         trials=len(trials),
         trials_passed=sum(trial.scorecard.passed for trial in trials),
         losses=losses_of(lowest.scorecard),
@@ -179,6 +188,30 @@ def _with_details(brief: QuestionView, trials: Sequence[Result], limits: Limits)
 def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
     ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
     return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
+
+
+def _warnings(run: Run) -> Iterator[str]:
+    summary = run.summary
+    yield from (one_line(warning, 400) for warning in run.warnings)
+    said = " ".join(run.warnings)
+    if summary.coverage < 1 and "coverage" not in said:
+        done = round(summary.coverage * summary.planned)
+        yield (
+            f"coverage is {percent(summary.coverage)}: {done:,} of {count(summary.planned, 'planned trial')} were scored, "
+            f"and the score is over those only; `answerkey resume {run.info.id}` asks the rest"
+        )
+    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
+    if summary.tools_unobserved and expects_tools and "not observed" not in said:
+        yield (
+            f"tool calls were not observed in {summary.tools_unobserved:,} of {count(summary.replies, 'reply', 'replies')}, "
+            "so they count as no tool used: supply tools_used or tool_calls in the reply, or map them with JMESPath"
+        )
+    for name, missing in summary.unscored.items():
+        if missing and "could not be scored" not in said:
+            yield (
+                f"{name_words(name)} could not be scored in {count(missing, 'reply', 'replies')}: "
+                "the score of those is over the other components"
+            )
 
 
 class _Lowest:

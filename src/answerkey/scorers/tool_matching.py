@@ -39,12 +39,14 @@ def fit_tools(expected: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> To
     wanted = [tool.name for tool in expected]
     made = [call.name for call in calls]
     # Equality of names is transitive, so the best assignment by name is the multiset intersection.
-    matched = (Counter(wanted) & Counter(made)).total()
+    matched = int(wanted[0] in made) if len(wanted) == 1 else (Counter(wanted) & Counter(made)).total()
     recall = matched / len(wanted)
     precision = matched / len(made) if made else None
     f1 = 2 * matched / (len(wanted) + len(made))
+    ordered = recall if len(wanted) == 1 else _common(wanted, made) / len(wanted)
+    asked = any(tool.arguments for tool in expected)
     return ToolFit(
-        recall, precision, f1, _common(wanted, made) / len(wanted), _credit(expected, calls) / len(wanted)
+        recall, precision, f1, ordered, _credit(expected, calls) / len(wanted) if asked else recall
     )
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from answerkey.errors import UnknownNameError
@@ -19,7 +19,8 @@ from answerkey.run import Run, RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
-from answerkey.summary import Result, Summary, summarise, total_latency
+from answerkey.summary import Result, Summary, total_latency
+from answerkey.tally import summarise
 
 __all__ = ["SqlStore"]
 
@@ -141,8 +142,8 @@ class SqlStore:
 
     def _upsert(self, table: Any, *, replace: bool = True) -> Any:
         """An insert that replaces (or keeps) a row with the same key, so that writing twice is harmless."""
-        dialect = postgresql if self.engine.dialect.name == "postgresql" else sqlite
-        statement = dialect.insert(table)
+        # Only the dialect in use: PostgreSQL's takes as long to import as a small run takes to ask.
+        statement = import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
         keys = [column.name for column in table.primary_key]
         if not replace:
             return statement.on_conflict_do_nothing(index_elements=keys)
