@@ -11,14 +11,22 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = ["Number", "bare_digits", "canonical_number", "find_numbers", "parse_number", "significant_digits"]
+__all__ = [
+    "NUMBER_PATTERN",
+    "Number",
+    "bare_digits",
+    "canonical_number",
+    "find_numbers",
+    "parse_number",
+    "significant_digits",
+]
 
 # Signs that may stand before (or after) an amount without changing its worth.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₴₦₫฿₿¢"
 
 _SPACES = "\u0020\u00a0\u2009\u202f"
 # The first digit stands outside the alternatives, so that the regular expression engine can skip to it.
-_BODY = (
+NUMBER_PATTERN = (
     r"[0-9](?:"
     # 442.300,00 and 1.442.300: European, because a US number has one point at most.
     r"[0-9]{0,2}(?:\.[0-9]{3})+,[0-9]{1,2}(?![0-9])|[0-9]{0,2}(?:\.[0-9]{3}){2,}(?![0-9.])"
@@ -27,11 +35,11 @@ _BODY = (
     r"|[0-9]?(?:,[0-9]{2})+,[0-9]{3}(?![0-9])"
     r"|[0-9]*+)(?:\.[0-9]++)?)"
 )
-_NUMBER = re.compile(_BODY)
+_NUMBER = re.compile(NUMBER_PATTERN)
 # A text that is nothing but a number: the same body, its sign and currency before, a currency or percent sign after.
 _ONLY = re.compile(
     rf"\s*(?P<sign>[-+\u2212]?)\s*[{CURRENCY_SIGNS}]?\s*(?P<sign2>[-+\u2212]?)(?P<body>"
-    + _BODY.replace(r"\1", r"\4")
+    + NUMBER_PATTERN.replace(r"\1", r"\4")
     + rf"|\.[0-9]++)\s*[{CURRENCY_SIGNS}%]?\s*"
 )
 _EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")

@@ -1,0 +1,109 @@
+"""Dates in text, in any usual order, with their span: "August 15, 2024", "15 Aug 2024", "2024-08-15", "8/15/24"."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+__all__ = ["Date", "find_dates", "may_hold_date", "month_number"]
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar janvier enero", "february feb februar fevrier febrero", "march mar märz marz mars marzo",
+            "april apr avril abril", "may mai mayo", "june jun juni juin junio", "july jul juli juillet julio",
+            "august aug août aout agosto", "september sept sep septembre septiembre", "october oct oktober octobre octubre",
+            "november nov novembre noviembre", "december dec dezember décembre decembre diciembre",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = r"(?P<{0}>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_DAY = r"(?P<{0}>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?\b\.?"
+_YEAR = r"(?P<{0}>(?:1[0-9]|20)[0-9][0-9]|['’][0-9][0-9])(?![0-9])"
+_NAMED = re.compile(
+    r"(?<![^\W_])(?:"
+    # 15 August 2024, 15th of August, 2024
+    + _DAY.format("d1") + r"\s*(?:of\s+|de\s+)?" + _MONTH.format("m1") + r"(?:,?\s*(?:de\s+)?" + _YEAR.format("y1") + r")?"
+    # August 15, 2024
+    + r"|" + _MONTH.format("m2") + r"\s*(?:the\s+)?" + _DAY.format("d2") + r"(?:,?\s*" + _YEAR.format("y2") + r")?"
+    # August 2024, August of 2024
+    + r"|" + _MONTH.format("m3") + r",?\s*(?:of\s+)?" + _YEAR.format("y3")
+    + r")",
+    re.IGNORECASE,
+)  # fmt: skip
+_NUMERIC = re.compile(
+    r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})([-/.])(?P<m>[01]?[0-9])(?:\2(?P<d>[0-3]?[0-9]))?"
+    r"|(?P<a>[0-3]?[0-9])([-/.])(?P<b>[0-3]?[0-9])\6(?P<y2>[12][0-9]{3}|[0-9]{2}))(?![0-9/])"
+)
+
+
+class Date(msgspec.Struct, frozen=True):
+    """A date or part of one, as it stands in a text."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    start: int
+    end: int
+    # For 03/04/2024, which is March or April by country: the other reading is (day, month) swapped.
+    ambiguous: bool = False
+
+    def agrees(self, other: "Date") -> bool:
+        """Whether every part that both have is equal, and the other has every part that this one has."""
+        if self._parts_agree(self.year, self.month, self.day, other):
+            return True
+        return other.ambiguous and self._parts_agree(self.year, self.day, self.month, other)
+
+    @staticmethod
+    def _parts_agree(year: int | None, month: int | None, day: int | None, other: "Date") -> bool:
+        return (
+            (year is None or year == other.year)
+            and (month is None or month == other.month)
+            and (day is None or day == other.day)
+        )
+
+
+def month_number(word: str) -> int | None:
+    """1 to 12 for the name of a month in English (also German, French, Spanish), else None."""
+    return _MONTHS.get(word.lower())
+
+
+def may_hold_date(text: str) -> bool:
+    """A quick test: a date has a digit."""
+    return _DIGIT.search(text) is not None
+
+
+_DIGIT = re.compile("[0-9]")
+
+
+def _full_year(text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits = int(text.strip("'’"))
+    return digits if digits >= 100 else digits + (2000 if digits < 70 else 1900)
+
+
+def find_dates(text: str) -> Iterator[Date]:
+    """Every date with at least two of its parts, named months first, then numeric forms."""
+    for found in _NAMED.finditer(text):
+        month = found["m1"] or found["m2"] or found["m3"]
+        day = found["d1"] or found["d2"]
+        year = found["y1"] or found["y2"] or found["y3"]
+        yield Date(_full_year(year), _MONTHS[month.lower()], int(day) if day else None, *found.span())
+    for found in _NUMERIC.finditer(text):
+        if found["y"]:
+            month_value = int(found["m"])
+            if 1 <= month_value <= 12:
+                yield Date(
+                    int(found["y"]), month_value, int(found["d"]) if found["d"] else None, *found.span()
+                )
+            continue
+        first, second = int(found["a"]), int(found["b"])
+        year_value = _full_year(found["y2"])
+        if 1 <= first <= 12 and 1 <= second <= 31:
+            yield Date(year_value, first, second, *found.span(), ambiguous=second <= 12 and first != second)
+        elif 1 <= second <= 12 and 1 <= first <= 31:
+            yield Date(year_value, second, first, *found.span())

@@ -1,0 +1,91 @@
+"""Numbers written as words ("nine hundred", "twenty-first", "3.5 million"), through the text2num library."""
+
+import re
+from functools import lru_cache
+
+from text_to_num import alpha2digit
+
+from answerkey.text.numbers import canonical_number, find_numbers
+
+__all__ = ["has_number_words", "scaled_worth", "spell_out_digits", "worths_in_words"]
+
+_NAMES = (
+    "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion|"
+    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|"
+    "sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth|fortieth|fiftieth|sixtieth|seventieth|eightieth|"
+    "ninetieth|hundredth|thousandth|dozen|half"
+)
+_RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
+# "a hundred" and "a dozen" are one of them.
+_INDEFINITE = re.compile(r"\ba(?=\s+(?:hundred|thousand|million|billion)\b)", re.IGNORECASE)
+_SCALES = {
+    "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
+    "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
+}  # fmt: skip
+_SCALED = re.compile(
+    r"([0-9][0-9,]*(?:\.[0-9]+)?)[\s-]?(k|thousand|mm?|mn|mio|millions?|b|bn|billions?|t|tn|trillions?|lakh|crore|hundred)\b",
+    re.IGNORECASE,
+)
+
+
+def has_number_words(words: frozenset[str] | set[str]) -> bool:
+    """Whether folded words (`normalise.folded_words`) may hold a number in words of more than one word."""
+    return not _COMPOUND.isdisjoint(words)
+
+
+_COMPOUND_LIST = """
+20 30 40 50 60 70 80 90 100 1000 million billion trillion 13 14 15 16 17 18 19 dozen half
+"""
+# Folded forms of words that begin or end a number of several words.
+_COMPOUND = frozenset(_COMPOUND_LIST.split())
+
+
+@lru_cache(maxsize=4096)
+def _run_worths(run: str) -> tuple[str, ...]:
+    """The worths that a run of number words can have: "nineteen eighty-four" is 1984 and also 19 and 84."""
+    digits = alpha2digit(_INDEFINITE.sub("one", run), "en", 0.0)
+    parts = [number.canonical for number in find_numbers(digits)]
+    worths = list(parts)
+    if len(parts) == 2 and len(parts[0]) == 2 and len(parts[1]) == 2:
+        worths.append(parts[0] + parts[1])
+    low = run.lower()
+    if low == "dozen":
+        worths.append("12")
+    return tuple(worths)
+
+
+def worths_in_words(text: str) -> dict[str, tuple[int, int]]:
+    """Every number written in words with its span: worth (canonical) to the span of the first place."""
+    found: dict[str, tuple[int, int]] = {}
+    for run in _RUN.finditer(text):
+        for worth in _run_worths(run.group()):
+            found.setdefault(worth, run.span())
+    return found
+
+
+def scaled_worth(digits: str, scale: str) -> str | None:
+    """The worth of a number with a scale: ("442.3", "K") gives "442300"."""
+    power = _SCALES.get(scale.lower())
+    if power is None:
+        return None
+    whole, _, fraction = canonical_number(digits).partition(".")
+    shifted = whole + fraction[:power].ljust(power, "0")
+    rest = fraction[power:]
+    return canonical_number(f"{shifted}.{rest}" if rest else shifted)
+
+
+def worths_with_scale(text: str) -> dict[str, tuple[int, int]]:
+    """Every number with a scale ("$442.3K", "1.2 million") with its span."""
+    found: dict[str, tuple[int, int]] = {}
+    for match in _SCALED.finditer(text):
+        worth = scaled_worth(match[1], match[2])
+        if worth is not None:
+            found.setdefault(worth, match.span())
+    return found
+
+
+@lru_cache(maxsize=8192)
+def spell_out_digits(text: str) -> str:
+    """A short text with its number words as digits: "Nine hundred South Ninth Street" gives "900 South 9th Street"."""
+    return str(alpha2digit(_INDEFINITE.sub("one", text), "en", 0.0))
