@@ -32,6 +32,12 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     match: MatchMode = "standard"
     # What tool usage gives credit for: standard is all or nothing.
     tool_mode: ToolMode = "standard"
+    # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.
+    retrieval: tuple[str, ...] | None = None
+    # What is cut from a chunk's id to get its document's ("" switches that off); None: the default pattern.
+    chunk_pattern: str | None = None
+    # Whether the claims of replies are checked against tool results, sources and question.
+    groundedness: bool = True
 
     def __post_init__(self) -> None:
         check_weights(self.weights)

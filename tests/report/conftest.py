@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from answerkey.evaluation.warnings import run_warnings
 from answerkey.question import ExpectedTool, Question
 from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.run import GateResult, Run, RunInfo
@@ -80,7 +81,8 @@ def make_run(results: Sequence[Result], *, planned: int | None = None, **changes
         weights=dict(DEFAULT_WEIGHTS),
     )
     summary = summarise(results, planned=planned or len(results))
-    return Run(info=info, summary=summary, read_results=lambda: results, **changes)
+    warnings = (*changes.pop("warnings", ()), *run_warnings(info, summary))
+    return Run(info=info, summary=summary, read_results=lambda: results, warnings=warnings, **changes)
 
 
 def golden_results() -> list[Result]:

@@ -25,7 +25,7 @@ def ask_server(handler: Handler, *asks: Ask, secrets: Secrets | None = None, **s
     async def run() -> list[Reply]:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", handler)
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()

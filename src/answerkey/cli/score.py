@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from answerkey.cli.options import json_flag, match_flag, output_flag, scoring_for
+from answerkey.errors import UsageError
 
 __all__ = ["score"]
 
@@ -15,6 +16,8 @@ __all__ = ["score"]
     "--questions", type=click.Path(path_type=Path), help="The golden set, where rows carry no expectations."
 )
 @match_flag
+@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: REPLIES is then a TREC run.")
+@click.option("--metrics", metavar="NAMES", help="With --qrels: measures, as nDCG@10,P@5,AP,RR.")
 @click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
 @output_flag
 @json_flag
@@ -22,6 +25,8 @@ def score(
     replies: tuple[Path, ...],
     questions: Path | None,
     match: str | None,
+    qrels: Path | None,
+    metrics: str | None,
     gates: tuple[str, ...],
     outputs: tuple[Path, ...],
     as_json: bool,
@@ -32,7 +37,12 @@ def score(
     Examples:
       answerkey score replies.jsonl --questions golden.jsonl
       answerkey score log.jsonl -o scored.parquet --json
+      answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
+    if qrels is not None or metrics is not None:
+        if questions is not None or outputs or gates or match is not None:
+            raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
+        return _score_trec_run(replies, qrels, metrics, as_json)
     from answerkey.cli.outcome import conclude
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
@@ -50,3 +60,27 @@ def score(
     grader = make_grader(scoring_for(settings, match), settings)
     scored = score_recorded(replies, grader=grader, questions=golden)
     return conclude(scored, gates=gates, outputs=outputs, as_json=as_json)
+
+
+def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
+    import msgspec
+
+    from answerkey.scorers.retrieval.trec_run import TREC_MEASURES, evaluate_trec_run
+
+    if qrels is None:
+        raise UsageError("--metrics needs the judgements: give them with --qrels FILE")
+    if len(runs) != 1:
+        raise UsageError("--qrels evaluates one TREC run at a time")
+    document = evaluate_trec_run(runs[0], qrels, TREC_MEASURES if metrics is None else metrics)
+    if as_json:
+        click.echo(msgspec.json.encode(document))
+        return 0
+    width = max(len(name) for name in document["metrics"])
+    for name, value in document["metrics"].items():
+        click.echo(f"{name:<{width}}  {value:.4f}")
+    click.echo(f"over {document['queries']} queries in both files", nl=False)
+    click.echo(
+        f" ({document['queries_without_judgements']} of the run are not judged, "
+        f"{document['queries_not_retrieved']} judged ones are not in the run)"
+    )
+    return 0

@@ -28,11 +28,10 @@ class LocalEngine:
     async def ask_all(self, target: Target, tasks: Iterable[Task]) -> AsyncIterator[Exchange]:
         """Yield exchanges as they are done, in any order."""
         waiting = iter(tasks)
+        at_once = _at_once(target, self._options.concurrency)
         # Bounded, so that a slow reader of exchanges slows the asking instead of filling the memory.
-        done: asyncio.Queue[Exchange | None] = asyncio.Queue(maxsize=4 * self._options.concurrency)
-        workers = [
-            asyncio.create_task(self._work(target, waiting, done)) for _ in range(self._options.concurrency)
-        ]
+        done: asyncio.Queue[Exchange | None] = asyncio.Queue(maxsize=4 * at_once)
+        workers = [asyncio.create_task(self._work(target, waiting, done)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
             while (exchange := await done.get()) is not None:
@@ -107,6 +106,12 @@ class LocalEngine:
             )
 
 
+def _at_once(target: Target, wanted: int) -> int:
+    """How many questions to have under way: no more than the target can work on, or waiting for it would time out."""
+    capacity = getattr(target, "capacity", None)
+    return wanted if capacity is None else max(1, min(wanted, capacity))
+
+
 def _replayed(target: Target) -> bool:
     """Whether replies come from a record, whose own timings then count."""
     return bool(getattr(target, "replays", False))
@@ -125,10 +130,13 @@ def _timed(
 ) -> Reply:
     timings = reply.timings
     if not replayed:
+        # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
+        measured = timings.latency_ms if timings.latency_ms is not None else latency_ms
+        measured = min(measured, latency_ms)
         timings = Timings(
-            latency_ms=round(latency_ms, 3),
+            latency_ms=round(measured, 3),
             first_byte_ms=timings.first_byte_ms,
-            queue_ms=round(queue_ms, 3),
+            queue_ms=round(queue_ms + latency_ms - measured, 3),
             retry_ms=round(retry_ms, 3),
             attempts=attempts,
         )

@@ -14,7 +14,8 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and some were not scored; "
             f"go on with: answerkey resume {info.id}"
         )
-    if summary.tools_unobserved:
+    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
+    if summary.tools_unobserved and expects_tools:
         lines.append(
             f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
             "none used; supply them as 'tools_used' or 'tool_calls' in the reply, or map them in the configuration"

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
     from answerkey.summary import Slice
 
-__all__ = ["GRADE_COLOURS", "bar", "make_console", "print_report", "print_view"]
+__all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "print_report", "print_view", "question_lines"]
 
 GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "dark_orange", "F": "red"}
 _CATEGORIES_SHOWN = 20
 _SLICES_SHOWN = 8
+_TOOLS_SHOWN = 12
 # Shares of a cell, for bars that are finer than the terminal's grid.
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -65,20 +66,19 @@ def _encodes(encoding: str, text: str) -> bool:
 
 def print_view(view: ReportView, console: "Console") -> None:
     """Print a report that has been built."""
+    emit(console, "", *_parts(view, console), "")
+
+
+def emit(console: "Console", *parts: "RenderableType") -> None:
+    """Print; a file or a pipe gets no padding at the ends of lines."""
     if console.is_terminal:
-        _print(view, console)
+        for part in parts:
+            console.print(part)
         return
-    # A file or a pipe gets no padding at the ends of lines.
     with console.capture() as captured:
-        _print(view, console)
+        for part in parts:
+            console.print(part)
     console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
-
-
-def _print(view: ReportView, console: "Console") -> None:
-    console.print()
-    for part in _parts(view, console):
-        console.print(part)
-    console.print()
 
 
 def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
@@ -241,7 +241,7 @@ def _slices(parts: "Sequence[Slice]", most: int, console: "Console") -> "Rendera
         ("right", False),
     ]
     table = _grid(*columns, *([("right", False)] if wide else []))
-    name_width = max(12, console.width - _bar_width(console) - (58 if wide else 47))
+    name_width = max(12, console.width - _bar_width(console) - (47 if wide else 36))
     for part in parts[:most]:
         cells: list[RenderableType] = [
             "",
@@ -270,22 +270,18 @@ def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     table = _grid(*[("left", True), *[("right", False)] * 6])
     heads = ("mean", "p50", "p90", "p95", "p99", "max")
     table.add_row("", "", *(_dim(head) for head in heads))
-    rows = [
-        ("replies", latency),
-        *((f"tool {name}", taken) for name, taken in summary.tool_latency_ms.items()),
-    ]
-    for name, taken in rows[:12]:
+    table.add_row("", "all replies", *(milliseconds(getattr(latency, head)) for head in heads))
+    width = max(14, console.width - 54)
+    for name, taken in list(summary.tool_latency_ms.items())[:_TOOLS_SHOWN]:
         table.add_row(
-            "",
-            one_line(name, max(14, console.width - 53)),
-            *(milliseconds(getattr(taken, head)) for head in heads),
+            "", "  " + one_line(name, width), *(milliseconds(getattr(taken, head)) for head in heads)
         )
     yield table
     phases = summary.phases_ms
     named = (("first_byte", "to first byte"), ("tools", "in tools"), ("rest", "the rest"))
-    inside = [f"{words} {milliseconds(phases[key])}" for key, words in named if phases.get(key)]
+    inside = [f"{words} {milliseconds(phases[key])}" for key, words in named if phases.get(key, 0) >= 0.05]
     waits = (("queue", "queue"), ("retry", "retries"))
-    outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key)]
+    outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key, 0) >= 0.05]
     if len(inside) > 1 or outside:
         line = f"mean: {', '.join(inside)}" + (f"; not counted: {', '.join(outside)}" if outside else "")
         yield _indented(line)
@@ -351,10 +347,11 @@ def _worst(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
     )
     yield from _section(title, console)
     for question in view.worst:
-        yield _question(question, console)
+        yield question_lines(question, console)
 
 
-def _question(question: QuestionView, console: "Console") -> "RenderableType":
+def question_lines(question: QuestionView, console: "Console") -> "RenderableType":
+    """A question's grade, score and wording, and below why it lost points."""
     from rich.table import Table
     from rich.text import Text
 

@@ -9,14 +9,13 @@ import msgspec
 
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
-from answerkey.report.wording import count, name_words, percent
 from answerkey.run import GateResult, Run, RunInfo
 from answerkey.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval
 from answerkey.summary import Result, Slice, Summary
 from answerkey.text.sanitise import one_line
 
-__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "build_view"]
+__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "brief_questions", "build_view"]
 
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3
@@ -128,7 +127,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         info=run.info,
         summary=summary,
         gates=run.gates,
-        warnings=tuple(_warnings(run)),
+        warnings=tuple(one_line(warning, 400) for warning in run.warnings),
         components=tuple(
             ComponentView(name, weight, summary.components.get(name), summary.component_intervals.get(name))
             for name, weight in run.info.weights.items()
@@ -144,6 +143,14 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         rows=(*shown, *others)[:rows],
         total_rows=total,
     )
+
+
+def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Result]]]:
+    """Every question over its trials, without details, beside those trials."""
+    for position, trials in enumerate(_by_question(run)):
+        score = _mean_score(trials)
+        passed = score is not None and score >= run.info.pass_mark
+        yield _question(position, trials, score, passed), trials
 
 
 def _by_question(run: Run) -> Iterator[list[Result]]:
@@ -188,30 +195,6 @@ def _with_details(brief: QuestionView, trials: Sequence[Result], limits: Limits)
 def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
     ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
     return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
-
-
-def _warnings(run: Run) -> Iterator[str]:
-    summary = run.summary
-    yield from (one_line(warning, 400) for warning in run.warnings)
-    said = " ".join(run.warnings)
-    if summary.coverage < 1 and "coverage" not in said:
-        done = round(summary.coverage * summary.planned)
-        yield (
-            f"coverage is {percent(summary.coverage)}: {done:,} of {count(summary.planned, 'planned trial')} were scored, "
-            f"and the score is over those only; `answerkey resume {run.info.id}` asks the rest"
-        )
-    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
-    if summary.tools_unobserved and expects_tools and "not observed" not in said:
-        yield (
-            f"tool calls were not observed in {summary.tools_unobserved:,} of {count(summary.replies, 'reply', 'replies')}, "
-            "so they count as no tool used: supply tools_used or tool_calls in the reply, or map them with JMESPath"
-        )
-    for name, missing in summary.unscored.items():
-        if missing and "could not be scored" not in said:
-            yield (
-                f"{name_words(name)} could not be scored in {count(missing, 'reply', 'replies')}: "
-                "the score of those is over the other components"
-            )
 
 
 class _Lowest:

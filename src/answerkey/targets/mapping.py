@@ -176,7 +176,7 @@ def _named(payload: dict[str, Any], recorded: bool, depth: int, base: Reply | No
         )
         timings = _timings(payload, base.timings)
     else:
-        if text_name is None and failure is None and not tools_observed:
+        if text_name is None and failure is None and not tools_observed and not sources_observed:
             return _without_text(payload, recorded, depth)
         evidence = _EVIDENCE[tools_observed, sources_observed]
         timings = _timings(payload, _NO_TIMINGS)

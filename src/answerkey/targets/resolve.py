@@ -118,6 +118,12 @@ class _Builder:
             concurrency=self._concurrency,
         )
 
+    def _cmd(self, table: Mapping[str, Any], name: str | None) -> Target:
+        from answerkey.targets.command import CommandSettings, CommandTarget
+
+        settings = _read_table(table, CommandSettings, name)
+        return CommandTarget(settings, name=name, concurrency=self._concurrency, secrets=self._secrets)
+
     def _demo(self, table: Mapping[str, Any], name: str | None) -> Target:
         from answerkey.targets.demo import DemoTarget
 

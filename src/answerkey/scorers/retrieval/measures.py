@@ -118,9 +118,18 @@ class Evaluator:
         self._trec_eval = extension.RelevanceEvaluator
         # trec_eval has one relevance level per call, so the measures are grouped by it.
         self._keys: dict[int, set[str]] = defaultdict(set)
-        self._derive = [(measure, _trec_keys(measure)) for measure in self.measures if measure.kind]
-        for measure, names in self._derive:
+        # Level → values taken as they are, and measures that are made of several or of changed values.
+        self._direct: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        self._made: dict[int, list[tuple[Measure, tuple[str, ...]]]] = defaultdict(list)
+        for measure in self.measures:
+            if measure.kind is None:
+                continue
+            names = _trec_keys(measure)
             self._keys[measure.relevant_from].update(names)
+            if _is_direct(measure):
+                self._direct[measure.relevant_from].append((measure.name, names[0]))
+            else:
+                self._made[measure.relevant_from].append((measure, names))
         # pytrec_eval's Python layer spends most of its time on taking the names apart; that is done once here.
         self._combined = {
             level: pytrec_eval.RelevanceEvaluator({"": {"": 1}}, keys)._combine_measures(keys)
@@ -138,26 +147,21 @@ class Evaluator:
         """Query id → measure's name → value, for the queries that both sides have."""
         values: dict[str, dict[str, float]] = {}
         # trec_eval's code cannot take a query without judgements.
-        judged = {query: documents for query, documents in qrels.items() if documents}
-        raw = {
-            level: self._trec_eval(
+        judged = qrels if all(qrels.values()) else {query: found for query, found in qrels.items() if found}
+        for level, keys in self._combined.items():
+            found = self._trec_eval(
                 query_relevance=judged, measures=keys, relevance_level=level, judged_docs_only_flag=False
             ).evaluate(run)
-            for level, keys in self._combined.items()
-        }
-        for measure, names in self._derive:
-            name = measure.name
-            for query, found in raw[measure.relevant_from].items():
-                values.setdefault(query, {})[name] = _derived(measure, [found[key] for key in names])
+            for query, raw in found.items():
+                mine = values.setdefault(query, {})
+                for name, key in self._direct[level]:
+                    mine[name] = raw[key]
+                for measure, names in self._made[level]:
+                    mine[measure.name] = _made_of(measure, [raw[key] for key in names])
         if self._others:
             both = {query: qrels[query] for query in run if query in qrels}
             for metric in self._ir_measures.iter_calc(list(self._others), both, run):
                 values.setdefault(metric.query_id, {})[self._others[metric.measure]] = float(metric.value)
-            order = [measure.name for measure in self.measures]
-            values = {
-                query: {name: found[name] for name in order if name in found}
-                for query, found in values.items()
-            }
         return values
 
 
@@ -185,16 +189,21 @@ def _trec_keys(measure: Measure) -> tuple[str, ...]:
             return ("Rprec",)
 
 
-def _derived(measure: Measure, values: Sequence[float]) -> float:
-    first = float(values[0])
-    match measure.kind:
-        case "F1":
-            recall = float(values[1])
-            return 2 * first * recall / (first + recall) if first + recall else 0.0
-        case "Success" if measure.cutoff is None:
-            return 1.0 if first > 0 else 0.0
-        case "RR" if measure.cutoff is not None:
-            # 1/rank of the first relevant document, if that rank is within the cut-off.
-            return first if first and round(1 / first) <= measure.cutoff else 0.0
-        case _:
-            return first
+def _is_direct(measure: Measure) -> bool:
+    """Whether trec_eval has the measure itself."""
+    if measure.kind == "F1":
+        return False
+    return not (measure.kind == "Success" and not measure.cutoff) and not (
+        measure.kind == "RR" and measure.cutoff
+    )
+
+
+def _made_of(measure: Measure, values: Sequence[float]) -> float:
+    first = values[0]
+    if measure.kind == "F1":
+        recall = values[1]
+        return 2 * first * recall / (first + recall) if first + recall else 0.0
+    if measure.kind == "Success":
+        return 1.0 if first > 0 else 0.0
+    # RR with a cut-off: 1/rank of the first relevant document, if that rank is within it.
+    return first if first and round(1 / first) <= (measure.cutoff or 0) else 0.0

@@ -74,11 +74,10 @@ class RetrievalQuality:
         qrels = {document: int(grade) for document, grade in relevant.items()}
         evaluator = self._evaluator
         values = evaluator.evaluate({"q": qrels}, {"q": run}).get("q", {}) if evaluator is not None else {}
-        hits = sum(
-            1 for document in ranking.documents if document is not None and relevant.get(document, 0) >= 1
+        wanted = {document for document, grade in relevant.items() if grade >= 1}
+        reason = (
+            f"{len(wanted.intersection(run))} of {len(wanted)} relevant documents among {count} retrieved"
         )
-        wanted = sum(1 for grade in relevant.values() if grade >= 1)
-        reason = f"{hits} of {wanted} relevant documents among {count} retrieved"
         if ranking.nameless:
             reason += f"; {ranking.nameless} sources without an id count as not relevant"
         return tuple(Score(name, values.get(name), reason) for name in self._names)

@@ -1,0 +1,43 @@
+"""`answerkey lint`: is a golden set well written?"""
+
+import sys
+from pathlib import Path
+
+import click
+
+from answerkey.cli.options import json_flag
+
+__all__ = ["lint"]
+
+
+@click.command()
+@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too, not only on errors.")
+@json_flag
+def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
+    """Check a golden set: keyword guidelines, echoes, duplicates, tools that look mistyped, thin categories.
+
+    Without QUESTIONS, the configured or bundled set is checked. Exits with code 1 if there are errors (with --strict:
+    or warnings), and with code 2 if the set cannot be read.
+
+    \b
+    Examples:
+      answerkey lint golden.jsonl
+      answerkey lint golden.jsonl --strict --json
+    """
+    from answerkey.config import load_settings
+    from answerkey.evaluation.inputs import golden_set
+    from answerkey.golden.findings import findings_document, worst_severity
+    from answerkey.golden.lint import lint_questions
+    from answerkey.report.golden import print_findings
+    from answerkey.report.rows import encode
+
+    chosen = golden_set(questions, load_settings())
+    findings = lint_questions(chosen)
+    if as_json:
+        sys.stdout.buffer.write(encode(findings_document(findings)) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        print_findings(findings, chosen)
+    worst = worst_severity(findings)
+    return 1 if worst == "error" or (strict and worst == "warning") else 0

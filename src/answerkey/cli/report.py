@@ -1,0 +1,38 @@
+"""`answerkey report`: a stored run's report as files."""
+
+from pathlib import Path
+
+import click
+
+from answerkey.cli.options import output_flag, store_flag, store_opener
+
+__all__ = ["report"]
+
+
+@click.command()
+@click.argument("run", default="latest")
+@output_flag
+@store_flag
+def report(run: str, outputs: tuple[Path, ...], store: str | None) -> int:
+    """Write the report of a run to files; their endings choose the formats.
+
+    \b
+    Examples:
+      answerkey report latest -o report.html
+      answerkey report production -o report.html -o results.csv -o junit.junit.xml
+    """
+    from answerkey.cli.stored import load_stored
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.report.writers import FORMATS, check_output, write_report
+
+    if not outputs:
+        raise UsageError(f"no file is named; add -o report.html (or {' '.join(FORMATS)})")
+    for path in outputs:
+        check_output(path)
+    with store_opener(load_settings(), store)() as opened:
+        found = load_stored(opened, run)
+        for path in outputs:
+            write_report(found, path)
+            click.echo(f"wrote {path}", err=True)
+    return 0

@@ -1,0 +1,58 @@
+"""`answerkey show`: a stored run on the terminal."""
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
+__all__ = ["show"]
+
+
+@click.command()
+@click.argument("run", default="latest")
+@click.option("--failures", is_flag=True, help="Every question that failed, with its reasons.")
+@click.option(
+    "--question", "question_id", metavar="ID", help="One question in full: replies, tool calls, reasons."
+)
+@click.option(
+    "--worst",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many of the worst to list.",
+)
+@store_flag
+@json_flag
+def show(
+    run: str, failures: bool, question_id: str | None, worst: int, store: str | None, as_json: bool
+) -> int:
+    """Show a run: by default the latest.
+
+    \b
+    Examples:
+      answerkey show
+      answerkey show latest~1 --failures
+      answerkey show production --question rent-august
+      answerkey show latest --json
+    """
+    from answerkey.cli.outcome import print_json
+    from answerkey.cli.stored import load_stored
+    from answerkey.config import load_settings
+    from answerkey.report.selection import failures_of, only_failures, only_question
+    from answerkey.report.terminal import make_console, print_report
+    from answerkey.report.terminal_detail import print_failures, print_question
+
+    with store_opener(load_settings(), store)() as opened:
+        found = load_stored(opened, run)
+        if question_id is not None:
+            found = only_question(found, question_id)
+        if failures and as_json:
+            found = only_failures(found)
+        if as_json:
+            print_json(found)
+        elif question_id is not None:
+            print_question(found, make_console())
+        elif failures:
+            print_failures(found.info, failures_of(found), make_console())
+        else:
+            print_report(found, worst=worst)
+    return 0

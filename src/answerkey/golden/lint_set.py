@@ -1,0 +1,176 @@
+"""The set as a whole: tools that look mistyped, thin categories, questions asked twice or that expect nothing."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+
+from answerkey.golden.findings import Finding
+from answerkey.question import UNCATEGORISED, Question, QuestionSet, question_id
+from answerkey.text.sanitise import one_line
+
+__all__ = ["check_set"]
+
+# Fewer questions than this say nothing about a category.
+THIN = 3
+# Names as alike as this differ by a slip of the finger.
+_ALIKE = 0.86
+# In a smaller set, a tool that one question uses is nothing to wonder about.
+_SET_WITH_HABITS = 6
+
+
+def check_set(questions: QuestionSet) -> Iterator[Finding]:
+    """Check what only shows across questions."""
+    yield from _duplicates(questions)
+    yield from _tools(questions)
+    yield from _categories(questions)
+    for question in questions:
+        yield from _expectations(question)
+
+
+def _name(text: str) -> str:
+    return f"“{one_line(text, 60)}”"
+
+
+def _duplicates(questions: QuestionSet) -> Iterator[Finding]:
+    first: dict[tuple[object, ...], Question] = {}
+    for question in questions:
+        asked = tuple(re.sub(r"[\W_]+", " ", turn.question.casefold()).strip() for turn in question.asks)
+        earlier = first.setdefault((asked, question.context, question.persona), question)
+        if earlier is not question:
+            where = f" on line {earlier.line}" if earlier.line else ""
+            yield Finding.of(
+                question,
+                "duplicate-question",
+                "warning",
+                f"asks the same as {_name(earlier.id)}{where}, which then counts twice",
+                "remove one, or use --repeat to ask every question several times",
+            )
+
+
+def _tools(questions: QuestionSet) -> Iterator[Finding]:
+    users: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        for name in {tool.name for turn in question.asks for tool in turn.expected_tools}:
+            users[name].append(question)
+        for number, turn in enumerate(question.asks, start=1):
+            where = f"turn {number}: " if question.turns else ""
+            expected = {tool.name for tool in turn.expected_tools}
+            for name in sorted(expected & set(turn.forbidden_tools)):
+                yield Finding.of(
+                    question,
+                    "forbidden-tool-expected",
+                    "error",
+                    f"{where}the tool {_name(name)} is both expected and forbidden",
+                    "remove one of the two: no reply can satisfy both",
+                )
+    for name, asking in users.items():
+        close = _near(name, users)
+        if close is not None and (len(asking), name) < (len(users[close]), close):
+            for question in asking:
+                yield Finding.of(
+                    question,
+                    "tool-typo",
+                    "warning",
+                    f"the tool {_name(name)} looks like {_name(close)}, which {len(users[close])} other questions expect",
+                    "correct the name, if it is a slip: names compare exactly",
+                )
+        elif len(asking) == 1 and len(questions) >= _SET_WITH_HABITS:
+            yield Finding.of(
+                asking[0],
+                "lone-tool",
+                "info",
+                f"no other question expects the tool {_name(name)}",
+                "check its name, or add questions that need it",
+            )
+    for question in questions:
+        forbidden = {name for turn in question.asks for name in turn.forbidden_tools}
+        for name in sorted(forbidden - set(users)):
+            close = _near(name, users)
+            if close is not None:
+                yield Finding.of(
+                    question,
+                    "tool-typo",
+                    "warning",
+                    f"the forbidden tool {_name(name)} looks like {_name(close)}, which other questions expect",
+                    "correct the name, if it is a slip: names compare exactly",
+                )
+
+
+def _near(name: str, names: Mapping[str, object]) -> str | None:
+    """The most similar other name, if it is similar enough to be meant."""
+    best, alike = None, _ALIKE
+    for other in names:
+        if other == name or abs(len(other) - len(name)) > 3:
+            continue
+        ratio = 1.0 if _plain(other) == _plain(name) else SequenceMatcher(None, name, other).ratio()
+        if ratio >= alike:
+            best, alike = other, ratio
+    return best
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _categories(questions: QuestionSet) -> Iterator[Finding]:
+    members: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        members[question.category].append(question)
+    if list(members) == [UNCATEGORISED]:
+        return
+    for name, inside in members.items():
+        if name == UNCATEGORISED:
+            yield Finding.of(
+                inside[0],
+                "uncategorised",
+                "info",
+                f"{len(inside)} of {len(questions)} questions have no category, this one first",
+                "give them one: the report shows scores by category",
+            )
+            continue
+        close = _near(name, members)
+        if close is not None and (len(inside), name) < (len(members[close]), close):
+            yield Finding.of(
+                inside[0],
+                "category-typo",
+                "warning",
+                f"the category {_name(name)} looks like {_name(close)}",
+                "use one spelling, if they are the same",
+            )
+        elif len(inside) < THIN:
+            many = "1 question" if len(inside) == 1 else f"{len(inside)} questions"
+            yield Finding.of(
+                inside[0],
+                "thin-category",
+                "warning",
+                f"the category {_name(name)} has only {many}: its score is mostly chance",
+                f"add questions until it has at least {THIN}, or merge it with another category",
+            )
+
+
+def _expectations(question: Question) -> Iterator[Finding]:
+    for number, turn in enumerate(question.asks, start=1):
+        where = f"turn {number} " if question.turns else ""
+        if turn.tools == "none":
+            continue
+        if not (
+            turn.expected_tools or turn.expected_keywords or turn.forbidden_tools or turn.forbidden_keywords
+        ):
+            unscored = [field for field in ("reference_answer", "relevant_documents") if getattr(turn, field)]
+            only = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
+            yield Finding.of(
+                question,
+                "no-expectations",
+                "warning",
+                f"{where}expects nothing: any reply that is not an error scores 1.0{only}",
+                "add expected_keywords or expected_tools",
+            )
+    if question.id == question_id(question.question, [turn.question for turn in question.turns]):
+        yield Finding.of(
+            question,
+            "no-id",
+            "info",
+            "has no id of its own: correcting its wording will make it another question to `compare`",
+            "give it a short, stable id",
+        )

@@ -1,0 +1,142 @@
+"""One question in full, and lists of failures, on the terminal."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from answerkey.report.detail import Limits, TrialDetail, TurnDetail, trial_detail
+from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
+from answerkey.report.view import QuestionView
+from answerkey.report.wording import milliseconds, name_words, points, score_text
+from answerkey.run import Run, RunInfo
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["print_failures", "print_question"]
+
+_MARK_STYLES = {
+    "keyword": "bold green",
+    "forbidden": "bold red strike",
+    "supported": "underline",
+    "unsupported": "underline red",
+}
+# One question may be shown longer than the many of a report.
+_LIMITS = Limits(reply=50_000, tool_text=5_000, source_text=1_000, calls=100, sources=50, turns=200)
+
+
+def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: "Console") -> None:
+    """Print every failed question with its reasons, as they are read."""
+    number = 0
+    for question in failures:
+        number += 1
+        emit(console, question_lines(question, console))
+    if not number:
+        console.print(f"every question passed in {info.id}")
+    else:
+        console.print(
+            f"{number:,} failed; `answerkey show {info.id} --question ID` shows one in full", style="dim"
+        )
+
+
+def print_question(run: Run, console: "Console") -> None:
+    """Print all trials of the run's (one) question."""
+    from rich.padding import Padding
+
+    for result in run.results:
+        detail = trial_detail(result, _LIMITS)
+        emit(console, _head(result.question.id, result.question.category, detail))
+        for loss in detail.losses:
+            console.print(f"  {loss.words} {points(loss.points)}".rstrip(), style="red")
+        for number, turn in enumerate(detail.turns, start=1):
+            console.print()
+            prefix = f"turn {number}: " if len(detail.turns) > 1 else ""
+            for line in _turn(turn, prefix):
+                emit(console, Padding(line, (0, 0, 0, 2), expand=False))
+        if detail.turns_cut:
+            console.print(f"  … and {detail.turns_cut} more turns", style="dim")
+        console.print()
+
+
+def _text(*parts: tuple[str, str]) -> "Text":
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
+def _head(identity: str, category: str, detail: TrialDetail) -> "Text":
+    from answerkey.text.sanitise import one_line
+
+    colour = GRADE_COLOURS.get(detail.grade or "", "white")
+    return _text(
+        (f" {detail.grade or '–'} ", f"bold reverse {colour}"),
+        (f" {score_text(detail.score)}", f"bold {colour}"),
+        (f"  {one_line(identity, 80)}", "bold"),
+        (f"  {one_line(category, 60)} · trial {detail.trial} · {milliseconds(detail.latency_ms)}", "dim"),
+    )
+
+
+def _turn(turn: TurnDetail, prefix: str) -> Iterator["Text"]:
+    yield _text((f"{prefix}question  ", "dim"), (turn.question, ""))
+    yield _reply(turn)
+    if turn.cut:
+        yield _text((f"… {turn.cut:,} more characters", "dim"))
+    if turn.error:
+        yield _text(("error  ", "dim"), (turn.error, "red"))
+    if turn.found or turn.missing:
+        words = _text(("keywords  ", "dim"))
+        for word in turn.found:
+            words.append(f"✓ {word}", style="green")
+            words.append("  ")
+        for word in turn.missing:
+            words.append(f"✗ {word}  ", style="red")
+        yield words
+    yield from _tools(turn)
+    for source in turn.sources:
+        facts = [word for word, holds in (("relevant", source.relevant), ("cited", source.cited)) if holds]
+        yield _text(("source  ", "dim"), (source.name, ""), (f"  {', '.join(facts)}", "dim"))
+    for claim in turn.claims_unsupported:
+        yield _text(("not supported  ", "dim"), (claim, "red"))
+    for part in turn.components:
+        share = "" if part.weight is None else f" × {part.weight:g}"
+        yield _text(
+            (f"{name_words(part.name)}  ", "dim"),
+            (f"{score_text(part.value)}{share}", "bold"),
+            (f"  {part.reason}", ""),
+        )
+    if turn.reference_answer:
+        yield _text(("reference  ", "dim"), (turn.reference_answer, ""))
+    if turn.usage:
+        yield _text(("used  ", "dim"), (turn.usage, ""))
+
+
+def _reply(turn: TurnDetail) -> "Text":
+    line = _text(("reply  ", "dim"))
+    if turn.reply is None:
+        line.append("no reply (null)", style="italic")
+        return line
+    if not turn.reply:
+        line.append("empty reply", style="italic")
+    for segment in turn.reply:
+        line.append(
+            segment.text, style=" ".join(_MARK_STYLES[mark] for mark in segment.marks if mark in _MARK_STYLES)
+        )
+    return line
+
+
+def _tools(turn: TurnDetail) -> Iterator["Text"]:
+    for name in turn.missing_tools:
+        yield _text(("tool  ", "dim"), (f"✗ {name} was not called", "red"))
+    if not turn.tools and not turn.tools_observed:
+        yield _text(("tool  ", "dim"), ("calls were not observed", "yellow"))
+    for call in turn.tools:
+        took = "" if call.duration_ms is None else f"  {milliseconds(call.duration_ms)}"
+        yield _text(("tool  ", "dim"), (call.name, "bold green" if call.expected else "bold"), (took, "dim"))
+        if call.arguments:
+            yield _text(("      arguments  ", "dim"), (call.arguments, ""))
+        if call.result:
+            yield _text(("      result  ", "dim"), (call.result, ""))
+        if call.error:
+            yield _text(("      error  ", "dim"), (call.error, "red"))
+    if turn.calls_cut:
+        yield _text((f"… and {turn.calls_cut} more calls", "dim"))
