@@ -42,7 +42,9 @@ async def ask_questions(
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
     grader = make_grader(options.scoring, settings)
-    resolved = resolve_target(target, settings=settings.targets, concurrency=options.concurrency)
+    resolved = resolve_target(
+        target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
+    )
     async with resolved:
         store = open_store()
         info = RunInfo(
@@ -85,7 +87,9 @@ async def resume_run(
     )
     questions = _current_questions(info, options, store)
     grader = make_grader(options.scoring, settings)
-    resolved = resolve_target(given, settings=settings.targets, concurrency=options.concurrency)
+    resolved = resolve_target(
+        given, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
+    )
     async with resolved:
         changed = msgspec.structs.replace(
             info,

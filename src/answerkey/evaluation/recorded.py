@@ -23,6 +23,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.summary import Result, Summary
 from answerkey.tally import summarise_unordered
 from answerkey.targets.mapping import reply_from_payload
+from answerkey.targets.recorded_rows import reply_in_row
 
 __all__ = ["read_exchanges", "recorded_info", "score_recorded"]
 
@@ -137,9 +138,9 @@ def _trial(row: Mapping[str, Any], counted: int) -> int:
 
 
 def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
-    recorded = row.get("replies")
-    if question.turns and isinstance(recorded, list):
-        return tuple(reply_from_payload(part, recorded=True) for part in recorded)
+    if question.turns:
+        turns = [reply_in_row(row, turn.question, number) for number, turn in enumerate(question.turns)]
+        return tuple(reply for reply in turns if reply is not None)
     payload = {name: value for name, value in row.items() if name not in _QUESTION_FIELDS or name == "tools"}
     if payload.get("tools") == "none":
         del payload["tools"]

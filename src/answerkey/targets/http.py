@@ -1,17 +1,17 @@
 """The target `http(s)://…`: a chatbot behind an HTTP endpoint, asked with JSON and answering with JSON, text or a stream."""
 
-import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
+from answerkey.errors import ConfigError, UsageError
 from answerkey.protocols import Ask
 from answerkey.reply import Failure, Reply, Timings
 from answerkey.targets.conversations import Conversations
 from answerkey.targets.failures import failure_from_exception, one_line
+from answerkey.targets.http_client import check_headers, open_session, preflight
 from answerkey.targets.http_reply import error_reply, read_reply, retry_after_seconds
 from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.retryable import RetryableError
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["HttpSettings", "HttpTarget"]
 
 _MEGABYTE = 1024 * 1024
-# Servers close idle connections after 2 to 5 s; a connection is given up sooner, since a POST that meets a closing
-# one cannot be told from one that failed.
-_KEEP_ALIVE_S = 1.5
-_PREFLIGHT_S = 10.0
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,7 +73,6 @@ class HttpTarget:
         self._conversations = Conversations(concurrency)
 
     async def __aenter__(self) -> "HttpTarget":
-        import aiohttp
         from yarl import URL
 
         settings, expand = self._settings, self._secrets.expand
@@ -97,23 +92,14 @@ class HttpTarget:
             "User-Agent": "answerkey",
         }
         headers.update(expand(settings.headers, f"{where} headers", private=True))
-        for header, value in headers.items():
-            if any(char in header + value for char in "\r\n\0"):
-                raise ConfigError(f"{where} the header {header!r} has a line break in it")
-        await _preflight(url, self.name)
-        connector = aiohttp.TCPConnector(
-            limit=self._concurrency,
-            ssl=self._tls(url.scheme),
-            keepalive_timeout=_KEEP_ALIVE_S,
-            ttl_dns_cache=300,
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            headers=headers,
-            # The engine keeps the time; conversations must not share cookies; no proxy is taken from the environment.
-            timeout=aiohttp.ClientTimeout(total=None),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
+        check_headers(headers, self.name)
+        await preflight(url, self.name)
+        self._session = open_session(
+            self.name,
+            headers,
+            concurrency=self._concurrency,
+            verify_tls=settings.verify_tls,
+            ca_file=settings.ca_file,
         )
         return self
 
@@ -201,37 +187,6 @@ class HttpTarget:
                     f"target {self.name}: body is not JSON: {error}; write it as a table or JSON text"
                 ) from None
         return body
-
-    def _tls(self, scheme: str | None) -> Any:
-        if scheme != "https":
-            return True
-        if not self._settings.verify_tls:
-            return False
-        import ssl
-
-        try:
-            return ssl.create_default_context(cafile=self._settings.ca_file)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(
-                f"target {self.name}: ca_file {self._settings.ca_file} cannot be used: {error}"
-            ) from None
-
-
-async def _preflight(url: Any, name: str) -> None:
-    """Stop before the first question if nothing listens there at all."""
-    try:
-        async with asyncio.timeout(_PREFLIGHT_S):
-            _, writer = await asyncio.open_connection(url.host, url.port)
-    except TimeoutError:
-        raise TargetUnreachableError(
-            f"{name} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?"
-        ) from None
-    except (OSError, UnicodeError) as error:
-        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else one_line(str(error))
-        raise TargetUnreachableError(
-            f"nothing answers at {name} ({reason}); is the chatbot running and the address right?"
-        ) from None
-    writer.close()
 
 
 def _timings(began: float, first_byte_ms: float | None = None) -> Timings:

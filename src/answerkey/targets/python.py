@@ -187,18 +187,21 @@ def _arguments_for(function: Callable[..., Any]) -> Callable[[Ask], tuple[tuple[
     return lambda ask: ((ask.question,), {name: getattr(ask, name) for name in by_name})
 
 
-def load_callable(reference: str) -> tuple[Callable[..., Any], str]:
-    """The callable behind "module:name" or "path/file.py:name", and its source for the fingerprint."""
+def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[..., Any], str]:
+    """The callable behind "module:name" or "path/file.py:name", and its source for the fingerprint.
+
+    Modules and files are looked for in the folder `start`, or else in the current one.
+    """
     place, _, path = reference.rpartition(":")
     if not place or not path:
         raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
-    folder = str(Path.cwd())
+    folder = str((start or Path()).resolve())
     if folder not in sys.path:
         # As `python -m` does: the user's modules are where the user is.
         sys.path.insert(0, folder)
     is_file = place.endswith(".py") or "/" in place or "\\" in place
     try:
-        module = _load_file(Path(place)) if is_file else load_object(place)
+        module = _load_file((start or Path()) / place) if is_file else load_object(place)
     except UsageError:
         raise
     except ModuleNotFoundError as error:

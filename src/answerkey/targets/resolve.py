@@ -99,6 +99,10 @@ class _Builder:
         )
         return make(table, name)
 
+    def _start(self, name: str | None) -> Path | None:
+        """Where relative paths start: in the configuration from its folder, on the command line from where the user is."""
+        return self._folder if name and self._folder != Path() else None
+
     def _http(self, table: Mapping[str, Any], name: str | None) -> Target:
         from answerkey.targets.http import HttpSettings, HttpTarget
 
@@ -109,7 +113,7 @@ class _Builder:
         from answerkey.targets.python import PythonTarget, load_callable
 
         settings = _read_table(table, _PythonSettings, name)
-        function, source = load_callable(settings.python)
+        function, source = load_callable(settings.python, self._start(name))
         return PythonTarget(
             function,
             name=name or f"python:{settings.python}",
@@ -122,7 +126,27 @@ class _Builder:
         from answerkey.targets.command import CommandSettings, CommandTarget
 
         settings = _read_table(table, CommandSettings, name)
+        start = self._start(name)
+        if start is not None:
+            settings = msgspec.structs.replace(settings, folder=str(start / (settings.folder or "")))
         return CommandTarget(settings, name=name, concurrency=self._concurrency, secrets=self._secrets)
+
+    def _replay(self, table: Mapping[str, Any], name: str | None) -> Target:
+        from answerkey.targets.replay import ReplaySettings, ReplayTarget
+
+        return ReplayTarget(_read_table(table, ReplaySettings, name), name=name, folder=self._start(name))
+
+    def _openai(self, table: Mapping[str, Any], name: str | None) -> Target:
+        from answerkey.targets.openai import OpenAISettings, OpenAITarget
+
+        settings = _read_table(table, OpenAISettings, name)
+        return OpenAITarget(
+            settings,
+            name=name,
+            concurrency=self._concurrency,
+            secrets=self._secrets,
+            folder=self._start(name),
+        )
 
     def _demo(self, table: Mapping[str, Any], name: str | None) -> Target:
         from answerkey.targets.demo import DemoTarget

@@ -9,7 +9,15 @@ import msgspec
 from answerkey.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
 from answerkey.targets.fields.usage import add_usage
 
-__all__ = ["Message", "ToolResult", "error_in_result", "replies_of", "reply_of", "response_of"]
+__all__ = [
+    "Message",
+    "ToolResult",
+    "error_in_result",
+    "exchanges_of",
+    "replies_of",
+    "reply_of",
+    "response_of",
+]
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,22 +43,27 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
 
 
-def replies_of(messages: Iterable[Message]) -> list[Reply]:
-    """The replies to the user's messages, in order; messages before the first user message belong to no reply."""
-    turns: list[list[Message]] = []
+def exchanges_of(messages: Iterable[Message]) -> list[tuple[str | None, Reply]]:
+    """What the user said and the reply to it, in order; messages before the first user message belong to no reply."""
+    turns: list[tuple[str | None, list[Message]]] = []
     before: list[Message] = []
     for message in messages:
         if message.role == "user":
-            turns.append([])
+            turns.append((message.text, []))
         elif turns:
-            turns[-1].append(message)
+            turns[-1][1].append(message)
         else:
             before.append(message)
     if not turns:
-        return [reply_of(before)] if any(message.role != "system" for message in before) else []
+        return [(None, reply_of(before))] if any(message.role != "system" for message in before) else []
     # Two user messages in a row are one thing said; a last one without an answer is a null reply.
-    answered = [turn for turn in turns[:-1] if any(part.role == "assistant" for part in turn)]
-    return [reply_of(turn) for turn in [*answered, turns[-1]]]
+    answered = [turn for turn in turns[:-1] if any(part.role == "assistant" for part in turn[1])]
+    return [(said, reply_of(turn)) for said, turn in [*answered, turns[-1]]]
+
+
+def replies_of(messages: Iterable[Message]) -> list[Reply]:
+    """The replies to the user's messages, in order."""
+    return [reply for _, reply in exchanges_of(messages)]
 
 
 def reply_of(messages: Sequence[Message], failure: Failure | None = None) -> Reply:

@@ -1,0 +1,137 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerkey.errors import ConfigError, UnknownNameError, UsageError
+from answerkey.protocols import Target
+from answerkey.targets.command import CommandTarget
+from answerkey.targets.demo import DemoTarget
+from answerkey.targets.http import HttpTarget
+from answerkey.targets.openai import OpenAITarget
+from answerkey.targets.python import PythonTarget
+from answerkey.targets.replay import ReplayTarget
+from answerkey.targets.resolve import resolve_target
+
+from .asking import ask
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "resolve_bot.py").write_text("def bot(question):\n    return {'said': question}\n")
+    (tmp_path / "replies.jsonl").write_text('{"id": "q", "answer": "x"}\n')
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ("demo", DemoTarget),
+        ("demo:basic", DemoTarget),
+        ("http://localhost:8000/chat", HttpTarget),
+        ("https://example.com", HttpTarget),
+        ("python:resolve_bot:bot", PythonTarget),
+        ("python:resolve_bot.py:bot", PythonTarget),
+        ("resolve_bot.py:bot", PythonTarget),
+        ("./resolve_bot.py:bot", PythonTarget),
+        ("cmd:cat -u", CommandTarget),
+        ("openai:gpt-x", OpenAITarget),
+        ("replay:replies.jsonl", ReplayTarget),
+    ],
+)
+def test_every_form(spec: str, kind: type) -> None:
+    target = resolve_target(spec)
+    assert isinstance(target, kind)
+    assert isinstance(target, Target)
+    assert target.name
+    assert target.fingerprint == resolve_target(spec).fingerprint
+
+
+def test_a_callable_and_a_target_of_the_callers() -> None:
+    target = resolve_target(lambda question: question)
+    assert isinstance(target, PythonTarget)
+    assert resolve_target(target) is target
+    with pytest.raises(UsageError, match="not a int"):
+        resolve_target(3)  # type: ignore[arg-type]
+
+
+def test_names_from_the_configuration() -> None:
+    settings: dict[str, dict[str, Any]] = {
+        "mine": {"python": "resolve_bot:bot", "reply": {"text": "said"}},
+        "web": {"url": "http://localhost:1/chat", "headers": {"X": "${KEY}"}},
+        "tool": {"cmd": [sys.executable, "-c", "print(1)"], "mode": "once"},
+    }
+    assert ask(resolve_target("mine", settings=settings), "hi").text == "hi"
+    assert resolve_target("web", settings=settings).name == "web"
+    assert ask(resolve_target("tool", settings=settings)).text == "1"
+
+
+def test_a_replay_in_the_configuration_starts_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resolve_target("old", settings={"old": {"replay": "replies.jsonl"}}, folder=tmp_path).name == "old"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dmeo", "unknown target 'dmeo'; did you mean 'demo'?"),
+        ("stagin", "unknown target 'stagin'; did you mean 'staging'?"),
+        ("ftp://x:y@host", "unknown target 'ftp://host'; write one of demo, http"),
+        ("xyz", "the configuration has staging"),
+    ],
+)
+def test_unknown_targets(spec: str, message: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        resolve_target(spec, settings={"staging": {"url": "http://x"}})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "exactly one of url, python, cmd, openai, replay, demo"),
+        ({"url": "http://x", "cmd": "y"}, "has url and cmd"),
+        ({"url": "http://x", "header": {}}, "[targets.t] unknown setting 'header'; did you mean 'headers'?"),
+        ({"url": 5}, "[targets.t] Expected `str`, got `int` - at `url`"),
+        ({"url": "x"}, "is not an http:// or https:// address"),
+        (
+            {"url": "http://x", "reply": {"text": "a["}},
+            "[targets.t] reply.text = 'a[' is not a JMESPath expression",
+        ),
+        ({"cmd": "x", "mode": "twice"}, "[targets.t] Invalid enum value 'twice'"),
+    ],
+)
+def test_tables_that_are_wrong(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve_target("t", settings={"t": table})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["python:", "cmd: ", "replay:", "openai:"])
+def test_a_form_without_its_rest(spec: str) -> None:
+    with pytest.raises(UsageError, match="is incomplete"):
+        resolve_target(spec)
+
+
+def test_the_reference_chatbot_answers() -> None:
+    reply = ask(resolve_target("demo"), "What is our property address?")
+    assert reply.text
+    assert reply.failure is None
+    assert reply.evidence.tools_observed
+    with pytest.raises(UsageError, match="no-such"):
+        ask(resolve_target("demo:no-such"))
+
+
+def test_paths_in_the_configuration_start_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    settings: dict[str, dict[str, Any]] = {
+        "file": {"python": "resolve_bot.py:bot", "reply": {"text": "said"}},
+        "program": {"cmd": [sys.executable, "-c", "import os; print(os.getcwd())"], "mode": "once"},
+    }
+    assert ask(resolve_target("file", settings=settings, folder=tmp_path), "hi").text == "hi"
+    assert ask(resolve_target("program", settings=settings, folder=tmp_path)).text == str(tmp_path)
