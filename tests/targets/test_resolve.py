@@ -126,7 +126,9 @@ def test_the_reference_chatbot_answers() -> None:
         ask(resolve_target("demo:no-such"))
 
 
-def test_paths_in_the_configuration_start_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_the_configuration_start_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     settings: dict[str, dict[str, Any]] = {
