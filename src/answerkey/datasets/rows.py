@@ -14,6 +14,9 @@ __all__ = ["FORMATS", "Row", "read_rows", "read_text"]
 
 FORMATS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".parquet")
 
+# Where a file that is one object has its records.
+_LISTS = ("questions", "tests", "cases", "replies", "feedback", "scores", "annotations", "data")
+
 Row = tuple[int | None, dict[str, Any]]
 
 
@@ -113,9 +116,7 @@ def _json(path: Path) -> Iterator[Row]:
 def _listed(value: Any, path: Path) -> Iterator[Row]:
     if isinstance(value, dict):
         # {"questions": [...]} is how people write a set with a title.
-        lists = [
-            key for key in ("questions", "tests", "cases", "replies") if isinstance(value.get(key), list)
-        ]
+        lists = [key for key in _LISTS if isinstance(value.get(key), list)]
         if not lists:
             raise InputError(
                 "expected a list of objects, or an object with a list under 'questions'", path=path
@@ -145,7 +146,7 @@ def _yaml(path: Path) -> Iterator[Row]:
         ) from None
     if isinstance(node, yaml.MappingNode):
         node = next(
-            (child for key, child in node.value if key.value in ("questions", "tests", "cases", "replies")),
+            (child for key, child in node.value if key.value in _LISTS),
             node,
         )
     lines = [child.start_mark.line + 1 for child in node.value] if isinstance(node, yaml.SequenceNode) else []

@@ -2,7 +2,20 @@
 
 from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
-__all__ = ["baselines", "metadata", "questions", "replies", "runs", "scorecards", "set_items"]
+__all__ = [
+    "access_tokens",
+    "baselines",
+    "feedback",
+    "metadata",
+    "production_replies",
+    "questions",
+    "replies",
+    "reply_ids",
+    "reply_texts",
+    "runs",
+    "scorecards",
+    "set_items",
+]
 
 metadata = MetaData()
 
@@ -75,6 +88,9 @@ scorecards = Table(
     Column("cost", Double),
     # The Scorecard as JSON.
     Column("payload", Text, nullable=False),
+    # The judge's value, where one graded the reply: disagreements are found by it.
+    Column("judge", Double),
+    Index("scorecards_by_ask", "run_id", "ask_hash", "trial"),
     Index("scorecards_by_question", "question_id"),
     Index("scorecards_by_score", "run_id", "scoring_hash", "score"),
 )
@@ -85,4 +101,90 @@ baselines = Table(
     Column("name", Text, primary_key=True),
     Column("run_id", Text, nullable=False),
     Column("set_at", Text, nullable=False),
+)
+
+# The chatbot's own ids of replies, by which feedback refers to them.
+reply_ids = Table(
+    "reply_ids",
+    metadata,
+    Column("external_id", Text, primary_key=True),
+    # response, trace or conversation.
+    Column("kind", Text, primary_key=True),
+    Column("run_id", Text, primary_key=True),
+    Column("ask_hash", Text, primary_key=True),
+    Column("trial", Integer, primary_key=True),
+    Index("reply_ids_by_run", "run_id"),
+)
+
+# What lists show and search of a reply, so that no page has to read payloads.
+reply_texts = Table(
+    "reply_texts",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("ask_hash", Text, primary_key=True),
+    Column("trial", Integer, primary_key=True),
+    # The tools that were called, each between line breaks.
+    Column("tools", Text, nullable=False),
+    # The beginning of the question as it was asked.
+    Column("question", Text, nullable=False),
+    # Question and reply without case, cut to a bounded length.
+    Column("search", Text, nullable=False),
+)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_at", Text, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("response_id", Text),
+    Column("trace_id", Text),
+    Column("conversation_id", Text),
+    # The reply of a run, or of production, that it is about; all NULL: not matched yet.
+    Column("run_id", Text),
+    Column("ask_hash", Text),
+    Column("trial", Integer),
+    Column("production_id", Text),
+    Column("category", Text),
+    Column("idempotency_key", Text, unique=True),
+    # The Feedback as JSON.
+    Column("payload", Text, nullable=False),
+    Index("feedback_by_time", "created_at"),
+    Index("feedback_by_reply", "run_id", "ask_hash", "trial"),
+    Index("feedback_by_production", "production_id"),
+    Index("feedback_by_response", "response_id"),
+    Index("feedback_by_trace", "trace_id"),
+    Index("feedback_by_conversation", "conversation_id"),
+)
+
+production_replies = Table(
+    "production_replies",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_at", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("category", Text),
+    Column("trace_id", Text),
+    Column("conversation_id", Text),
+    Column("score", Double),
+    Column("error_kind", Text),
+    Column("latency_ms", Double),
+    # The ProductionReply as JSON.
+    Column("payload", Text, nullable=False),
+    Index("production_by_time", "created_at"),
+    Index("production_by_trace", "trace_id"),
+    Index("production_by_conversation", "conversation_id"),
+)
+
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("name", Text, primary_key=True),
+    # viewer, annotator, admin or sender.
+    Column("role", Text, nullable=False),
+    # SHA-256 of the token, in hexadecimal; the token itself is never kept.
+    Column("digest", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
 )

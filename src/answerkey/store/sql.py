@@ -19,6 +19,7 @@ from answerkey.run import Run, RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
+from answerkey.store.lookup import id_rows, text_rows
 from answerkey.summary import Result, Summary, total_latency
 from answerkey.tally import summarise
 
@@ -94,9 +95,12 @@ class SqlStore:
         with self.transaction() as connection:
             if with_replies:
                 rows = [_reply_row(info, item.exchange, now) for item in graded]
-                connection.execute(self._upsert(schema.replies), rows)
+                connection.execute(self.upsert(schema.replies), rows)
+                connection.execute(self.upsert(schema.reply_texts), text_rows(info.id, graded))
+                if ids := id_rows(info.id, graded):
+                    connection.execute(self.upsert(schema.reply_ids, replace=False), ids)
             connection.execute(
-                self._upsert(schema.scorecards), [_scorecard_row(info, item) for item in graded]
+                self.upsert(schema.scorecards), [_scorecard_row(info, item) for item in graded]
             )
 
     def clear_scorecards(self, info: RunInfo) -> None:
@@ -112,7 +116,7 @@ class SqlStore:
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
         with self.transaction() as connection:
-            for table in (schema.replies, schema.scorecards):
+            for table in (schema.replies, schema.scorecards, schema.reply_ids, schema.reply_texts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
             connection.execute(delete(schema.baselines).where(schema.baselines.c.run_id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
@@ -135,12 +139,12 @@ class SqlStore:
             self._insert_questions(connection, rows, items)
 
     def _insert_questions(self, connection: Connection, rows: list[Any], items: list[Any]) -> None:
-        connection.execute(self._upsert(schema.questions, replace=False), rows)
+        connection.execute(self.upsert(schema.questions, replace=False), rows)
         connection.execute(insert(schema.set_items), items)
         rows.clear()
         items.clear()
 
-    def _upsert(self, table: Any, *, replace: bool = True) -> Any:
+    def upsert(self, table: Any, *, replace: bool = True) -> Any:
         """An insert that replaces (or keeps) a row with the same key, so that writing twice is harmless."""
         # Only the dialect in use: PostgreSQL's takes as long to import as a small run takes to ask.
         statement = import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
@@ -325,7 +329,7 @@ class SqlStore:
         """Give a run a name that stays until it is given to another."""
         with self.transaction() as connection:
             row = {"name": name, "run_id": run_id, "set_at": _now()}
-            connection.execute(self._upsert(schema.baselines), [row])
+            connection.execute(self.upsert(schema.baselines), [row])
 
     def baselines(self) -> Mapping[str, str]:
         """Baseline name → run id."""
@@ -381,6 +385,7 @@ def _scorecard_row(info: RunInfo, graded: Graded) -> dict[str, Any]:
         "latency_ms": total_latency(replies),
         "cost": sum(costs) if costs else None,
         "payload": _text(card),
+        "judge": card.metrics.get("judge"),
     }
 
 

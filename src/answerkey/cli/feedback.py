@@ -1,0 +1,206 @@
+"""`answerkey feedback`: people's verdicts on replies, given here, imported from other tools, and added up."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.errors import UsageError
+
+if TYPE_CHECKING:
+    from answerkey.store.feedback_stats import FeedbackStats
+
+__all__ = ["feedback"]
+
+
+@click.group()
+def feedback() -> None:
+    """Collect people's verdicts on replies and add them up.
+
+    \b
+    Examples:
+      answerkey feedback add latest address up --comment "exactly right"
+      answerkey feedback import langfuse scores.json
+      answerkey feedback stats --json
+    """
+
+
+@feedback.command()
+@click.argument("run")
+@click.argument("question")
+@click.argument("value")
+@click.option("--trial", type=int, default=1, show_default=True, help="Which asking of the question.")
+@click.option("--comment", default="", help="Why.")
+@click.option("--author", help="Who says so.")
+@store_flag
+@json_flag
+def add(
+    run: str,
+    question: str,
+    value: str,
+    trial: int,
+    comment: str,
+    author: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Say whether the reply to a QUESTION (its id) in a RUN was good: VALUE is up, down or a number from 0 to 1.
+
+    \b
+    Example:
+      answerkey feedback add latest address down --comment "wrong street"
+    """
+    from answerkey.config import load_settings
+    from answerkey.feedback import COMMENT_LIMIT, Feedback, read_value
+    from answerkey.store.browse import Browser
+    from answerkey.store.feedback import FeedbackBook, new_id, now
+
+    if len(comment) > COMMENT_LIMIT:
+        raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
+    verdict = read_value(value)
+    with store_opener(load_settings(), store)() as opened:
+        info = opened.find_run(run)
+        key = Browser(opened).reply_key(info, question, trial)
+        kept, _ = FeedbackBook(opened).add(
+            Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
+        )
+    if as_json:
+        _print_json(kept)
+    else:
+        click.echo(f"kept: {'up' if kept.positive else 'down'} for {question} in {info.name} ({info.id})")
+    return 0
+
+
+@feedback.command("import")
+@click.argument(
+    "format_name", metavar="FORMAT", type=click.Choice(["jsonl", "langfuse", "langsmith", "phoenix"])
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--scale", metavar="LOW-HIGH", help="The range of the export's numbers, as 1-5 (default 0-1).")
+@click.option("--positive", multiple=True, metavar="LABEL", help="A label that counts as a thumb up.")
+@click.option("--negative", multiple=True, metavar="LABEL", help="A label that counts as a thumb down.")
+@store_flag
+@json_flag
+def import_(
+    format_name: str,
+    files: tuple[Path, ...],
+    scale: str | None,
+    positive: tuple[str, ...],
+    negative: tuple[str, ...],
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Read verdicts from another tool's export (jsonl, langfuse, langsmith, phoenix); importing twice is harmless.
+
+    \b
+    Examples:
+      answerkey feedback import langfuse scores.json
+      answerkey feedback import jsonl ratings.csv --scale 1-5
+    """
+    from answerkey.config import load_settings
+    from answerkey.datasets.feedback import Scale, read_feedback
+    from answerkey.store.feedback import FeedbackBook
+
+    low, high = _range(scale)
+    reading = Scale(low=low, high=high, positive=frozenset(positive), negative=frozenset(negative))
+    read = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
+    people = [verdict for verdict in read if verdict is not None]
+    with store_opener(load_settings(), store, create=True)() as opened:
+        new, changed, matched = FeedbackBook(opened).add_all(people)
+    figures = {
+        "imported": new,
+        "changed": changed,
+        "matched": matched,
+        "unmatched": len(people) - matched,
+        "skipped": len(read) - len(people),
+    }
+    if as_json:
+        _print_json(figures)
+        return 0
+    click.echo(
+        f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
+        + (f"; {figures['skipped']} skipped (not a person's verdict)" if figures["skipped"] else "")
+    )
+    return 0
+
+
+@feedback.command()
+@click.option(
+    "--queries",
+    type=click.IntRange(min=1),
+    help="How many replies users got, if the store has not seen them.",
+)
+@store_flag
+@json_flag
+def stats(queries: int | None, store: str | None, as_json: bool) -> int:
+    """Add up the feedback: satisfaction, feedback rate, by category and day, themes, agreement with the scores.
+
+    \b
+    Examples:
+      answerkey feedback stats
+      answerkey feedback stats --queries 12000 --json
+    """
+    from answerkey.config import load_settings
+    from answerkey.store.feedback_stats import feedback_stats
+
+    with store_opener(load_settings(), store)() as opened:
+        figures = feedback_stats(opened, queries=queries)
+    if as_json:
+        _print_json(figures)
+    else:
+        _show(figures)
+    return 0
+
+
+def _range(scale: str | None) -> tuple[float, float]:
+    if scale is None:
+        return 0.0, 1.0
+    low, _, high = scale.partition("-")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = 0.0, 0.0
+    if not ends[0] < ends[1]:
+        raise UsageError(f"--scale {scale!r}: write it as 1-5, the lowest and the highest value")
+    return ends
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _show(figures: "FeedbackStats") -> None:
+    from answerkey.report.wording import percent, score_percent
+    from answerkey.text.sanitise import one_line
+
+    if not figures.feedback and not figures.reviews:
+        click.echo(
+            "no feedback yet; POST it to /api/feedback of `answerkey serve`, or `answerkey feedback import`"
+        )
+        return
+    click.echo(
+        f"satisfaction   {percent(figures.satisfaction)}  ({figures.positive} of {figures.feedback} positive)"
+    )
+    if figures.feedback_rate is None:
+        click.echo("feedback rate  –  (no replies known; POST /api/replies, or give --queries)")
+    else:
+        click.echo(f"feedback rate  {percent(figures.feedback_rate)}  (of {figures.queries:,} replies)")
+    if figures.unmatched:
+        click.echo(f"unmatched      {figures.unmatched} about replies that this store does not know")
+    if figures.reviews:
+        click.echo(f"reviews        {figures.reviews_trusted} of {figures.reviews} trusted")
+    for part in figures.categories:
+        click.echo(f"  {one_line(part.category, 30):<30} {percent(part.satisfaction):>7}  ({part.feedback})")
+    for theme in figures.themes:
+        click.echo(f"  “{one_line(theme.words, 40)}” in {theme.comments} comments, {theme.negative} negative")
+    agreement = figures.agreement
+    if agreement.correlation is not None and agreement.low is not None and agreement.high is not None:
+        click.echo(
+            f"agreement      correlation with the scores {agreement.correlation:+.2f} "
+            f"({agreement.low:+.2f} to {agreement.high:+.2f}, {agreement.pairs} replies); mean score "
+            f"{score_percent(agreement.mean_score_positive)} where liked, "
+            f"{score_percent(agreement.mean_score_negative)} where not"
+        )

@@ -1,0 +1,58 @@
+"""By what a stored reply is found again: the chatbot's own ids of it, the tools it used and the words in it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from answerkey.protocols import Graded
+
+__all__ = ["id_rows", "text_rows"]
+
+# Characters kept for searching: a page of text from each side.
+_QUESTION_SHOWN = 300
+_SEARCHED = 4_000
+
+
+def id_rows(run_id: str, graded: Sequence[Graded]) -> list[dict[str, Any]]:
+    """Rows of `reply_ids`."""
+    return [
+        {
+            "external_id": value,
+            "kind": kind,
+            "run_id": run_id,
+            "ask_hash": item.exchange.task.question.ask_hash,
+            "trial": item.exchange.task.trial,
+        }
+        for item in graded
+        for reply in item.exchange.replies
+        for kind, value in (
+            ("response", reply.response_id),
+            ("trace", reply.trace_id),
+            ("conversation", reply.conversation_id),
+        )
+        if value
+    ]
+
+
+def text_rows(run_id: str, graded: Sequence[Graded]) -> list[dict[str, Any]]:
+    """Rows of `reply_texts`."""
+    return [_text_row(run_id, item) for item in graded]
+
+
+def _text_row(run_id: str, item: Graded) -> dict[str, Any]:
+    task, replies = item.exchange.task, item.exchange.replies
+    tools = dict.fromkeys(name for reply in replies for name in reply.tools_used)
+    words = "\n".join([task.question.id, *(turn.question for turn in task.question.asks)])[:_SEARCHED]
+    said = "\n".join(reply.text for reply in replies if reply.text)[:_SEARCHED]
+    return {
+        "run_id": run_id,
+        "ask_hash": task.question.ask_hash,
+        "trial": task.trial,
+        "tools": _harmless("".join(f"\n{name}" for name in tools) + "\n" if tools else ""),
+        "question": _harmless(task.question.question[:_QUESTION_SHOWN]),
+        "search": _harmless(f"{words}\n{said}".casefold()),
+    }
+
+
+def _harmless(text: str) -> str:
+    # PostgreSQL takes no NUL in text, and no database a lone surrogate.
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()

@@ -1,0 +1,105 @@
+import pytest
+
+from answerkey.errors import UnknownNameError
+from answerkey.store import open_store
+from answerkey.store.browse import Browser
+from answerkey.store.listing import RowFilter
+
+from .filling import add_run, golden, good_reply
+
+
+@pytest.fixture
+def store(tmp_path):
+    with open_store(str(tmp_path / "s.db")) as opened:
+        yield opened
+
+
+def ids(page):
+    return [row.id for row in page[0]]
+
+
+def test_the_worst_questions_come_first_and_the_total_counts_all(store):
+    info = add_run(store, "r1", questions=golden(9))
+    rows, total = Browser(store).rows(info, RowFilter(), limit=4)
+    assert total == 9
+    # A timeout scores 0.0 (no tool, no keyword, an error); without tool and one keyword it is 0.4.
+    assert [(row.id, row.score) for row in rows] == [("q2", 0.0), ("q5", 0.0), ("q8", 0.0), ("q1", 0.4)]
+    assert [row.grade for row in rows] == ["F", "F", "F", "F"]
+    assert rows[0].error == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (RowFilter(category="property"), ["q0", "q3"]),
+        (RowFilter(grade="A"), ["q0", "q3"]),
+        (RowFilter(result="failed"), ["q2", "q5", "q1", "q4"]),
+        (RowFilter(result="passed"), ["q0", "q3"]),
+        (RowFilter(result="error"), ["q2", "q5"]),
+        (RowFilter(result="lost"), ["q2", "q5", "q1", "q4"]),
+        (RowFilter(error="timeout"), ["q2", "q5"]),
+        (RowFilter(tool="query_database"), ["q0", "q3"]),
+        (RowFilter(tool="query"), []),
+        (RowFilter(text="FACT4"), ["q4"]),
+        (RowFilter(text="%"), []),
+        (RowFilter(sort="order"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (RowFilter(sort="slowest"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
+        (RowFilter(sort="best", category="tax"), ["q1", "q4"]),
+    ],
+)
+def test_filters_and_orders(store, wanted, expected):
+    info = add_run(store, "r1")
+    assert ids(Browser(store).rows(info, wanted)) == expected
+
+
+def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(store):
+    def flaky(question, trial):
+        reply = good_reply(question, trial)
+        return reply if trial == 1 else type(reply)(text="nothing")
+
+    info = add_run(store, "r1", flaky, repeat=2)
+    rows, total = Browser(store).rows(info, RowFilter(sort="order"))
+    assert total == 6
+    assert (rows[0].trials, rows[0].trials_passed, rows[0].score) == (2, 1, pytest.approx(0.6))
+    # The row's reasons are those of the worst trial.
+    assert rows[0].scorecard.total == pytest.approx(0.2)
+
+
+def test_a_running_run_tells_how_far_it_is(store):
+    info = add_run(store, "r1", finish=False, asked=3)
+    progress = Browser(store).progress(info)
+    assert (progress.status, progress.done, progress.planned, progress.errors) == ("running", 3, 6, 1)
+
+
+def test_distribution_counts_questions_by_tenths_of_the_score(store):
+    info = add_run(store, "r1")
+    assert Browser(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
+
+
+def test_history_is_the_same_question_over_runs(store):
+    add_run(store, "old", day=0)
+    add_run(store, "new", good_reply, day=1)
+    points = Browser(store).history("q1")
+    assert [(point.run_id, point.score, point.passed) for point in points] == [
+        ("new", 1.0, True),
+        ("old", 0.4, False),
+    ]
+
+
+def test_runs_are_paged_and_searched_and_baselines_are_marked(store):
+    for number in range(5):
+        add_run(store, f"r{number}", day=number, name=f"nightly {number}")
+    store.set_baseline("production", "r1")
+    rows, total = Browser(store).runs(limit=2, offset=2)
+    assert ([row.info.id for row in rows], total) == (["r2", "r1"], 5)
+    assert rows[1].baselines == ("production",)
+    assert [row.info.id for row in Browser(store).runs(text="NIGHTLY 3")[0]] == ["r3"]
+    assert Browser(store).question_sets()[0][1:] == ("golden", 5)
+
+
+def test_an_unknown_question_is_named(store):
+    info = add_run(store, "r1")
+    with pytest.raises(UnknownNameError, match="no scored question 'nope'"):
+        Browser(store).question(info, "nope")
+    with pytest.raises(UnknownNameError, match="in trial 7"):
+        Browser(store).reply_key(info, "q1", 7)
