@@ -164,7 +164,7 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         if text is None
         else tuple(_segments(text[: limits.reply], _spans(details, claims), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
-        found=_texts(details.get("found")),
+        found=_found(details),
         missing=_texts(details.get("missing"))
         if "missing" in details
         else tuple(describe_keyword(keyword) for keyword in question.expected_keywords if text is None),
@@ -206,6 +206,16 @@ def _cut(text: str, most: int) -> str:
 
 def _texts(values: Any) -> tuple[str, ...]:
     return tuple(one_line(str(value), 200) for value in values) if isinstance(values, list | tuple) else ()
+
+
+def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keywords found; where the keyword is a pattern, what it matched says more than the pattern."""
+    matched = {
+        match.get("keyword"): match.get("text")
+        for match in details.get("matches") or ()
+        if match.get("rule") == "pattern" and match.get("text")
+    }
+    return tuple(one_line(str(matched.get(word, word)), 200) for word in details.get("found") or ())
 
 
 def _claims(card: Scorecard) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 from answerkey.golden.audit import Audit
@@ -28,7 +29,7 @@ def print_findings(
     from rich.text import Text
 
     console = make_console(file, width=width)
-    name = one_line(questions.path or questions.name, 120)
+    name = one_line(_shown(questions), 200)
     for finding in findings:
         where = f"{name}:{finding.line}" if finding.line is not None else name
         line = Text(f"{where}: ", style="")
@@ -46,6 +47,16 @@ def print_findings(
         if counts[severity]
     ]
     console.print(f"{', '.join(words) or 'nothing to complain of'} in {count(len(questions), 'question')}")
+
+
+def _shown(questions: QuestionSet) -> str:
+    """The set's file as the user would type it."""
+    if questions.path is None:
+        return questions.name
+    try:
+        return str(Path(questions.path).resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return questions.path
 
 
 def print_audit(

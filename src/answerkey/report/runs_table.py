@@ -11,6 +11,9 @@ from answerkey.text.sanitise import one_line
 
 __all__ = ["print_runs"]
 
+_HEADS = ("id", "when", "name", "target", "questions", "score", "grade", "status")
+_NAME, _TARGET, _GRADE = _HEADS.index("name"), _HEADS.index("target"), _HEADS.index("grade")
+
 
 def print_runs(
     listed: Sequence[tuple[RunInfo, Summary | None]],
@@ -28,28 +31,38 @@ def print_runs(
         console.print("no runs yet; `answerkey run` makes one")
         return
     wide = console.width >= 110
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for head in ("id", "when", "name", "target"):
-        table.add_column(head, no_wrap=True, overflow="ellipsis")
-    for head in ("questions", "score"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("grade", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    for info, summary in listed:
-        grade = summary.grade if summary is not None else None
-        table.add_row(
-            one_line(info.id, 40),
-            one_line(info.created_at.replace("T", " ")[: 16 if wide else 10], 16),
-            one_line(info.name, 40 if wide else 14),
-            one_line(info.target, 40 if wide else 14),
-            "–" if summary is None else f"{summary.questions:,}",
-            _score(summary),
-            Text(grade or "–", style=f"bold {GRADE_COLOURS.get(grade or '', 'dim')}"),
-            _status(info, summary),
+    gap = 2 if wide else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+    rows = [_cells(info, summary, when=16 if wide else 10) for info, summary in listed]
+    widths = [max(len(row[column]) for row in (_HEADS, *rows)) for column in range(len(_HEADS))]
+    # Only the name and the target give way where the terminal is narrow.
+    room = console.width - sum(widths) - gap * len(_HEADS) + widths[_NAME] + widths[_TARGET]
+    widths[_NAME] = min(widths[_NAME], max(6, room - widths[_TARGET], room // 2))
+    widths[_TARGET] = min(widths[_TARGET], max(6, room - widths[_NAME]))
+    for head, width in zip(_HEADS, widths, strict=True):
+        table.add_column(
+            head, no_wrap=True, width=width, justify="right" if head in ("questions", "score") else "left"
         )
+    for row in rows:
+        cells: list[str | Text] = [one_line(cell, width) for cell, width in zip(row, widths, strict=True)]
+        cells[_GRADE] = Text(row[_GRADE], style=f"bold {GRADE_COLOURS.get(row[_GRADE], 'dim')}")
+        table.add_row(*cells)
     emit(console, table)
     if total > len(listed):
         console.print(f"… and {total - len(listed):,} older; --limit {total} lists all", style="dim")
+
+
+def _cells(info: RunInfo, summary: Summary | None, *, when: int) -> tuple[str, ...]:
+    return (
+        one_line(info.id, 40),
+        one_line(info.created_at.replace("T", " ")[:when], when),
+        one_line(info.name, 40),
+        one_line(info.target, 60),
+        "–" if summary is None else f"{summary.questions:,}",
+        _score(summary),
+        (summary.grade if summary is not None else None) or "–",
+        _status(info, summary),
+    )
 
 
 def _score(summary: Summary | None) -> str:
@@ -63,5 +76,5 @@ def _score(summary: Summary | None) -> str:
 
 def _status(info: RunInfo, summary: Summary | None) -> str:
     if summary is not None and summary.coverage < 1:
-        return f"{info.status}, {percent(summary.coverage)} covered"
+        return f"{info.status} {percent(summary.coverage, 0)}"
     return info.status

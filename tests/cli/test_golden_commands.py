@@ -1,0 +1,89 @@
+"""`answerkey lint` and `answerkey audit`, through the real command."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOOD = {
+    "id": "ein",
+    "question": "What is the EIN?",
+    "expected_tools": ["db"],
+    "expected_keywords": ["83-4567890"],
+}
+WEAK = {"id": "weak", "question": "Where?", "expected_tools": ["db"], "expected_keywords": ["the"]}
+WRONG = {
+    "id": "wrong",
+    "question": "Who?",
+    "expected_keywords": ["Archibald"],
+    "forbidden_keywords": ["Archi"],
+}
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Callable[..., Path]:
+    def write(*rows: dict[str, Any]) -> Path:
+        path = tmp_path / "golden.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def test_a_clean_set(answerkey: Any, golden: Any) -> None:
+    golden(GOOD)
+    done = answerkey("lint", "golden.jsonl", "--strict")
+    assert (done.returncode, done.stdout) == (0, "nothing to complain of in 1 question\n")
+
+
+def test_warnings_fail_only_when_strict(answerkey: Any, golden: Any) -> None:
+    golden(GOOD, WEAK)
+    done = answerkey("lint", "golden.jsonl")
+    assert done.returncode == 0
+    assert done.stdout.startswith(
+        "golden.jsonl:2: warning common-word [weak] the keyword “the” is a common word"
+    )
+    assert done.stdout.endswith("1 warning in 2 questions\n")
+    assert answerkey("lint", "golden.jsonl", "--strict").returncode == 1
+
+
+def test_errors_always_fail(answerkey: Any, golden: Any) -> None:
+    golden(GOOD, WRONG)
+    done = answerkey("lint", "golden.jsonl", "--json")
+    assert done.returncode == 1
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert finding["code"] == "forbidden-expected"
+    assert (finding["line"], finding["id"], finding["severity"]) == (2, "wrong", "error")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["lint", "audit"])
+def test_a_file_that_cannot_be_read(answerkey: Any, golden: Any, command: str) -> None:
+    done = answerkey(command, "missing.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    golden(GOOD).write_text('{"question": "a"}\nnot json\n')
+    done = answerkey(command, "golden.jsonl", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "golden.jsonl:2:" in done.stderr
+
+
+def test_audit(answerkey: Any, golden: Any) -> None:
+    golden(GOOD, {"id": "hello", "question": "Hello"})
+    done = answerkey("audit", "golden.jsonl", "--json")
+    document = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert document["floor"] == 0.8
+    assert {bot["name"]: bot["passed"] for bot in document["bots"]}["echo"] == ["hello"]
+    shown = answerkey("audit", "golden.jsonl")
+    assert "A bot that knows nothing scores 0.800 (every-tool) and passes 1 of 2 questions." in shown.stdout
+    assert "hello  echo: no tool is expected; no keyword is expected" in shown.stdout
+    assert answerkey("audit", "golden.jsonl", "--max-floor", "0.5").returncode == 1
+
+
+def test_the_bundled_set_has_no_error_and_gives_nothing_away(answerkey: Any) -> None:
+    assert answerkey("lint").returncode == 0
+    document = json.loads(answerkey("audit", "--json").stdout)
+    assert all(bot["passed"] == [] for bot in document["bots"])
