@@ -72,6 +72,10 @@ class Chatbot:
         """The same, for callers without an event loop."""
         return asyncio.run(self.ask(question, conversation_id))
 
+    async def warm_up(self) -> None:
+        """Load what the first question would otherwise wait for (the embedding model)."""
+        await asyncio.to_thread(self.toolbox.searcher.warm_up)
+
     @property
     def notice(self) -> str:
         """What does not work as it should (a missing optional dependency), or ""."""

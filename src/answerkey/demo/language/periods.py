@@ -282,7 +282,7 @@ _RULES = [
         _open,
     ),
     (re.compile(rf"\b{_M},? (?:of |in )?{_Y}(?!\w)"), _month),
-    (re.compile(r"\b(?P<y>(?:19|20)\d\d)[-/](?P<mm>0[1-9]|1[0-2])\b"), _month),
+    (re.compile(r"\b(?P<y>(?:19|20)\d\d)[-/](?P<mm>0[1-9]|1[0-2])\b(?![-/])"), _month),
     (re.compile(r"\b(?P<mm>0?[1-9]|1[0-2])/(?P<y>(?:19|20)\d\d)\b"), _month),
     (
         re.compile(
@@ -299,7 +299,7 @@ _RULES = [
         ),
         _trailing,
     ),
-    (re.compile(rf"(?<!\w)(?:in )?{_YEAR.format('y')}(?!\w|-\d)"), _one_year),
+    (re.compile(rf"(?<![\w/-])(?:in )?{_YEAR.format('y')}(?!\w|-\d)"), _one_year),
     # "may" alone is nearly always the verb
     (
         re.compile(

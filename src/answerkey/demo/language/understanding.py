@@ -112,6 +112,8 @@ def understand(
         if found := pattern.search(text):
             parties.append(name)
             mark("parties", found.span())
+            own = set(normalise(name).split())
+            spans["parties"] |= {i for i, t in enumerate(tokens) if t.text in own}
     tenants = {u.tenant for u in vocabulary.units if u.tenant}
     units += [u for u in vocabulary.units if u.tenant in parties and u.tenant in tenants and u not in units]
     documents, types = _documents(text, vocabulary, properties, periods, units, mark)

@@ -40,6 +40,12 @@ _CONTENT = re.compile(
     r"describe[sd]?|explain\w*|decide[d]?|approve[d]?|discuss\w*|resolve[d]?|vot\w+|agreement|"
     r"minutes|articles|checklist|memo|house rules|purpose|why)\b"
 )
+# Asks for rules and reasons, which only the documents have.
+_RULES = re.compile(
+    r"\b(?:what happens|happens (?:if|when)|what if|why|are (?:\w+ )?allowed|(?:is|are) (?:\w+ "
+    r")+(?:allowed|permitted)|"
+    r"(?:may|can) (?:the|a|an|i|tenants?|guests?|members?) )"
+)
 
 
 class Planner:
@@ -84,7 +90,7 @@ class Planner:
             if (left := skill.fit(u)) is not None
         ]
         fits.sort(key=lambda fit: fit[:2])
-        if not fits:
+        if not fits or _RULES.search(u.text):
             return Quotes(), True
         unexplained, _, skill = fits[0]
         if unexplained == 0 and not (

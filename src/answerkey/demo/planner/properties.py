@@ -109,7 +109,7 @@ _FIELDS = [
         "square_feet",
         (
             r"square (?:feet|foot|footage)|sq\.? ?(?:ft|feet)\.?|how (?:big|large)|floor (?:area|"
-            r"space)|living (?:area|space)|size|area"
+            r"space)|living (?:area|space)|size|area|smallest|largest|biggest"
         ),
         ("square_feet",),
         "has {square_feet} square feet",
@@ -297,6 +297,9 @@ class PropertyFacts:
         }
         for name in names:
             found = [f for f in found if f.name not in hidden.get(name, set()) or f.name == name]
+        if len(found) > 1 and not u.has(r"square|sq|how (?:big|large)|floor|living|size|area"):
+            # "largest" alone means the size; in "largest loan" it does not
+            found = [f for f in found if f.name != "square_feet"]
         if len(found) > 1:
             found = [
                 f

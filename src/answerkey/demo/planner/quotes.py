@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+from answerkey.demo.language.thesaurus import synonyms
 from answerkey.demo.language.understanding import Understanding
 from answerkey.demo.language.vocabulary import Vocabulary
 from answerkey.demo.language.words import STOPWORDS, normalise, tokenise
@@ -15,6 +16,8 @@ __all__ = ["Quotes"]
 
 # The share of the question's weighty words that a passage must contain; with a close meaning, less.
 _COVERAGE, _COVERAGE_CLOSE, _CLOSE = 0.55, 0.3, 0.5
+# What a passage gains that says what the thing is, where that is the question.
+_DEFINITION = 0.1
 _QUOTE_WORDS = 75
 _MENTION = r"mention\w*|refer(?:s|red|ring|ence|ences)?|talk\w*|appears?|named? in|come up"
 # Words by which people ask for documents' content; they are not what the content is about.
@@ -44,7 +47,9 @@ class Quotes:
             r"(?:which|what|any|list|all) (?:\w+ )?(?:documents?|files|papers|leases|polic(?:y|ies))|where"
         ):
             return self._mentions(u, context)
-        arguments: dict[str, Any] = {"query": u.original}
+        _, more = synonyms(self._words(u))
+        query = f"{u.original} {more}".strip()
+        arguments: dict[str, Any] = {"query": query}
         if len(u.documents) == 1:
             arguments["document_id"] = u.documents[0].id
         elif len(u.document_types) == 1 and not u.documents:
@@ -53,7 +58,7 @@ class Quotes:
         good = self._about(u, passages, context.vocabulary)
         if not good and len(arguments) > 1:
             # the document that was named does not have it: perhaps another one does
-            passages = context.turn.use("search_document_content", query=u.original)["passages"]
+            passages = context.turn.use("search_document_content", query=query)["passages"]
             good = self._about(u, passages, context.vocabulary)
         if not good:
             return self._nothing(u, context)
@@ -69,8 +74,9 @@ class Quotes:
         return " ".join(_quote(p, self._words(u)) for p in chosen)
 
     def _words(self, u: Understanding) -> list[str]:
-        """The stems that the question is about: not the document's name, not the way of asking."""
-        skip = u.spans.get("documents", frozenset())
+        """The stems that the question is about: not whose document it is, not the way of asking."""
+        named = ("documents", "parties", "units", "properties")
+        skip = frozenset[int]().union(*(u.spans.get(slot, frozenset()) for slot in named))
         words = [
             t
             for i, t in enumerate(u.tokens)
@@ -86,9 +92,13 @@ class Quotes:
         words = self._words(u)
         if not words:
             return [(p["score"], p) for p in passages[:1]]
-        weights = {
-            w: math.log(1 + vocabulary.passage_count / max(vocabulary.corpus.get(w, 0), 0.5)) for w in words
-        }
+        others, _ = synonyms(words)
+
+        def weight(word: str) -> float:
+            known = [vocabulary.corpus[w] for w in (word, *others.get(word, [])) if w in vocabulary.corpus]
+            return math.log(1 + vocabulary.passage_count / (max(known) if known else 0.5))
+
+        weights = {w: weight(w) for w in words}
         total = sum(weights.values())
         good = []
         for passage in passages:
@@ -97,11 +107,13 @@ class Quotes:
                 for t in tokenise(normalise(f"{passage['title']} {passage['heading']} {passage['text']}"))
             }
             text |= {part for word in text for part in re.split(r"[-./&']", word)}
-            coverage = sum(weight for word, weight in weights.items() if word in text) / total
+            covered = [w for w in weights if w in text or any(o in text for o in others.get(w, []))]
+            coverage = sum(weights[w] for w in covered) / total
             similarity = passage["similarity"]
             close = similarity is not None and similarity >= _CLOSE
             if coverage >= _COVERAGE or (close and coverage >= _COVERAGE_CLOSE):
-                good.append((coverage * 0.5 + passage["score"] * 0.5, passage))
+                defines = _DEFINITION if u.has("who|what") and _defines(passage["text"], words) else 0.0
+                good.append((coverage * 0.5 + passage["score"] * 0.5 + defines, passage))
         good.sort(key=lambda pair: -pair[0])
         return good
 
@@ -144,6 +156,12 @@ class Quotes:
                     f"mentions {target}."
                 )
         return " ".join(lines)
+
+
+def _defines(text: str, words: list[str]) -> bool:
+    """Whether a sentence says what one of the words is: "The seller was …"."""
+    normal = normalise(text)
+    return any(re.search(rf"\b{re.escape(word)}\w* (?:is|was|are|were) ", normal) for word in words)
 
 
 def _topic(u: Understanding) -> list[str]:

@@ -116,7 +116,8 @@ _DOMAIN = re.compile(
     r"leases?|rent\w*|members?|manager|agreement|polic(?:y|ies)|insurance|tax\w*|"
     r"depreciation|basis|mortgage|loan|documents?|minutes|articles|ein|irs|filing|licen[cs]e|"
     r"deposit|units?|owner\w*|landlord|operating|registered|agent|form \d+|1065|k-1|cpa|"
-    r"meeting|partners?|shares?|manager|insurer|vot\w+|quorum|distributions?|contribut\w+|expenses?|income|repairs?|obligations?|"
+    r"meeting|apartments?|partners?|shares?|manager|insurer|vot\w+|quorum|distributions?|"
+    r"contribut\w+|expenses?|income|repairs?|obligations?|"
     r"deductible|coverage|inspection|radon|septic)\b"
 )
 # Frequent small words of other languages that English does not have.
@@ -171,7 +172,7 @@ def off_topic(u: Understanding, vocabulary: Vocabulary, *, understood: bool) -> 
         return None
     unknown = [t for t in u.tokens if t.text not in STOPWORDS and t.stem not in vocabulary.corpus]
     content = [t for t in u.tokens if t.text not in STOPWORDS]
-    if not content or len(unknown) * 3 >= len(content):
+    if not content or len(unknown) * 2 >= len(content):
         return "That is outside what I have on file"
     return None
 

@@ -19,7 +19,8 @@ _END = (
 )
 _START = r"leases? (?:start|begin)s?|start(?:ed|s)?|began|begins?|since when|move[ds]? in"
 _FILLER = (
-    r"leases?|units?|apartments?|rented?|rental|month(?:ly)?|date|dates|per|total|sum|roll|"
+    r"next|soonest|earliest|first|leases?|units?|apartments?|rented?|rental|month(?:ly)?|date|"
+    r"dates|per|total|sum|roll|"
     r"current(?:ly)?|properties|property|cabin|building|hold|holding|held|"
     r"expected|all|combined|highest|lowest|most|least|much|together|rate|leased|collect(?:ed|"
     r"ing)?|year|term|bedrooms?|long|expensive|cheapest|largest"

