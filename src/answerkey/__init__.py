@@ -4,12 +4,14 @@ import answerkey
 
 run = answerkey.evaluate("questions.jsonl", target=my_bot)
 run.summary.score, run.summary.grade
+answerkey.compare(base, run).verdict
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from answerkey.comparison import Comparison, compare
     from answerkey.config import Options, Scoring
     from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
     from answerkey.question import ExpectedTool, Question, QuestionSet
@@ -22,6 +24,7 @@ __version__ = "0.1.0"
 
 # Name → where it lives; nothing is imported until it is used.
 _LOCATIONS = {
+    "Comparison": "answerkey.comparison",
     "Evidence": "answerkey.reply",
     "ExpectedTool": "answerkey.question",
     "Failure": "answerkey.reply",
@@ -39,6 +42,7 @@ _LOCATIONS = {
     "Timings": "answerkey.reply",
     "ToolCall": "answerkey.reply",
     "Usage": "answerkey.reply",
+    "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
@@ -46,6 +50,7 @@ _LOCATIONS = {
 }
 
 __all__ = [
+    "Comparison",
     "Evidence",
     "ExpectedTool",
     "Failure",
@@ -63,6 +68,7 @@ __all__ = [
     "Timings",
     "ToolCall",
     "Usage",
+    "compare",
     "evaluate",
     "evaluate_async",
     "score",

@@ -1,0 +1,95 @@
+"""`answerkey baseline`: names for runs to compare with."""
+
+import sys
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
+__all__ = ["baseline"]
+
+
+@click.group()
+def baseline() -> None:
+    """Name runs that others are compared with.
+
+    \b
+    Examples:
+      answerkey baseline set production latest
+      answerkey run golden.jsonl --baseline production --gate "no regression"
+      answerkey baseline list
+    """
+
+
+@baseline.command("set")
+@click.argument("name")
+@click.argument("run", default="latest")
+@store_flag
+def set_(name: str, run: str, store: str | None) -> int:
+    """Call a run NAME; a name that is taken moves to this run.
+
+    \b
+    Example:
+      answerkey baseline set production latest
+    """
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.text.sanitise import one_line
+
+    if not name.strip() or name == "latest" or name.startswith(("latest~", "-")) or not name.isprintable():
+        raise UsageError(f"{name!r} cannot name a baseline; use a word such as production")
+    with store_opener(load_settings(), store)() as opened:
+        info = opened.find_run(run)
+        if info.status != "complete":
+            raise UsageError(
+                f"run {info.id} is not complete and no fair baseline: answerkey resume {info.id}"
+            )
+        opened.set_baseline(name, info.id)
+    click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
+    return 0
+
+
+@baseline.command("list")
+@store_flag
+@json_flag
+def list_(store: str | None, as_json: bool) -> int:
+    """List baselines.
+
+    \b
+    Example:
+      answerkey baseline list --json
+    """
+    from answerkey.config import load_settings
+    from answerkey.report.rows import encode
+    from answerkey.text.sanitise import one_line
+
+    with store_opener(load_settings(), store)() as opened:
+        names = dict(sorted(opened.baselines().items()))
+    if as_json:
+        sys.stdout.buffer.write(encode({"baselines": names}) + b"\n")
+        return 0
+    for name, run_id in names.items():
+        click.echo(f"{one_line(name, 60)}  {run_id}")
+    if not names:
+        click.echo("no baselines yet; answerkey baseline set NAME RUN makes one")
+    return 0
+
+
+@baseline.command("remove")
+@click.argument("name")
+@store_flag
+def remove(name: str, store: str | None) -> int:
+    """Forget a baseline's name; the run stays.
+
+    \b
+    Example:
+      answerkey baseline remove production
+    """
+    from answerkey.config import load_settings
+    from answerkey.errors import UnknownNameError
+    from answerkey.store.baselines import remove_baseline
+
+    with store_opener(load_settings(), store)() as opened:
+        if not remove_baseline(opened, name):
+            raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")
+    return 0

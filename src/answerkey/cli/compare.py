@@ -1,0 +1,113 @@
+"""`answerkey compare`: is one run better than another?"""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
+if TYPE_CHECKING:
+    from answerkey.comparison import Comparison
+
+__all__ = ["compare", "exit_code"]
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE ...]")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "inconclusive"]),
+    help="Exit 1 if the candidate is worse; with inconclusive also 4 if there is no clear difference.",
+)
+@click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "difference > -0.02".')
+@click.option(
+    "--cluster",
+    metavar="FIELD",
+    help="Questions with the same value of this field of the golden set count as one (default: cluster, template, "
+    "conversation).",
+)
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@store_flag
+@json_flag
+def compare(
+    runs: tuple[str, ...],
+    fail_on: str | None,
+    gates: tuple[str, ...],
+    cluster: str | None,
+    markdown: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Say whether the candidate is better than the base: paired by question, with its uncertainty.
+
+    With more than two runs, rank them all.
+
+    \b
+    Examples:
+      answerkey compare latest~1 latest
+      answerkey compare production latest --fail-on regression
+      answerkey compare gpt-small gpt-large local --json
+    """
+    from answerkey.comparison import compare_runs
+    from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
+    from answerkey.comparison.ranking import rank_runs
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.gate import parse_gate
+    from answerkey.report.comparison import comparison_markdown, print_comparison, print_ranking
+    from answerkey.report.rows import encode
+
+    if len(runs) < 2:
+        raise UsageError(
+            "compare needs two runs: a base and a candidate, as in: answerkey compare latest~1 latest"
+        )
+    if len(runs) > 2 and (fail_on or gates or markdown):
+        raise UsageError("--fail-on, --gate and --markdown compare two runs; give exactly two")
+    parsed = [parse_gate(gate) for gate in gates]
+    fields = CLUSTER_FIELDS if cluster is None else (cluster,)
+    with store_opener(load_settings(), store)() as opened:
+        infos = [opened.find_run(reference) for reference in runs]
+        if len({info.id for info in infos}) < len(infos):
+            raise UsageError("the runs to compare are the same run; name different ones")
+        columns = [columns_from_store(opened, info, cluster_fields=fields) for info in infos]
+        if cluster is not None and not any(column.clusters for column in columns):
+            raise UsageError(f"--cluster {cluster}: no question of these runs has such a field")
+        if len(columns) > 2:
+            ranking = rank_runs(columns)
+            if as_json:
+                sys.stdout.buffer.write(encode(ranking.to_dict()) + b"\n")
+            else:
+                print_ranking(ranking)
+            return 0
+        comparison = compare_runs(*columns)
+        results = []
+        if parsed:
+            from answerkey.gate import evaluate_gates
+            from answerkey.run import run_header
+
+            header = run_header(opened.load_run(infos[1]))
+            results = evaluate_gates(parsed, header, comparison)
+    if as_json:
+        import msgspec
+
+        document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
+        sys.stdout.buffer.write(encode(document) + b"\n")
+    elif markdown:
+        sys.stdout.buffer.write(comparison_markdown(comparison).encode())
+    else:
+        print_comparison(comparison)
+        for result in results:
+            click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {result.gate} ({result.value})")
+    if not all(result.passed for result in results):
+        return 1
+    return exit_code(comparison, fail_on)
+
+
+def exit_code(comparison: "Comparison", fail_on: str | None) -> int:
+    """1 for a regression and 4 for an inconclusive comparison, where asked for."""
+    if fail_on is not None and comparison.verdict == "worse":
+        return 1
+    if fail_on == "inconclusive" and comparison.verdict == "no clear difference":
+        return 4
+    return 0

@@ -1,0 +1,206 @@
+"""A comparison and a ranking on the terminal, and a comparison in Markdown."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from answerkey.comparison.comparison import Comparison, Measure
+from answerkey.comparison.ranking import Ranking
+from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
+from answerkey.report.wording import count, milliseconds, money, name_words, percent, range_text, score_text
+from answerkey.text.sanitise import for_markdown, one_line
+
+__all__ = ["comparison_headline", "comparison_markdown", "print_comparison", "print_ranking"]
+
+COLOURS = {"better": "green", "worse": "red", "no clear difference": "yellow"}
+_FLIPS_SHOWN = 20
+_UNPAIRED_SHOWN = 10
+
+
+def points_text(value: float, digits: int = 1) -> str:
+    """A difference of scores in points: +8.5."""
+    return f"{100 * value:+.{digits}f}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with two digits, never rounded to zero."""
+    if p is None:
+        return "no p-value"
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def comparison_headline(comparison: Comparison) -> str:
+    """The verdict in one line."""
+    difference = comparison.difference
+    return (
+        f"{comparison.verdict}: {points_text(difference.mean)} points "
+        f"({difference.level:.0%} interval {points_text(difference.low)} to {points_text(difference.high)}, "
+        f"{p_text(difference.p_value)})"
+    )
+
+
+def _scores(measure: Measure) -> tuple[str, str, str, str]:
+    difference = measure.difference
+    interval = (
+        "" if difference is None else f"{points_text(difference.low)} to {points_text(difference.high)}"
+    )
+    change = "–" if difference is None else points_text(difference.mean)
+    return (
+        f"{score_text(measure.base)} → {score_text(measure.candidate)}",
+        change,
+        interval,
+        p_text(measure.p_adjusted),
+    )
+
+
+def print_comparison(comparison: Comparison, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print the verdict first, then what it rests on."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console(file, width=width)
+    base, candidate = comparison.base, comparison.candidate
+    head = Text()
+    head.append(f" {comparison.verdict} ", style=f"bold reverse {COLOURS[comparison.verdict]}")
+    head.append(comparison_headline(comparison).partition(":")[2], style="bold")
+    lines = [
+        Text(
+            f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})",
+            style="dim",
+        ),
+        Text(""),
+        head,
+        Text(
+            f"score {score_text(base.score)} → {score_text(candidate.score)}, "
+            f"{count(comparison.paired, 'question')} in both"
+            + (
+                f", {count(comparison.difference.clusters, 'cluster')}"
+                if comparison.difference.clusters < comparison.paired
+                else ""
+            )
+            + f"; {comparison.difference.method}"
+        ),
+    ]
+    emit(console, "", *lines, *(Padding(Text(reason), (0, 0, 0, 0)) for reason in comparison.reasons))
+    for note in comparison.notes:
+        emit(console, Text(f"! {one_line(note, 200)}", style="yellow"))
+    for title, measures in (
+        ("Components", comparison.components),
+        ("Metrics", comparison.metrics),
+        ("Categories", comparison.categories),
+    ):
+        if not measures:
+            continue
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for heading in (title, "scores", "points", "95% interval", "corrected p", ""):
+            table.add_column(heading, no_wrap=True, overflow="ellipsis")
+        for measure in measures:
+            verdict = "" if measure.verdict == "no clear difference" else measure.verdict
+            table.add_row(
+                one_line(name_words(measure.name) if title == "Components" else measure.name, 24),
+                *_scores(measure),
+                Text(verdict, style=COLOURS[measure.verdict]),
+            )
+        emit(console, "", table)
+    for line in _facts(comparison):
+        emit(console, Text(line))
+    if comparison.flips:
+        emit(
+            console, "", Text(f"Flipped: {comparison.broken} broken, {comparison.fixed} fixed", style="bold")
+        )
+        for flip in comparison.flips[:_FLIPS_SHOWN]:
+            line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
+            emit(
+                console,
+                Text(
+                    line + one_line(flip.id, 60), style=COLOURS["better" if flip.kind == "fixed" else "worse"]
+                ),
+            )
+        if len(comparison.flips) > _FLIPS_SHOWN:
+            emit(
+                console,
+                Text(f"  … and {len(comparison.flips) - _FLIPS_SHOWN:,} more; --json lists all", style="dim"),
+            )
+    if comparison.unpaired:
+        emit(console, "", Text(f"Not compared: {count(len(comparison.unpaired), 'question')}", style="bold"))
+        for item in comparison.unpaired[:_UNPAIRED_SHOWN]:
+            emit(console, Text(f"  {one_line(item.id, 60)}: {item.reason}"))
+        if len(comparison.unpaired) > _UNPAIRED_SHOWN:
+            rest = len(comparison.unpaired) - _UNPAIRED_SHOWN
+            emit(console, Text(f"  … and {rest:,} more; --json lists all", style="dim"))
+    emit(console, "")
+
+
+def _facts(comparison: Comparison) -> Iterator[str]:
+    rate = comparison.pass_rate
+    yield ""
+    yield (
+        f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
+        f"({rate['fixed']} fixed, {rate['broken']} broken, {p_text(rate['p_value'])})"
+    )
+    latency, cost = comparison.latency, comparison.cost
+    if latency is not None:
+        before, after = comparison.base.latency_ms or {}, comparison.candidate.latency_ms or {}
+        change = "" if latency.difference is None else f", {p_text(latency.difference.p_value)}"
+        yield (
+            f"latency mean {milliseconds(latency.base)} → {milliseconds(latency.candidate)}, "
+            f"p95 {milliseconds(before.get('p95'))} → {milliseconds(after.get('p95'))}{change}"
+        )
+    if cost is not None:
+        yield f"cost per question {money(cost.base)} → {money(cost.candidate)}"
+    if comparison.new_errors:
+        kinds = ", ".join(f"{n} {name_words(kind)}" for kind, n in comparison.new_errors.items())
+        yield f"new kinds of error: {kinds}"
+
+
+def print_ranking(ranking: Ranking, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print runs best first; runs that share a letter cannot be told apart."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console(file, width=width)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("", "run", "score", "95% interval", "group", "p50", "cost", "front"):
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for run in ranking.runs:
+        table.add_row(
+            str(run.rank),
+            one_line(f"{run.name} ({run.id})", 32),
+            Text(f"{score_text(run.score)} {run.grade}", style=GRADE_COLOURS[run.grade]),
+            range_text(run.interval),
+            run.groups,
+            milliseconds(run.latency_p50_ms),
+            "–" if run.cost is None else money(run.cost),
+            "●" if run.pareto else "",
+        )
+    emit(console, "", table, "")
+    notes = [
+        f"{count(ranking.questions, 'question')} in all runs"
+        + (f", {ranking.left_out:,} left out because a run lacks them" if ranking.left_out else ""),
+        "runs that share a letter cannot be told apart; ● no other run is better in score, latency and cost at once",
+    ]
+    emit(console, *(Text(note, style="dim") for note in notes), "")
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The comparison as Markdown, for job summaries and pull requests."""
+    mark = {"better": "🟢", "worse": "🔴", "no clear difference": "⚪"}[comparison.verdict]
+    base, candidate = comparison.base, comparison.candidate
+    lines = [
+        f"### {mark} {comparison_headline(comparison)}",
+        "",
+        f"{for_markdown(base.name)} ({base.id}) → {for_markdown(candidate.name)} ({candidate.id}), "
+        f"{count(comparison.paired, 'question')} in both.",
+    ]
+    lines += [f"\n{for_markdown(sentence)}" for sentence in (*comparison.reasons, *comparison.notes)]
+    lines += ["", "| | base → candidate | points | 95% interval | corrected p |", "|---|---|---|---|---|"]
+    for measure in (comparison.score, *comparison.components, *comparison.categories):
+        scores, change, interval, p = _scores(measure)
+        lines.append(f"| {for_markdown(measure.name)} | {scores} | {change} | {interval} | {p} |")
+    if comparison.flips:
+        lines += ["", f"**{comparison.broken} broken, {comparison.fixed} fixed**", ""]
+        for flip in comparison.flips[:_FLIPS_SHOWN]:
+            lines.append(
+                f"- {flip.kind} {score_text(flip.score_from)} → {score_text(flip.score_to)}: {for_markdown(flip.id)}"
+            )
+    return "\n".join(lines) + "\n"

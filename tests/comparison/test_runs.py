@@ -1,0 +1,146 @@
+import random
+
+import msgspec
+import pytest
+
+import answerkey
+from answerkey.comparison import compare
+from answerkey.errors import UsageError
+from comparison.made import make_run
+
+
+def scores(n: int, seed: int = 1, shift: float = 0.0) -> dict[str, float]:
+    source = random.Random(seed)
+    return {
+        f"q{i}": min(1.0, max(0.0, round(source.choice([1.0, 1.0, 0.8, 0.6, 0.4]) + shift, 9)))
+        for i in range(n)
+    }
+
+
+def test_a_regression_is_found_and_its_questions_named() -> None:
+    before = dict.fromkeys((f"q{i:02}" for i in range(40)), 1.0)
+    after = before | {f"q{i:02}": 0.2 for i in range(12)}
+    found = compare(make_run(before, name="base"), make_run(after, name="candidate"))
+    assert found.verdict == "worse"
+    assert found.difference.mean == pytest.approx(-0.24)
+    assert found.difference.high < 0
+    assert [flip.id for flip in found.flips] == [f"q{i:02}" for i in range(12)]
+    assert (found.broken, found.fixed) == (12, 0)
+    assert found.pass_rate["p_value"] < 0.01
+
+
+def test_the_same_run_twice_is_no_clear_difference() -> None:
+    found = compare(make_run(scores(15), name="a"), make_run(scores(15), name="b"))
+    assert found.verdict == "no clear difference"
+    assert found.difference.p_value is None
+    assert found.difference.low < 0 < found.difference.high
+    assert "scored the same in both runs" in found.reasons[0]
+    assert found.detectable is not None
+
+
+def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
+    before, after = scores(15), scores(15)
+    after["q0"], after["q1"] = 0.0, 1.0
+    found = compare(make_run(before, name="a"), make_run(after, name="b"))
+    assert found.verdict == "no clear difference"
+    assert "could only have detected" in found.reasons[-1]
+    assert "more questions would settle" in found.reasons[-1]
+    assert found.questions_needed is not None
+    assert found.questions_needed > 15
+
+
+def test_repeats_are_averaged_within_the_question() -> None:
+    before = {f"q{i}": [0.0, 1.0] for i in range(6)}
+    after = {f"q{i}": [1.0, 0.0] for i in range(6)}
+    found = compare(make_run(before, name="a"), make_run(after, name="b"))
+    assert found.paired == 6
+    assert found.difference.changed == 0
+
+
+def test_questions_of_one_template_count_as_one() -> None:
+    before = dict.fromkeys((f"q{i}" for i in range(30)), 0.5)
+    after = dict.fromkeys(before, 0.7)
+    template = {name: {"template": "rent of month"} for name in list(before)[:28]}
+    plain = compare(make_run(before, name="a"), make_run(after, name="b"))
+    clustered = compare(
+        make_run(before, name="a", metadata=template), make_run(after, name="b", metadata=template)
+    )
+    assert plain.verdict == "better"
+    assert clustered.verdict == "no clear difference"
+    assert clustered.difference.clusters == 3
+
+
+def test_pairing_is_by_content_then_by_id_and_the_rest_is_listed() -> None:
+    before = make_run({"same": 1.0, "edited": 1.0, "gone": 0.5}, name="a")
+    after = make_run({"same": 1.0, "edited": 0.9, "new": 0.5}, name="b", wording={"edited": "Asked anew?"})
+    found = compare(before, after)
+    assert found.paired == 2
+    assert found.edited == ("edited",)
+    assert [(item.id, item.reason) for item in found.unpaired] == [
+        ("gone", "only in base"),
+        ("new", "only in candidate"),
+    ]
+    assert any("take no part" in note for note in found.notes)
+
+
+def test_runs_without_a_question_in_common() -> None:
+    with pytest.raises(UsageError, match="no scored question in common"):
+        compare(make_run({"a": 1.0}, name="a"), make_run({"b": 1.0}, name="b"))
+
+
+def test_one_question_in_common_makes_no_verdict() -> None:
+    found = compare(make_run({"q": 1.0}, name="a"), make_run({"q": 0.0}, name="b"))
+    assert found.verdict == "no clear difference"
+    assert found.difference.p_value is None
+    assert "one question in common" in found.reasons[0]
+    msgspec.json.encode(found.to_dict())
+
+
+def test_a_missing_component_is_noted_and_the_rest_compared() -> None:
+    before = make_run(scores(20), name="a")
+    after = make_run(scores(20), name="b", components=("tool_usage",))
+    found = compare(before, after)
+    assert [measure.name for measure in found.components] == ["tool_usage"]
+    assert any("error_handling, response_quality is missing in run b" in note for note in found.notes)
+
+
+def test_categories_are_corrected_together() -> None:
+    category = {f"q{i}": f"c{i % 4}" for i in range(80)}
+    before = make_run(scores(80), name="a", category=category)
+    worse = {name: max(0.0, score - 0.4 * (int(name[1:]) % 4 == 0)) for name, score in scores(80).items()}
+    found = compare(before, make_run(worse, name="b", category=category))
+    by_name = {measure.name: measure for measure in found.categories}
+    assert by_name["c0"].verdict == "worse"
+    assert {by_name[f"c{i}"].verdict for i in (1, 2, 3)} == {"no clear difference"}
+    assert by_name["c0"].difference is not None
+    assert (
+        by_name["c0"].p_adjusted == by_name["c0"].difference.p_value
+    )  # the others are all ties: one test in all
+
+
+def test_new_errors_latency_and_cost() -> None:
+    before = make_run(scores(20), name="a", latency_ms=100, cost=0.01)
+    after = make_run(
+        scores(20), name="b", latency_ms=300, cost=0.01, errors={"q1": "timeout", "q2": "timeout"}
+    )
+    found = compare(before, after)
+    assert found.new_errors == {"timeout": 2}
+    assert found.latency is not None
+    assert found.latency.verdict == "worse"
+    assert found.cost is not None
+    assert found.cost.verdict == "no clear difference"
+
+
+def test_the_document_has_the_agreed_keys() -> None:
+    document = compare(make_run(scores(20), name="a"), make_run(scores(20, shift=-0.3), name="b")).to_dict()
+    agreed = ["base", "candidate", "paired", "unpaired", "difference", "verdict", "detectable", "components"]
+    assert {*agreed, "categories", "flips"} <= set(document)
+    assert set(document["difference"]) >= {"mean", "low", "high", "level", "p_value", "method"}
+    assert {"id", "from", "to"} <= set(document["flips"][0])
+    assert set(document["components"]) == {"tool_usage", "response_quality", "error_handling"}
+
+
+def test_the_packages_own_door() -> None:
+    assert answerkey.compare(make_run(scores(9), name="a"), make_run(scores(9), name="b")).verdict == (
+        "no clear difference"
+    )
