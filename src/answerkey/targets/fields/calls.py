@@ -18,6 +18,7 @@ UNNAMED = "(unnamed)"
 _NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters")
 _RESULTS = ("result", "output", "response", "tool_output", "observation")
+_IDS = ("id", "call_id", "tool_call_id", "toolCallId")
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 
 
@@ -58,6 +59,7 @@ def read_call(item: Any) -> ToolCall:
     if not isinstance(item, dict):
         return _named(UNNAMED if item is None else json_text(item))
     holder = item
+    name = item.get("name")
     # OpenAI nests {"function": {"name", "arguments"}}, or {"custom": {"name", "input"}}.
     for nest in ("function", "custom"):
         inner = item.get(nest)
@@ -65,13 +67,13 @@ def read_call(item: Any) -> ToolCall:
             holder = {**item, **inner}
             if not isinstance(inner.get("name"), str):
                 del holder[nest]
+            name = None
             break
-    name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str) and holder[key]), None)
+    if type(name) is not str or not name:
+        name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str) and holder[key]), None)
     arguments, arguments_text = read_arguments(_first(holder, _ARGUMENTS))
     result_key = next((key for key in _RESULTS if key in holder), None)
-    identity = next(
-        (holder[key] for key in ("id", "call_id", "tool_call_id", "toolCallId") if holder.get(key)), None
-    )
+    identity = _first(holder, _IDS)
     return ToolCall(
         name=safe_text(name) if name else UNNAMED,
         id=identity if isinstance(identity, str) else None,
@@ -134,7 +136,11 @@ def _error(item: dict[str, Any]) -> str | None:
 
 
 def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((item[name] for name in names if item.get(name) is not None), None)
+    for name in names:
+        value = item.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def _listed(text: str) -> list[Any]:

@@ -23,6 +23,7 @@ _IDS = (
 _FALLBACK_IDS = ("source", "filename", "file", "path", "document", "uri", "url", "link", "title", "name")
 _TEXTS = ("text", "page_content", "pageContent", "content", "snippet", "chunk", "passage", "body")
 _SCORES = ("score", "similarity", "relevance_score", "relevanceScore", "relevance")
+_NESTS = ("kwargs", "document", "chunk", "node")
 _URIS = ("uri", "url", "link", "href")
 # A string longer than this is a passage, not an id.
 _LONGEST_ID = 200
@@ -73,7 +74,7 @@ def read_source(item: Any, rank: int) -> Source:
     if not isinstance(item, dict):
         return Source(id=json_text(item), rank=rank)
     # LangChain's serialisation, and {"document": {…}, "score": …}.
-    for nest in ("kwargs", "document", "chunk", "node"):
+    for nest in _NESTS:
         inner_item = item.get(nest)
         if isinstance(inner_item, dict):
             item = {**item, **inner_item}
@@ -118,4 +119,9 @@ def _string(item: dict[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _number(item: dict[str, Any], names: tuple[str, ...]) -> float | None:
-    return next((number for name in names if (number := read_number(item.get(name))) is not None), None)
+    for name in names:
+        if name in item:
+            number = read_number(item[name])
+            if number is not None:
+                return number
+    return None

@@ -1,0 +1,69 @@
+"""Python objects as JSON: what SDKs and users return becomes dicts, lists and text that can be kept."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from answerkey.reply import Reply
+from answerkey.targets.fields.names import has_reply_names
+from answerkey.targets.fields.text import safe_text
+
+__all__ = ["as_builtin", "as_json"]
+
+
+def as_builtin(value: Any) -> Any:
+    """An SDK's or a user's object as the dict that it would be in JSON."""
+    if value is None or isinstance(value, (str, bytes, int, float, Reply)):
+        return value
+    if type(value) is dict:
+        return (
+            {key: as_builtin(part) for key, part in value.items()}
+            if _holds_objects(value.values())
+            else value
+        )
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+        return [as_builtin(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(key): part for key, part in value.items()}
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    for method in ("model_dump", "to_dict", "_asdict", "dict"):
+        dump = getattr(value, method, None)
+        if callable(dump) and not isinstance(value, type):
+            dumped = dump()
+            if isinstance(dumped, Mapping):
+                return dict(dumped)
+    own = getattr(value, "__dict__", None)
+    if isinstance(own, dict) and has_reply_names(own):
+        return dict(own)
+    return value
+
+
+def _holds_objects(parts: Any) -> bool:
+    return any(not isinstance(part, (str, int, float, type(None), dict)) for part in parts)
+
+
+def as_json(value: Any, depth: int = 0) -> Any:
+    """`value` in types that JSON has; what is nested too deep or unknown becomes text."""
+    if depth > 100:
+        return "…"
+    if isinstance(value, str):
+        return safe_text(str(value))
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, Mapping):
+        return {safe_text(str(key)): as_json(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [as_json(part, depth + 1) for part in value]
+    plain = as_builtin(value)
+    return as_json(plain, depth + 1) if plain is not value else safe_text(str(value))
