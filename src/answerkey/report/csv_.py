@@ -41,12 +41,12 @@ def write_csv_rows(
 ) -> None:
     """Write results as they come; `components` are the columns between the score and the reasons."""
     # The byte order mark is what makes Excel read UTF-8; other readers skip it ("utf-8-sig").
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="", write_through=True)
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        writer = csv.writer(text)
-        writer.writerow([*_FIRST, *components, *_LAST])
+        write = csv.writer(text).writerow
+        write([*_FIRST, *components, *_LAST])
         for result in results:
-            writer.writerow([_cell(value) for value in _values(result, components)])
+            write([_cell(value) for value in _values(result, components)])
     finally:
         # The file stays the caller's to close.
         text.detach()

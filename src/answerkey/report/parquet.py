@@ -51,10 +51,18 @@ def write_parquet_rows(
             batch.append(row)
             characters += len(row["reply"]["text"] or "")
             if len(batch) >= _ROWS or characters >= _CHARACTERS:
-                writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
+                writer.write_table(_table(pyarrow, batch, schema))
                 batch, characters = [], 0
         if batch:
-            writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
+            writer.write_table(_table(pyarrow, batch, schema))
+
+
+def _table(pyarrow: Any, batch: list[dict[str, Any]], schema: Any) -> Any:
+    try:
+        return pyarrow.Table.from_pylist(batch, schema=schema)
+    except UnicodeEncodeError:
+        # Rare, so that only a batch which needs it pays for it.
+        return pyarrow.Table.from_pylist(without_surrogates(batch), schema=schema)
 
 
 def _schema(pyarrow: Any, components: Sequence[str], metrics: Sequence[str]) -> Any:
@@ -103,7 +111,7 @@ def _schema(pyarrow: Any, components: Sequence[str], metrics: Sequence[str]) -> 
 
 
 def _row(result: Result, metrics: Sequence[str]) -> dict[str, Any]:
-    row: dict[str, Any] = without_surrogates(row_document(result))
+    row = row_document(result)
     reply = row["reply"]
     reply["tool_calls"] = [
         {**call, "arguments": _json(call.get("arguments")), "result": _json(call.get("result"))}

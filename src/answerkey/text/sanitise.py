@@ -84,7 +84,8 @@ def for_csv(cell: str) -> str:
 
     That is text which begins with =, +, - or @ (or a tab or line break) and is not simply a number.
     """
-    safe = _SURROGATES.sub("�", cell.replace("\x00", ""))
+    safe = cell if cell.isascii() else _SURROGATES.sub("�", cell)
+    safe = safe.replace("\x00", "")
     if _FORMULA.match(safe) and not _PLAIN_NUMBER.match(safe.strip()):
         return "'" + safe
     return safe
