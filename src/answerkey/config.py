@@ -14,7 +14,17 @@ from answerkey.errors import ConfigError
 from answerkey.scorecard import DEFAULT_WEIGHTS, PASS_MARK
 from answerkey.text.matching import MatchMode
 
-__all__ = ["TOOL_MODES", "Options", "Scoring", "Settings", "ToolMode", "check_weights", "load_settings"]
+__all__ = [
+    "TOOL_MODES",
+    "JudgePrices",
+    "JudgeSettings",
+    "Options",
+    "Scoring",
+    "Settings",
+    "ToolMode",
+    "check_weights",
+    "load_settings",
+]
 
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
@@ -38,11 +48,31 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     chunk_pattern: str | None = None
     # Whether the claims of replies are checked against tool results, sources and question.
     groundedness: bool = True
+    # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
+    quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
+        shares = self.quality_shares
+        if not all(share >= 0 for share in shares.values()) or abs(fsum(shares.values()) - 1) > 1e-9:
+            raise ConfigError(
+                f"[scoring] quality: shares add up to {fsum(shares.values()):g}; "
+                "write for example {judge = 0.5, keywords = 0.5}, shares of at least 0 that add up to 1"
+            )
         if not 0 <= self.pass_mark <= 1:
             raise ConfigError(f"[scoring] pass_mark = {self.pass_mark:g}: must be between 0 and 1")
+
+    @property
+    def quality_shares(self) -> dict[str, float]:
+        """What response quality is made of, as shares."""
+        return {self.quality: 1.0} if isinstance(self.quality, str) else dict(self.quality)
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether the total cannot be had without a judge."""
+        return self.quality_shares.get("judge", 0.0) > 0 or any(
+            name == "judge" or name.startswith("judge_") for name in self.weights
+        )
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -54,6 +84,67 @@ def check_weights(weights: Mapping[str, float]) -> None:
         raise ConfigError(
             f"[scoring.weights] add up to {fsum(weights.values()):g}; change them so that they add up to 1"
         )
+
+
+class JudgePrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a judge costs, in any one currency per million tokens."""
+
+    input: float
+    output: float
+
+
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
+
+    # A model's name, or several for a panel; "local" is the small model that needs no key.
+    model: str | tuple[str, ...] = ()
+    # An OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
+    base_url: str | None = None
+    # The environment variable that holds the key; empty: no key is sent.
+    api_key_env: str = "OPENAI_API_KEY"
+    # The name of a rubric that comes with answerkey, or a file.
+    rubric: str = "standard"
+    # How often each reply is judged; the median counts.
+    samples: int = 1
+    temperature: float = 0.0
+    # Sample number k is asked with seed + k.
+    seed: int = 0
+    # Judge calls under way at once, and begun per second.
+    concurrency: int = 10
+    rate: float | None = None
+    # Seconds that one attempt may take.
+    timeout: float = 60.0
+    # Further attempts after 429, 5xx or a connection that broke.
+    retries: int = 3
+    # The most that a run may spend on judging; needs prices.
+    budget: float | None = None
+    prices: JudgePrices | None = None
+    # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable.
+    canaries: bool = True
+    # Longer replies and sources are cut before the judge reads them.
+    max_chars: int = 20_000
+    # Sent as max_tokens where set.
+    max_tokens: int | None = None
+    # Further fields of the request, as a provider may need them.
+    extra: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        for name, least in (("samples", 1), ("concurrency", 1), ("retries", 0), ("max_chars", 200)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"[judge] {name} = {getattr(self, name)}: must be at least {least}")
+        for name in ("timeout", "rate", "budget", "max_tokens"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"[judge] {name} = {value:g}: must be more than 0")
+        if not 0 <= self.temperature <= 2:
+            raise ConfigError(f"[judge] temperature = {self.temperature:g}: must be between 0 and 2")
+        if any(not model.strip() for model in self.models) or len(set(self.models)) < len(self.models):
+            raise ConfigError("[judge] model: every judge of a panel needs a name of its own")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The judges, one or a panel; none if there is no judging."""
+        return (self.model,) if isinstance(self.model, str) else self.model
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +173,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # Where the run is kept; None: the configured or default store.
     store: str | None = None
     engine: Literal["local", "ray"] = "local"
+    judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
         for name, least in (("repeat", 1), ("concurrency", 1), ("retries", 0)):
@@ -110,7 +202,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     targets: dict[str, dict[str, Any]] = {}
     # Conditions that every run must meet: {expressions = ["score >= 0.85"]} or a plain list.
     gates: list[str] | dict[str, Any] = []
-    judge: dict[str, Any] = {}
+    judge: JudgeSettings = JudgeSettings()
     server: dict[str, Any] = {}
     # The file that all this came from.
     path: str | None = None
@@ -138,13 +230,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return msgspec.structs.replace(
             base,
             scoring=given.get("scoring", self.scoring),
+            judge=given.get("judge", self.judge),
             gates=base.gates or self.gate_expressions,
             store=base.store or self.store,
         )
 
 
 def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name != "scoring"}
+    return {name: value for name, value in given.items() if name not in ("scoring", "judge")}
 
 
 def load_settings(folder: Path | None = None) -> Settings:
@@ -194,7 +287,8 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
     if "unknown field" in message:
         name = message.split("`")[1]
         inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
-        fields = Scoring.__struct_fields__ if inside == "scoring" else model.__struct_fields__
+        inner: Any = {"scoring": Scoring, "judge": JudgeSettings, "judge.prices": JudgePrices}.get(inside, model)
+        fields = inner.__struct_fields__
         close = get_close_matches(name, fields, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"
         return f"{where}unknown setting {name!r}{f' in [{inside}]' if inside else ''}{hint}"

@@ -1,0 +1,77 @@
+"""Canaries: items whose right grade is known, put to every judge of a run; one that gets them wrong is named."""
+
+import asyncio
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from answerkey.judge.item import item_of
+from answerkey.judge.panel import Panel
+from answerkey.question import Question
+from answerkey.reply import Reply
+
+__all__ = ["Canary", "CanaryResult", "ask_canaries", "load_canaries"]
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reply that is plainly bad (or, one of them, plainly good)."""
+
+    kind: str
+    question: str
+    reference_answer: str
+    reply: str
+    # It must score less than this,
+    below: float | None = None
+    # or at least this.
+    least: float | None = None
+
+    def holds(self, score: float) -> bool:
+        """Whether a judge's score is one that the canary allows."""
+        return (self.below is None or score < self.below) and (self.least is None or score >= self.least)
+
+
+class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge made of a canary."""
+
+    kind: str
+    model: str
+    # None: the judge gave no verdict.
+    score: float | None
+    # None: not known, for want of a verdict.
+    passed: bool | None
+    reason: str = ""
+
+
+@cache
+def load_canaries() -> tuple[Canary, ...]:
+    """The canaries."""
+    raw: dict[str, Any] = tomllib.loads(
+        (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
+    )
+    return msgspec.convert(raw["canary"], tuple[Canary, ...])
+
+
+async def ask_canaries(panel: Panel, run_id: str) -> tuple[CanaryResult, ...]:
+    """Put every canary to every judge. Their answers are cached for this run only: the next run tests its judge anew."""
+    return tuple(
+        await asyncio.gather(
+            *(
+                _ask(panel, model, canary, run_id)
+                for model in panel.settings.models
+                for canary in load_canaries()
+            )
+        )
+    )
+
+
+async def _ask(panel: Panel, model: str, canary: Canary, run_id: str) -> CanaryResult:
+    question = Question(id="canary", question=canary.question, reference_answer=canary.reference_answer)
+    item = item_of(question, Reply(text=canary.reply))
+    judged = await panel.judge(item, salt=f"canary/{run_id}", model=model)
+    passed = None if judged.value is None else canary.holds(judged.value)
+    return CanaryResult(
+        kind=canary.kind, model=model, score=judged.value, passed=passed, reason=judged.reason
+    )

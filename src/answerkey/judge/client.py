@@ -1,0 +1,305 @@
+"""JudgeClient: one OpenAI-compatible endpoint, asked over HTTP with pacing, retries and what each model understands."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from answerkey.config import JudgeSettings
+from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.errors import ConfigError
+from answerkey.judge.ledger import Spent, read_spent
+from answerkey.targets.failures import one_line
+from answerkey.targets.http_reply import retry_after_seconds
+from answerkey.targets.secrets import Secrets
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["Completion", "JudgeCallError", "JudgeClient"]
+
+_OPENAI = "https://api.openai.com/v1"
+_MOST_BYTES = 4 * 1024 * 1024
+_RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
+# So many calls in a row that found nobody there: the endpoint is down, and nothing more is asked of it.
+_DOWN_AFTER = 10
+# Ways to ask for JSON, strictest first; an endpoint that refuses one is asked in the next.
+_FORMATS = ("json_schema", "json_object", "plain")
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What a model answered."""
+
+    text: str
+    # What it said instead, if it refused.
+    refusal: str | None
+    finish: str | None
+    spent: Spent
+
+
+class JudgeCallError(Exception):
+    """A judge that could not be asked. `fatal`: nor can it be asked anything else."""
+
+    def __init__(self, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class _Dialect:
+    """What one model has turned out to understand."""
+
+    def __init__(self) -> None:
+        self.format = 0
+        self.dropped: set[str] = set()
+
+    def state(self) -> tuple[int, int]:
+        return self.format, len(self.dropped)
+
+
+class JudgeClient:
+    """Asks judges at one endpoint."""
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        parts = urlsplit(base)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"[judge] base_url = {base!r} is not an http:// or https:// address")
+        if parts.username or parts.password or parts.query:
+            raise ConfigError(
+                "[judge] base_url holds a name, password or query; put the key into an environment variable "
+                "and name that with api_key_env"
+            )
+        self.base_url = base.rstrip("/")
+        self._settings = settings
+        loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        # What a judgement's key knows of the endpoint: another port of this machine is no other judge.
+        self.endpoint = "loopback" if loopback else parts.hostname
+        self._secrets = Secrets()
+        self._key = self._read_key(optional=loopback)
+        self._pacer = Pacer(settings.rate)
+        self._slots = asyncio.Semaphore(settings.concurrency)
+        self._dialects = {model: _Dialect() for model in settings.models}
+        self._session: aiohttp.ClientSession | None = None
+        self._nobody_there = 0
+        # Model (or "" for all) → why nothing more is asked of it.
+        self._down: dict[str, str] = {}
+
+    def _read_key(self, *, optional: bool) -> str | None:
+        name = self._settings.api_key_env
+        key = os.environ.get(name, "").strip() if name else ""
+        if key:
+            if any(char in key for char in "\r\n\0"):
+                raise ConfigError(f"the judge's key in {name} has a line break in it")
+            self._secrets.add(name, key)
+            return key
+        if name and not optional:
+            raise ConfigError(
+                f"the judge at {self.base_url} needs a key: export {name}=…, "
+                'or set [judge] api_key_env = "" if it takes none, or use --judge local'
+            )
+        return None
+
+    async def __aenter__(self) -> "JudgeClient":
+        import aiohttp
+
+        headers = {"User-Agent": "answerkey", "Accept": "application/json"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, ttl_dns_cache=300),
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def dropped(self) -> dict[str, list[str]]:
+        """Parameters that a model did not take and was asked without."""
+        return {model: sorted(dialect.dropped) for model, dialect in self._dialects.items() if dialect.dropped}
+
+    def formats(self) -> dict[str, str]:
+        """How each model was asked for JSON."""
+        return {model: _FORMATS[dialect.format] for model, dialect in self._dialects.items()}
+
+    async def complete(
+        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], *, seed: int
+    ) -> Completion:
+        """Ask a model; raises JudgeCallError when it cannot be asked, after the retries that may help."""
+        async with self._slots:
+            attempt = 1
+            while True:
+                for place in ("", model):
+                    if place in self._down:
+                        raise JudgeCallError(self._down[place], fatal=True)
+                await self._pacer.turn()
+                wait, reason, answered = await self._attempt(model, messages, schema, seed)
+                if answered is not None:
+                    self._nobody_there = 0
+                    return answered
+                if wait is None:
+                    # The request was put differently; that is no retry.
+                    continue
+                if attempt > self._settings.retries or wait > LONGEST_WAIT:
+                    self._note_absence(reason)
+                    raise JudgeCallError(reason)
+                await asyncio.sleep(wait if wait else backoff(attempt))
+                attempt += 1
+
+    async def _attempt(
+        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
+    ) -> tuple[float | None, str, Completion | None]:
+        """One request: (seconds to wait or 0 for the usual, why it failed, the completion)."""
+        import aiohttp
+
+        if self._session is None:
+            raise JudgeCallError("the judge is not open")
+        dialect = self._dialects.setdefault(model, _Dialect())
+        state = dialect.state()
+        body = msgspec.json.encode(self._body(model, messages, schema, seed, dialect))
+        try:
+            async with (
+                asyncio.timeout(self._settings.timeout),
+                self._session.post(
+                    f"{self.base_url}/chat/completions",
+                    data=body,
+                    headers={"Content-Type": "application/json"},
+                    # A redirect could carry the key to another server.
+                    allow_redirects=False,
+                ) as response,
+            ):
+                content = await response.content.read(_MOST_BYTES)
+                while not response.content.at_eof() and len(content) < _MOST_BYTES:
+                    content += await response.content.read(_MOST_BYTES - len(content))
+                status, retry_after = response.status, response.headers.get("Retry-After")
+        except TimeoutError:
+            return 0.0, f"the judge gave no answer within {self._settings.timeout:g} s", None
+        except (aiohttp.ClientError, OSError) as error:
+            return 0.0, self._said(f"the judge at {self.base_url} cannot be reached: {_cause(error)}"), None
+        if status == 200:
+            return 0.0, "", self._completion(content)
+        return self._refused(model, status, retry_after, content, dialect, state)
+
+    def _body(
+        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int, dialect: _Dialect
+    ) -> dict[str, Any]:
+        settings = self._settings
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": messages,
+            "temperature": settings.temperature,
+            "seed": seed,
+        }
+        if settings.max_tokens is not None:
+            name = "max_completion_tokens" if "max_tokens" in dialect.dropped else "max_tokens"
+            body[name] = settings.max_tokens
+        if _FORMATS[dialect.format] == "json_schema":
+            named = {"name": "verdict", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif _FORMATS[dialect.format] == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        for name in dialect.dropped:
+            body.pop(name, None)
+        return {**body, **settings.extra}
+
+    def _refused(
+        self,
+        model: str,
+        status: int,
+        retry_after: str | None,
+        content: bytes,
+        dialect: _Dialect,
+        state: tuple[int, int],
+    ) -> tuple[float | None, str, Completion | None]:
+        message, param, code = _error(content)
+        reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
+        if status in (400, 422):
+            if dialect.state() != state or self._adapt(dialect, message, param):
+                return None, reason, None
+            if code == "content_filter":
+                return 0.0, "", Completion("", message or "content filter", "content_filter", Spent())
+            raise JudgeCallError(reason)
+        if status in _RETRIED and code != "insufficient_quota":
+            asked = retry_after_seconds(retry_after)
+            if asked is not None:
+                self._pacer.pause(min(asked, LONGEST_WAIT))
+                return asked or 0.01, reason, None
+            return 0.0, reason, None
+        if 300 <= status < 400:
+            reason = f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
+        remedy = {
+            401: f"; check the key in {self._settings.api_key_env or 'the endpoint'}",
+            403: "; check what the key is allowed",
+            404: f"; check the model's name ({model}) and base_url ({self.base_url})",
+        }.get(status, "")
+        self._down[model] = reason + remedy
+        raise JudgeCallError(reason + remedy, fatal=True)
+
+    def _adapt(self, dialect: _Dialect, message: str, param: str) -> bool:
+        """Ask otherwise where the endpoint said which part of the request it does not take."""
+        told = f"{param} {message}".lower()
+        if dialect.format < len(_FORMATS) - 1 and any(
+            word in told for word in ("response_format", "json_schema", "json_object", "structured output")
+        ):
+            dialect.format += 1
+            return True
+        for name in ("temperature", "seed", "max_tokens"):
+            unwanted = any(word in told for word in ("unsupported", "not support", "unknown", "not permitted", "only"))
+            if name not in dialect.dropped and (param == name or (name in told and unwanted)):
+                dialect.dropped.add(name)
+                return True
+        return False
+
+    def _completion(self, content: bytes) -> Completion:
+        try:
+            raw = msgspec.json.decode(content)
+            choice = raw["choices"][0]
+            message = choice["message"]
+            text, refusal = message.get("content"), message.get("refusal")
+        except (msgspec.DecodeError, LookupError, TypeError, AttributeError, UnicodeDecodeError):
+            raise JudgeCallError(
+                f"{self.base_url} answered something that is no chat completion; is base_url right?"
+            ) from None
+        if isinstance(text, list):
+            text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
+        finish = choice.get("finish_reason")
+        return Completion(
+            self._secrets.redact_reply(text) if isinstance(text, str) else "",
+            refusal if isinstance(refusal, str) and refusal else None,
+            finish if isinstance(finish, str) else None,
+            read_spent(raw.get("usage"), self._settings.prices),
+        )
+
+    def _note_absence(self, reason: str) -> None:
+        self._nobody_there += 1
+        if self._nobody_there >= _DOWN_AFTER:
+            self._down[""] = f"{reason} ({self._nobody_there} calls in a row failed, so no more were made)"
+
+    def _said(self, text: str) -> str:
+        return one_line(self._secrets.redact(text), 300)
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(getattr(error, "os_error", None), ConnectionRefusedError):
+        return "connection refused"
+    return str(error) or type(error).__name__
+
+
+def _error(content: bytes) -> tuple[str, str, str]:
+    """Message, parameter and code of an error body, as far as it has them."""
+    try:
+        raw = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return content[:500].decode("utf-8", "replace"), "", ""
+    error = raw.get("error", raw) if isinstance(raw, dict) else raw
+    if not isinstance(error, dict):
+        return str(error), "", ""
+    message = error.get("message") or error.get("detail") or ""
+    return str(message), str(error.get("param") or ""), str(error.get("code") or "")

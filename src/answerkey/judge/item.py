@@ -1,0 +1,107 @@
+"""Item: what a judge gets to see of one reply, cut to size and hashed into the judgement's key."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.text.keyword import describe_keyword
+
+__all__ = ["Item", "item_of", "pair_of"]
+
+# Of a conversation, the judge sees so many earlier turns.
+_EARLIER_TURNS = 10
+
+
+class Item(msgspec.Struct, frozen=True, dict=True):
+    """Fields of text and JSON that reach the judge as data, by name."""
+
+    fields: dict[str, Any]
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes with anything that the judge sees."""
+        return blake2b(msgspec.json.encode(self.fields, order="deterministic"), digest_size=16).hexdigest()
+
+
+def item_of(
+    question: Question,
+    reply: Reply,
+    *,
+    earlier: Sequence[tuple[str, str | None]] = (),
+    context: str | None = None,
+    max_chars: int = 20_000,
+) -> Item:
+    """What is shown of one reply; `earlier` are the conversation's turns before it."""
+    fields = _asked(question, earlier, context, max_chars)
+    fields["reply"] = _cut(reply.text or "", max_chars)
+    fields.update(_seen(reply, max_chars))
+    return Item(fields)
+
+
+def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
+    """What is shown of two replies to the same question, in this order."""
+    fields = _asked(question, (), question.context, max_chars)
+    fields["reply_1"] = _cut(first.text or "", max_chars)
+    fields["reply_2"] = _cut(second.text or "", max_chars)
+    return Item(fields)
+
+
+def _asked(
+    question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
+    if context:
+        fields["context"] = _cut(context, max_chars)
+    if earlier:
+        fields["conversation_so_far"] = [
+            {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
+            for asked, answered in earlier[-_EARLIER_TURNS:]
+        ]
+    if question.reference_answer:
+        fields["reference_answer"] = _cut(question.reference_answer, max_chars)
+    if question.expected_keywords:
+        fields["expected_facts"] = [describe_keyword(keyword) for keyword in question.expected_keywords]
+    if question.forbidden_keywords:
+        fields["must_not_say"] = [describe_keyword(keyword) for keyword in question.forbidden_keywords]
+    return fields
+
+
+def _seen(reply: Reply, max_chars: int) -> dict[str, Any]:
+    """Sources and tool results, as far as there is room for them."""
+    fields: dict[str, Any] = {}
+    room = max_chars
+    shown: list[Any] = []
+    for source in reply.sources:
+        if source.text and room > 0:
+            shown.append({"title": source.title or source.id or "", "text": _cut(source.text, room)})
+            room -= len(source.text)
+    if shown:
+        fields["sources"] = shown
+    results: list[Any] = []
+    for call in reply.tool_calls:
+        if (call.result is not None or call.error) and room > 0:
+            result = call.error if call.error else call.result
+            text = result if isinstance(result, str) else _json(result)
+            results.append({"tool": call.name, "error" if call.error else "result": _cut(text, room)})
+            room -= len(text)
+    if results:
+        fields["tool_results"] = results
+    return fields
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _cut(text: str, most: int) -> str:
+    # A lone surrogate cannot be sent as UTF-8.
+    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most} characters left out]"

@@ -1,0 +1,66 @@
+"""Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from answerkey.config import JudgeSettings, Scoring
+from answerkey.errors import ConfigError, MissingExtraError
+from answerkey.judge.judgement import JUDGE
+from answerkey.judge.prompt import PROMPT_HASH
+from answerkey.judge.rubric import Rubric, load_rubric
+
+__all__ = ["LOCAL", "Judge", "make_judge"]
+
+# The name of the small model that comes in a package and needs no key.
+LOCAL = "local"
+
+
+class Judge:
+    """A judge that can be asked; `JudgingSession` asks it."""
+
+    def __init__(self, settings: JudgeSettings, *, folder: Path | None = None) -> None:
+        if not settings.models:
+            raise ConfigError("no judge is configured; name one with --judge MODEL or [judge] model")
+        if settings.budget is not None and settings.prices is None and settings.model != LOCAL:
+            raise ConfigError(
+                "a judge's budget needs its prices: --judge-price IN/OUT, "
+                "or [judge] prices = {input = 0.15, output = 0.60} per million tokens"
+            )
+        if LOCAL in settings.models and len(settings.models) > 1:
+            raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
+        if len(settings.models) > 1 and find_spec("krippendorff") is None:
+            raise MissingExtraError("a panel's agreement", "judge")
+        self.settings = settings
+        self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+
+    @property
+    def score_names(self) -> Sequence[str]:
+        """What its scores are called."""
+        return (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
+
+    @cached_property
+    def version(self) -> str:
+        """Changes whenever the same reply could get another judgement."""
+        settings = self.settings
+        parts = [
+            *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
+            *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
+        ]
+        encoded = msgspec.json.encode(parts, order="deterministic")
+        return f"judge/1/{blake2b(encoded, digest_size=8).hexdigest()}"
+
+
+def make_judge(settings: JudgeSettings, scoring: Scoring, *, folder: Path | None = None) -> Judge | None:
+    """The configured judge; None if there is none and the scoring needs none."""
+    if settings.models:
+        return Judge(settings, folder=folder)
+    if scoring.needs_judge:
+        raise ConfigError(
+            "the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model"
+        )
+    return None

@@ -1,0 +1,86 @@
+"""Ledger: what judging has cost, and whether the budget allows another call."""
+
+from typing import Any
+
+import msgspec
+
+from answerkey.config import JudgePrices
+
+__all__ = ["Ledger", "Spent", "read_spent"]
+
+# Before the first verdict nobody knows how long they are; later the longest seen counts.
+_OUTPUT_GUESS = 600
+# Fewer characters per token than any usual tokenizer, so that the guess is on the safe side.
+_CHARS_PER_TOKEN = 2.5
+
+
+class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens and money that calls took."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    # None: no price is known.
+    cost: float | None = None
+
+
+def read_spent(usage: Any, prices: JudgePrices | None) -> Spent:
+    """What the `usage` of a chat completion comes to; a cost that the provider states itself counts without prices."""
+    if not isinstance(usage, dict):
+        return Spent(cost=0.0 if prices is not None else None)
+    tokens = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    stated = usage.get("cost")
+    cost = float(stated) if isinstance(stated, int | float) and not isinstance(stated, bool) else None
+    if prices is not None:
+        cost = (tokens[0] * prices.input + tokens[1] * prices.output) / 1e6
+    return Spent(tokens[0], tokens[1], cost)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+class Ledger:
+    """Counts calls. A call begins only if the budget still covers it and all others under way."""
+
+    def __init__(self, budget: float | None, prices: JudgePrices | None, before: Spent | None = None) -> None:
+        self._budget = budget
+        self._prices = prices
+        self._reserved = 0.0
+        self._longest_output = 0
+        start = before or Spent()
+        self.input_tokens = start.input_tokens
+        self.output_tokens = start.output_tokens
+        self.cost = start.cost or 0.0
+        # False: some call's cost is unknown, and so is the sum.
+        self.cost_known = prices is not None
+        self.calls = 0
+        # Calls that the budget did not allow.
+        self.refused = 0
+
+    def reserve(self, characters: int) -> float | None:
+        """Set aside what a call may cost; None if the budget does not cover it."""
+        if self._budget is None or self._prices is None:
+            return 0.0
+        output = self._longest_output or _OUTPUT_GUESS
+        guess = (characters / _CHARS_PER_TOKEN * self._prices.input + output * self._prices.output) / 1e6
+        if self.cost + self._reserved + guess > self._budget:
+            self.refused += 1
+            return None
+        self._reserved += guess
+        return guess
+
+    def release(self, reserved: float) -> None:
+        """The call ended: what it really cost is added by `add`."""
+        self._reserved = max(0.0, self._reserved - reserved)
+
+    def add(self, spent: Spent) -> None:
+        """Count a call that was answered."""
+        self.calls += 1
+        self.input_tokens += spent.input_tokens
+        self.output_tokens += spent.output_tokens
+        self._longest_output = max(self._longest_output, spent.output_tokens)
+        if spent.cost is not None:
+            self.cost += spent.cost
+            self.cost_known = self.cost_known or self.calls == 1
+        else:
+            self.cost_known = False

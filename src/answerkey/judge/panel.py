@@ -1,0 +1,198 @@
+"""Panel: asks each judge for each sample, from the cache where it can, and reads the answers strictly."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import msgspec
+
+from answerkey.config import JudgeSettings
+from answerkey.judge.cache import Answer, JudgementCache
+from answerkey.judge.client import Completion, JudgeCallError, JudgeClient
+from answerkey.judge.item import Item
+from answerkey.judge.judgement import Judgement, Opinion, combine
+from answerkey.judge.ledger import Ledger
+from answerkey.judge.prompt import PROMPT_HASH, judge_messages
+from answerkey.judge.rubric import Rubric
+from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
+from answerkey.targets.failures import one_line
+
+__all__ = ["Panel", "UnjudgedError"]
+
+_Read = TypeVar("_Read")
+
+
+class UnjudgedError(Exception):
+    """One sample of one judge that has no verdict, with the kind of reason: refused, unreadable, unreachable, budget."""
+
+    def __init__(self, reason: str, kind: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.fatal = fatal
+
+
+class Panel:
+    """One or several judges under one rubric."""
+
+    def __init__(
+        self,
+        settings: JudgeSettings,
+        rubric: Rubric,
+        client: JudgeClient,
+        cache: JudgementCache,
+        ledger: Ledger,
+    ) -> None:
+        self.settings = settings
+        self.rubric = rubric
+        self._client = client
+        self._cache = cache
+        self._ledger = ledger
+        self._schema = verdict_schema(rubric)
+        # Calls whose answer others wait for as well: many replies of a run are alike.
+        self._under_way: dict[str, asyncio.Future[str]] = {}
+        # Answers that were there already, and calls that reached nobody.
+        self.cached = 0
+        self.unreachable = 0
+
+    async def judge(self, item: Item, *, salt: str = "", model: str | None = None) -> Judgement:
+        """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
+        opinions = await asyncio.gather(
+            *(self._opinion(name, item, salt) for name in ((model,) if model else self.settings.models))
+        )
+        return combine(opinions, self.rubric)
+
+    async def _opinion(self, model: str, item: Item, salt: str) -> Opinion:
+        keys = [
+            self.key(model, item.hash, sample, salt, rubric=self.rubric.hash)
+            for sample in range(self.settings.samples)
+        ]
+        known = await self._cache.find(tuple(keys))
+        outcomes = await asyncio.gather(
+            *(self._verdict(model, item, key, sample, known) for sample, key in enumerate(keys)),
+            return_exceptions=True,
+        )
+        verdicts: list[Verdict] = []
+        failures: list[UnjudgedError] = []
+        for outcome in outcomes:
+            if isinstance(outcome, UnjudgedError):
+                failures.append(outcome)
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                verdicts.append(outcome)
+        return Opinion(
+            model,
+            tuple(verdicts),
+            tuple(str(failure) for failure in failures),
+            tuple(failure.kind for failure in failures),
+        )
+
+    async def _verdict(
+        self, model: str, item: Item, key: str, sample: int, known: Mapping[str, str]
+    ) -> Verdict:
+        return await self.ask(
+            model,
+            lambda: judge_messages(self.rubric, item),
+            self._schema,
+            key=key,
+            sample=sample,
+            known=known,
+            read=lambda text: parse_verdict(text, self.rubric),
+        )
+
+    async def ask(
+        self,
+        model: str,
+        messages: Callable[[], list[dict[str, str]]],
+        schema: dict[str, Any],
+        *,
+        key: str,
+        sample: int,
+        read: Callable[[str], _Read],
+        known: Mapping[str, str] | None = None,
+    ) -> _Read:
+        """One answer of one judge, from the cache or by asking; raises UnjudgedError with the reason."""
+        if known is None:
+            known = await self._cache.find((key,))
+        if key in known:
+            self.cached += 1
+            return read(known[key])
+        waiting = self._under_way.get(key)
+        if waiting is not None:
+            # If the call that it waits for fails, so does this one, for the same reason.
+            text = await asyncio.shield(waiting)
+            self.cached += 1
+            return read(text)
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = future
+        try:
+            text = await self._call(model, messages(), schema, key, sample, read)
+        except BaseException as error:
+            failure = error if isinstance(error, UnjudgedError) else UnjudgedError("the run was stopped", "stopped")
+            future.set_exception(failure)
+            # Nobody may be waiting; the exception is raised here anyway.
+            future.exception()
+            raise
+        else:
+            future.set_result(text)
+        finally:
+            del self._under_way[key]
+        return read(text)
+
+    async def _call(
+        self,
+        model: str,
+        messages: list[dict[str, str]],
+        schema: dict[str, Any],
+        key: str,
+        sample: int,
+        read: Callable[[str], Any],
+    ) -> str:
+        reserved = self._ledger.reserve(sum(len(message["content"]) for message in messages))
+        if reserved is None:
+            raise UnjudgedError(f"the judge's budget of {self.settings.budget:g} is used up", "budget")
+        try:
+            completion = await self._client.complete(
+                model, messages, schema, seed=self.settings.seed + sample
+            )
+            self._ledger.add(completion.spent)
+        except JudgeCallError as error:
+            self.unreachable += 1
+            raise UnjudgedError(str(error), "unreachable", fatal=error.fatal) from None
+        finally:
+            self._ledger.release(reserved)
+        try:
+            _check(completion)
+            read(completion.text)
+        except (NoVerdictError, UnjudgedError) as error:
+            # Its cost is kept under a key that nobody looks up: a later run may ask again.
+            failed = Answer(key=f"{key}/{_unique()}", model=model, text=completion.text, spent=completion.spent)
+            await self._cache.add(failed)
+            kind = error.kind if isinstance(error, UnjudgedError) else "unreadable"
+            raise UnjudgedError(str(error), kind) from None
+        await self._cache.add(Answer(key=key, model=model, text=completion.text, spent=completion.spent))
+        return completion.text
+
+    def key(self, model: str, shown: str, sample: int, salt: str = "", *, rubric: str) -> str:
+        """What a judgement is kept by: everything that could change it."""
+        settings = self.settings
+        parts = [
+            *(model, self._client.endpoint, PROMPT_HASH, rubric, salt, shown),
+            *(settings.temperature, settings.seed + sample, sample, settings.max_tokens, settings.extra),
+        ]
+        return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=16).hexdigest()
+
+
+def _check(completion: Completion) -> None:
+    if completion.refusal is not None or completion.finish == "content_filter":
+        said = one_line(completion.refusal or "content filter", 160)
+        raise UnjudgedError(f"the judge refused: {said}", "refused")
+    if completion.finish == "length":
+        raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "unreadable")
+
+
+def _unique() -> str:
+    import secrets
+
+    return secrets.token_hex(4)

@@ -1,0 +1,132 @@
+"""Rubrics: what a judge is asked, as data files; their hash is part of every judgement's key."""
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from hashlib import blake2b
+from importlib import resources
+from math import fsum
+from pathlib import Path
+
+import msgspec
+
+from answerkey.errors import ConfigError
+
+__all__ = ["LOWEST", "TOP", "Criterion", "PairRubric", "Rubric", "load_pair_rubric", "load_rubric"]
+
+# Judges give whole numbers from LOWEST to TOP, which become 0 to 1.
+LOWEST, TOP = 1, 5
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that is graded."""
+
+    name: str
+    # Its share of the judge's score.
+    weight: float
+    # What the judge is asked about it.
+    question: str
+
+
+class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What a reply is graded on."""
+
+    name: str
+    criteria: tuple[Criterion, ...]
+    task: str = "Grade the chatbot's reply to the user's question."
+    # Grade → what it means.
+    scale: dict[str, str] = {}
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Criterion → share of the score; the shares add up to 1."""
+        whole = fsum(criterion.weight for criterion in self.criteria)
+        return {criterion.name: criterion.weight / whole for criterion in self.criteria}
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever a judge could be asked anything else."""
+        return _hash(self)
+
+
+class PairRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What makes one reply better than another."""
+
+    name: str
+    task: str
+    guidance: str
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever a judge could be asked anything else."""
+        return _hash(self)
+
+
+def _hash(rubric: "Rubric | PairRubric") -> str:
+    return blake2b(msgspec.json.encode(rubric, order="deterministic"), digest_size=8).hexdigest()
+
+
+def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
+    """The rubric with a name, or in a TOML or JSON file (relative to `folder`)."""
+    where, raw = _read(reference, folder)
+    try:
+        rubric = msgspec.convert(raw, Rubric, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: not a rubric: {str(error).replace('`$.', '`')}") from None
+    _check(rubric, where)
+    return rubric
+
+
+def load_pair_rubric() -> PairRubric:
+    """The rubric for pairs of replies."""
+    return msgspec.convert(_read("pairwise", None)[1], PairRubric)
+
+
+def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:
+    path = Path(reference)
+    if path.suffix not in (".toml", ".json"):
+        return f"rubric {reference!r}", _bundled(reference)
+    path = path if folder is None else folder / path
+    try:
+        content = path.read_bytes()
+        raw = msgspec.json.decode(content) if path.suffix == ".json" else tomllib.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"rubric {path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.DecodeError) as error:
+        raise ConfigError(f"rubric {path}: not valid {path.suffix[1:].upper()}: {error}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError(f"rubric {path}: must be a table with name and criteria")
+    return f"rubric {path}", {"name": path.stem, **raw}
+
+
+def _bundled(name: str) -> Mapping[str, object]:
+    folder = resources.files("answerkey.judge") / "rubrics"
+    known = sorted(
+        item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml")
+    )
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "there are " + ", ".join(known)
+        raise ConfigError(f"unknown rubric {name!r}; {hint} (or give a .toml or .json file)")
+    return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _check(rubric: Rubric, where: str) -> None:
+    names = [criterion.name for criterion in rubric.criteria]
+    if not names:
+        raise ConfigError(f"{where}: has no criteria")
+    for name in names:
+        if not name.isidentifier() or len(name) > 40:
+            raise ConfigError(f"{where}: criterion {name!r}: a name is letters, digits and _ (at most 40)")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{where}: two criteria have the same name")
+    for criterion in rubric.criteria:
+        if not criterion.weight >= 0:
+            raise ConfigError(f"{where}: {criterion.name}: weight {criterion.weight:g} must not be negative")
+    whole = fsum(criterion.weight for criterion in rubric.criteria)
+    if min(abs(whole - 100), abs(whole - 1)) > 1e-6:
+        raise ConfigError(f"{where}: the weights add up to {whole:g}; change them so that they add up to 100 (or 1)")
+    strange = sorted(set(rubric.scale) - {str(grade) for grade in range(LOWEST, TOP + 1)})
+    if strange:
+        raise ConfigError(f"{where}: scale {strange[0]!r}: grades are {LOWEST} to {TOP}")

@@ -1,0 +1,116 @@
+"""JudgingSession: one run's judging, from opening the endpoint to the `judge` section of the run document."""
+
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from answerkey.errors import ConfigError
+from answerkey.judge.cache import JudgementCache, JudgementStore
+from answerkey.judge.canaries import CanaryResult, ask_canaries
+from answerkey.judge.client import JudgeClient
+from answerkey.judge.item import item_of
+from answerkey.judge.judge import LOCAL, Judge
+from answerkey.judge.judgement import scores_of, worthless
+from answerkey.judge.ledger import Ledger, Spent
+from answerkey.judge.panel import Panel
+from answerkey.judge.prompt import PROMPT_HASH
+from answerkey.judge.tally import Tally, canary_documents, reliability
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.scorecard import Score
+
+__all__ = ["JudgingSession", "open_judging"]
+
+
+class JudgingSession:
+    """Judges replies, and keeps count."""
+
+    def __init__(self, judge: Judge, client: JudgeClient, panel: Panel, ledger: Ledger) -> None:
+        self.judge_settings = judge.settings
+        self.rubric = judge.rubric
+        self.panel = panel
+        self._client = client
+        self._ledger = ledger
+        self._tally = Tally(judge.settings)
+        self._canaries: tuple[CanaryResult, ...] = ()
+
+    async def judge(self, question: Question, replies: Sequence[Reply]) -> tuple[tuple[Score, ...], ...]:
+        """The judge's scores for each turn of a question."""
+        found: list[tuple[Score, ...]] = []
+        earlier: list[tuple[str, str | None]] = []
+        for index, turn in enumerate(question.asks):
+            reply = replies[index] if index < len(replies) else Reply()
+            if not (reply.text or "").strip():
+                judgement = worthless(self.rubric)
+            else:
+                item = item_of(
+                    turn,
+                    reply,
+                    earlier=earlier,
+                    context=turn.context or question.context,
+                    max_chars=self.judge_settings.max_chars,
+                )
+                judgement = await self.panel.judge(item)
+            self._tally.add(judgement)
+            found.append(scores_of(judgement, self.rubric))
+            earlier.append((turn.question, reply.text))
+        return tuple(found)
+
+    async def check(self, run_id: str) -> None:
+        """Put the canaries to the judges; a judge that cannot be reached at all is found here, before the asking."""
+        self._canaries = await ask_canaries(self.panel, run_id)
+        if self._canaries and all(canary.score is None for canary in self._canaries):
+            reason = self._canaries[0].reason
+            if self.panel.unreachable >= len(self._canaries):
+                raise ConfigError(f"{reason}; nothing was judged or asked")
+
+    def document(self) -> dict[str, Any]:
+        """The `judge` section of the run document."""
+        settings = self.judge_settings
+        reliable, because = reliability(self._canaries)
+        return {
+            "model": " + ".join(settings.models),
+            "models": list(settings.models),
+            "endpoint": self._client.endpoint,
+            "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
+            "prompt_hash": PROMPT_HASH,
+            "samples": settings.samples,
+            "temperature": settings.temperature,
+            "seed": settings.seed,
+            "budget": settings.budget,
+            "reliable": reliable,
+            "unreliable_because": list(because),
+            "canaries": canary_documents(self._canaries),
+            **self._tally.document(self._ledger, self.panel.cached),
+            "response_format": self._client.formats(),
+            "dropped_parameters": self._client.dropped(),
+        }
+
+
+@asynccontextmanager
+async def open_judging(
+    judge: Judge,
+    *,
+    run_id: str,
+    store: JudgementStore | None = None,
+    executor: Executor | None = None,
+    canaries: bool | None = None,
+) -> AsyncIterator[JudgingSession]:
+    """Open a judge for a run. What the run has paid already counts towards its budget."""
+    async with AsyncExitStack() as opened:
+        settings = judge.settings
+        if settings.model == LOCAL:
+            from answerkey.judge.local import local_settings, started
+
+            address = await opened.enter_async_context(started())
+            settings = local_settings(settings, address)
+        client = await opened.enter_async_context(JudgeClient(settings))
+        cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
+        before = Spent() if store is None else store.spent_on(run_id)
+        ledger = Ledger(settings.budget, settings.prices, before)
+        panel = Panel(settings, judge.rubric, client, cache, ledger)
+        session = JudgingSession(judge, client, panel, ledger)
+        if settings.canaries if canaries is None else canaries:
+            await session.check(run_id)
+        yield session
