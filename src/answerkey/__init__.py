@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
-    from answerkey.config import Options, Scoring
+    from answerkey.config import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
     from answerkey.question import ExpectedTool, Question, QuestionSet
     from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
@@ -28,6 +28,8 @@ _LOCATIONS = {
     "Evidence": "answerkey.reply",
     "ExpectedTool": "answerkey.question",
     "Failure": "answerkey.reply",
+    "JudgePrices": "answerkey.config",
+    "JudgeSettings": "answerkey.config",
     "Options": "answerkey.config",
     "Question": "answerkey.question",
     "QuestionSet": "answerkey.question",
@@ -54,6 +56,8 @@ __all__ = [
     "Evidence",
     "ExpectedTool",
     "Failure",
+    "JudgePrices",
+    "JudgeSettings",
     "Options",
     "Question",
     "QuestionSet",

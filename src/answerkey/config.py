@@ -65,7 +65,9 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def quality_shares(self) -> dict[str, float]:
         """What response quality is made of, as shares."""
-        return {self.quality: 1.0} if isinstance(self.quality, str) else dict(self.quality)
+        if isinstance(self.quality, str):
+            return {self.quality: 1.0}
+        return {str(name): share for name, share in self.quality.items()}
 
     @property
     def needs_judge(self) -> bool:
@@ -287,7 +289,9 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
     if "unknown field" in message:
         name = message.split("`")[1]
         inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
-        inner: Any = {"scoring": Scoring, "judge": JudgeSettings, "judge.prices": JudgePrices}.get(inside, model)
+        inner: Any = {"scoring": Scoring, "judge": JudgeSettings, "judge.prices": JudgePrices}.get(
+            inside, model
+        )
         fields = inner.__struct_fields__
         close = get_close_matches(name, fields, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"

@@ -117,6 +117,10 @@ class Store(Protocol):
         """Keep replies and scorecards, durably, in one transaction."""
         ...
 
+    def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+        """Keep replies that are scored later, durably, in one transaction."""
+        ...
+
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
         """Keep the run's summary and status."""
         ...

@@ -37,6 +37,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # Hash of the scoring in force: scorecards are kept by it.
     scoring_hash: str = ""
     finished_at: str | None = None
+    # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
+    judge: dict[str, Any] = {}
 
 
 class GateResult(msgspec.Struct, frozen=True):
@@ -98,6 +100,7 @@ def run_header(run: Run) -> dict[str, Any]:
             kind: [{"name": part.name, **_slice_document(part)} for part in parts]
             for kind, parts in summary.slices.items()
         },
+        **({"judge": info.judge} if info.judge else {}),
         "gates": [msgspec.to_builtins(gate) for gate in run.gates],
         "warnings": list(run.warnings),
     }

@@ -1,21 +1,26 @@
 """Flags that several commands share, and the values behind them."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
-from answerkey.config import Scoring, Settings
-from answerkey.errors import UsageError
+from answerkey.config import JudgePrices, JudgeSettings, Scoring, Settings
+from answerkey.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = [
+    "JudgeFlags",
     "json_flag",
+    "judge_flags",
     "match_flag",
     "output_flag",
+    "parse_price",
     "parse_rate",
     "scoring_for",
     "store_flag",
@@ -43,10 +48,90 @@ output_flag = click.option(
 )
 
 
+class JudgeFlags(msgspec.Struct, frozen=True):
+    """What the command line says of the judge."""
+
+    models: tuple[str, ...] = ()
+    base_url: str | None = None
+    budget: float | None = None
+    price: str | None = None
+    rubric: str | None = None
+
+    def settings(self, base: JudgeSettings) -> JudgeSettings:
+        """The judge of the configuration (or of a run), with what the command line says on top."""
+        changes: dict[str, Any] = {}
+        if self.models:
+            none = self.models == ("none",)
+            changes["model"] = () if none else self.models[0] if len(self.models) == 1 else self.models
+        if self.base_url is not None:
+            changes["base_url"] = self.base_url
+        if self.budget is not None:
+            changes["budget"] = self.budget
+        if self.price is not None:
+            changes["prices"] = parse_price(self.price)
+        if self.rubric is not None:
+            named = Path(self.rubric).suffix in (".toml", ".json")
+            # On the command line a path starts from here, in the configuration from its file.
+            changes["rubric"] = str(Path(self.rubric).absolute()) if named else self.rubric
+        if not changes:
+            return base
+        try:
+            return msgspec.structs.replace(base, **changes)
+        except ConfigError as error:
+            raise UsageError(str(error).replace("[judge] ", "--judge-").replace("_", "-")) from None
+
+
+def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The flags of commands that can ask a judge; they arrive as one `judge` argument."""
+
+    @wraps(command)
+    def collected(
+        *args: Any,
+        judges: tuple[str, ...],
+        judge_base_url: str | None,
+        judge_budget: float | None,
+        judge_price: str | None,
+        judge_rubric: str | None,
+        **others: Any,
+    ) -> Any:
+        flags = JudgeFlags(judges, judge_base_url, judge_budget, judge_price, judge_rubric)
+        return command(*args, judge=flags, **others)
+
+    for option in (
+        click.option("--judge-rubric", metavar="R", help="standard, correctness, or a rubric file."),
+        click.option(
+            "--judge-price", metavar="IN/OUT", help="What the judge costs per million tokens, as 0.15/0.60."
+        ),
+        click.option(
+            "--judge-budget", type=float, metavar="SUM", help="Stop judging when this much has been spent."
+        ),
+        click.option("--judge-base-url", metavar="URL", help="An OpenAI-compatible endpoint (OpenAI's own)."),
+        click.option(
+            "--judge",
+            "judges",
+            multiple=True,
+            metavar="MODEL",
+            help="Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
+        ),
+    ):
+        collected = option(collected)
+    return collected
+
+
+def parse_price(text: str) -> JudgePrices:
+    """Prices per million tokens from "0.15/0.60", input before output."""
+    first, _, second = text.partition("/")
+    try:
+        prices = JudgePrices(input=float(first), output=float(second))
+    except ValueError:
+        prices = JudgePrices(input=-1.0, output=-1.0)
+    if not (prices.input >= 0 and prices.output >= 0):
+        raise UsageError(f"--judge-price {text!r}: write input/output per million tokens, as 0.15/0.60")
+    return prices
+
+
 def scoring_for(settings: Settings, match: str | None) -> Scoring:
     """The configured scoring, with the matching mode of the command line."""
-    import msgspec
-
     return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
 
 

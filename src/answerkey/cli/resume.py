@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import json_flag, output_flag, store_flag, store_opener
+from answerkey.cli.options import JudgeFlags, json_flag, judge_flags, output_flag, store_flag, store_opener
 
 __all__ = ["resume"]
 
@@ -13,11 +13,19 @@ __all__ = ["resume"]
 @click.command()
 @click.argument("run", default="latest")
 @click.option("--target", metavar="T", help="The chatbot, if the run asked a Python object that has no name.")
+@judge_flags
 @store_flag
 @output_flag
 @json_flag
-def resume(run: str, target: str | None, store: str | None, outputs: tuple[Path, ...], as_json: bool) -> int:
-    """Ask the questions of a run that have no reply yet, and those that were edited since.
+def resume(
+    run: str,
+    target: str | None,
+    judge: JudgeFlags,
+    store: str | None,
+    outputs: tuple[Path, ...],
+    as_json: bool,
+) -> int:
+    """Ask the questions of a run that have no reply yet, and those that were edited since; judge what is not judged.
 
     \b
     Examples:
@@ -28,6 +36,7 @@ def resume(run: str, target: str | None, store: str | None, outputs: tuple[Path,
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.evaluation.live import resume_run
+    from answerkey.evaluation.rescoring import kept_judge
     from answerkey.report.writers import check_output
 
     settings = load_settings()
@@ -42,6 +51,7 @@ def resume(run: str, target: str | None, store: str | None, outputs: tuple[Path,
                 store=opened,
                 progress=progress_for_terminal(quiet=as_json),
                 target=target,
+                judge=judge.settings(kept_judge(info)),
             )
         )
         return conclude(

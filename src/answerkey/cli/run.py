@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from answerkey.cli.options import (
+    JudgeFlags,
     json_flag,
+    judge_flags,
     match_flag,
     output_flag,
     parse_rate,
@@ -41,6 +43,7 @@ __all__ = ["run"]
 @match_flag
 @click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
 @click.option("--baseline", metavar="RUN", help="A run to compare with.")
+@judge_flags
 @store_flag
 @click.option("--engine", type=click.Choice(["local"]), help="Where the asking happens.")
 @output_flag
@@ -60,6 +63,7 @@ def run(
     match: str | None,
     gates: tuple[str, ...],
     baseline: str | None,
+    judge: JudgeFlags,
     store: str | None,
     engine: str | None,
     outputs: tuple[Path, ...],
@@ -95,6 +99,7 @@ def run(
         sample=sample,
         seed=seed,
         scoring=scoring_for(settings, match),
+        judge=judge.settings(settings.judge),
         gates=gates or None,
         baseline=baseline,
         store=store,

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import json_flag, match_flag, output_flag, scoring_for
+from answerkey.cli.options import (
+    JudgeFlags,
+    json_flag,
+    judge_flags,
+    match_flag,
+    output_flag,
+    scoring_for,
+    store_flag,
+    store_opener,
+)
 from answerkey.errors import UsageError
 
 __all__ = ["score"]
@@ -19,6 +28,8 @@ __all__ = ["score"]
 @click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: REPLIES is then a TREC run.")
 @click.option("--metrics", metavar="NAMES", help="With --qrels: measures, as nDCG@10,P@5,AP,RR.")
 @click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
+@judge_flags
+@store_flag
 @output_flag
 @json_flag
 def score(
@@ -28,14 +39,19 @@ def score(
     qrels: Path | None,
     metrics: str | None,
     gates: tuple[str, ...],
+    judge: JudgeFlags,
+    store: str | None,
     outputs: tuple[Path, ...],
     as_json: bool,
 ) -> int:
-    """Grade replies that were recorded earlier, one object a line; nothing is asked and nothing is stored.
+    """Grade replies that were recorded earlier, one object a line; the chatbot is not asked and no run is stored.
+
+    With a judge, its answers are kept in the store, so that each is paid for once.
 
     \b
     Examples:
       answerkey score replies.jsonl --questions golden.jsonl
+      answerkey score replies.jsonl --judge gpt-4o-mini --judge-budget 2.00 --judge-price 0.15/0.60
       answerkey score log.jsonl -o scored.parquet --json
       answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
@@ -46,8 +62,10 @@ def score(
     from answerkey.cli.outcome import conclude
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
+    from answerkey.evaluation.judged_log import judge_recorded
     from answerkey.evaluation.recorded import score_recorded
     from answerkey.gate import parse_gate
+    from answerkey.judge.judge import make_judge
     from answerkey.report.writers import check_output
     from answerkey.scorers.plan import make_grader
 
@@ -57,8 +75,14 @@ def score(
     for path in outputs:
         check_output(path)
     golden = None if questions is None else read_questions(questions)
-    grader = make_grader(scoring_for(settings, match), settings)
-    scored = score_recorded(replies, grader=grader, questions=golden)
+    scoring = scoring_for(settings, match)
+    asked = make_judge(judge.settings(settings.judge), scoring, folder=settings.folder)
+    grader = make_grader(scoring, settings, judge=asked)
+    if asked is None:
+        scored = score_recorded(replies, grader=grader, questions=golden)
+    else:
+        with store_opener(settings, store, create=True)() as opened:
+            scored = judge_recorded(replies, grader=grader, judge=asked, store=opened, questions=golden)
     return conclude(scored, gates=gates, outputs=outputs, as_json=as_json)
 
 

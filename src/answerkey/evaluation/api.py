@@ -1,15 +1,14 @@
 """The Python interface: one synchronous door over the asynchronous core."""
 
-import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from answerkey.config import Options, Scoring, Settings, load_settings
+from answerkey.config import JudgeSettings, Options, Scoring, Settings, load_settings
 from answerkey.evaluation.inputs import QuestionsLike, golden_set
+from answerkey.evaluation.waiting import wait_for
 from answerkey.protocols import Target
 from answerkey.question import Question
 from answerkey.reply import Reply
@@ -18,7 +17,7 @@ from answerkey.scorecard import Scorecard
 
 __all__ = ["evaluate", "evaluate_async", "score", "score_replies"]
 
-_Value = TypeVar("_Value")
+JudgeLike = JudgeSettings | str | Sequence[str]
 TargetLike = str | Callable[..., Any] | Target
 
 
@@ -32,7 +31,7 @@ def evaluate(
 
     `changes` are fields of Options given by name: `evaluate("golden.jsonl", my_bot, repeat=3)`.
     """
-    return _wait(evaluate_async(questions, target, options, **changes))
+    return wait_for(evaluate_async(questions, target, options, **changes))
 
 
 async def evaluate_async(
@@ -82,41 +81,40 @@ def score_replies(
     replies: str | Path | Iterable[str | Path],
     questions: QuestionsLike | None = None,
     scoring: Scoring | None = None,
+    judge: "JudgeLike | None" = None,
 ) -> Run:
-    """Grade recorded replies from files."""
+    """Grade recorded replies from files; a judge's answers are remembered in the configured store."""
+    from answerkey.evaluation.judged_log import judge_recorded
     from answerkey.evaluation.recorded import score_recorded
+    from answerkey.judge.judge import make_judge
     from answerkey.scorers.plan import make_grader
+    from answerkey.store import open_store
 
     settings = load_settings()
     paths = [replies] if isinstance(replies, str | Path) else list(replies)
     golden = None if questions is None else golden_set(questions, settings)
-    return score_recorded(paths, grader=make_grader(scoring or settings.scoring, settings), questions=golden)
+    chosen = scoring or settings.scoring
+    asked = make_judge(judge_settings(judge, settings.judge), chosen, folder=settings.folder)
+    grader = make_grader(chosen, settings, judge=asked)
+    if asked is None:
+        return score_recorded(paths, grader=grader, questions=golden)
+    with open_store(settings.store, folder=settings.folder) as store:
+        return judge_recorded(paths, grader=grader, judge=asked, store=store, questions=golden)
+
+
+def judge_settings(judge: "JudgeLike | None", base: JudgeSettings) -> JudgeSettings:
+    """A judge as callers name it: settings, or a model (several for a panel) with the configured ones."""
+    if judge is None:
+        return base
+    if isinstance(judge, JudgeSettings):
+        return judge
+    return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
 
 
 def _options(settings: Settings, options: Options | None, changes: dict[str, Any]) -> Options:
+    if "judge" in changes:
+        base = settings.judge if options is None else options.judge
+        changes = {**changes, "judge": judge_settings(changes["judge"], base)}
     if options is None:
         return settings.options(**changes)
     return msgspec.structs.replace(options, **changes) if changes else options
-
-
-def _wait(work: Coroutine[Any, Any, _Value]) -> _Value:
-    """Run a coroutine to its end, in a thread of its own where a loop is running already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[_Value] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001  # handed on to the caller's thread, whatever it is
-            failure.append(error)
-
-    thread = threading.Thread(target=run, name="answerkey-evaluate")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]

@@ -2,26 +2,28 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from answerkey.config import Options, Settings
+from answerkey.config import JudgeSettings, Options, Settings
 from answerkey.datasets.questions import read_questions
 from answerkey.engine.local import LocalEngine
 from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.evaluation.judging import add_stored, judge_for, judging_on
 from answerkey.evaluation.progress import Progress, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
 from answerkey.evaluation.selection import select_questions
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.judge.session import JudgingSession
 from answerkey.protocols import Target, Task
 from answerkey.question import QuestionSet
 from answerkey.run import Run, RunInfo
-from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
@@ -41,7 +43,8 @@ async def ask_questions(
 ) -> Run:
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    grader = make_grader(options.scoring, settings)
+    judge = judge_for(options, settings)
+    grader = make_grader(options.scoring, settings, judge=judge)
     resolved = resolve_target(
         target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
     )
@@ -64,8 +67,11 @@ async def ask_questions(
             options=_kept_options(options, target),
             scoring_hash=grader.hash,
         )
-        store.create_run(info, chosen)
-        return await _ask(store, info, chosen, resolved, grader, options, progress or Silent(), asked=set())
+        writer = _writer()
+        async with judging_on(store, judge, info.id, writer) as judging:
+            store.create_run(info, chosen)
+            recorder = Recorder(store, info, grader, progress or Silent(), judging=judging, writer=writer)
+            return await _ask(recorder, store, info, chosen, resolved, options, judging)
 
 
 async def resume_run(
@@ -75,8 +81,12 @@ async def resume_run(
     store: SqlStore,
     progress: Progress | None = None,
     target: "str | Callable[..., Any] | Target | None" = None,
+    judge: JudgeSettings | None = None,
 ) -> Run:
-    """Ask only what a run still lacks: questions never reached, and questions edited since."""
+    """Ask only what a run still lacks: questions never reached, and questions edited since.
+
+    With a judge (the run's own, or `judge` in its place), replies that were not judged yet are judged as well.
+    """
     given = target if target is not None else info.options.get("target")
     if given is None:
         raise UsageError(
@@ -85,8 +95,11 @@ async def resume_run(
     options = msgspec.convert(
         {name: value for name, value in info.options.items() if name != "target"}, Options
     )
+    if judge is not None:
+        options = msgspec.structs.replace(options, judge=judge)
     questions = _current_questions(info, options, store)
-    grader = make_grader(options.scoring, settings)
+    asked_judge = judge_for(options, settings)
+    grader = make_grader(options.scoring, settings, judge=asked_judge)
     resolved = resolve_target(
         given, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
     )
@@ -97,13 +110,21 @@ async def resume_run(
             target_hash=resolved.fingerprint,
             question_set_hash=questions.hash,
             scoring_hash=grader.hash,
+            options=_kept_options(options, info.options.get("target")),
         )
-        store.update_run(changed, questions)
-        asked = store.reply_keys(changed)
-        score_again(store, changed, questions, grader)
-        return await _ask(
-            store, changed, questions, resolved, grader, options, progress or Silent(), asked=asked
-        )
+        writer = _writer()
+        async with judging_on(store, asked_judge, info.id, writer) as judging:
+            store.update_run(changed, questions)
+            recorder = Recorder(store, changed, grader, progress or Silent(), judging=judging, writer=writer)
+            asked = store.reply_keys(changed)
+            if judging is None:
+                score_again(store, changed, questions, grader)
+            return await _ask(recorder, store, changed, questions, resolved, options, judging, asked=asked)
+
+
+def _writer() -> ThreadPoolExecutor:
+    """One thread for all that is written, so that batches are written one after the other."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
 
 
 def _kept_options(options: Options, target: object) -> dict[str, Any]:
@@ -130,15 +151,15 @@ def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Task]:
 
 
 async def _ask(
+    recorder: Recorder,
     store: SqlStore,
     info: RunInfo,
     questions: QuestionSet,
     target: Target,
-    grader: Grader,
     options: Options,
-    progress: Progress,
+    judging: JudgingSession | None,
     *,
-    asked: set[tuple[str, int]],
+    asked: Set[tuple[str, int]] = frozenset(),
 ) -> Run:
     planned = len(questions) * options.repeat
     missing: Iterable[Task] = (
@@ -150,16 +171,24 @@ async def _ask(
         if asked
         else _tasks(questions, options.repeat)
     )
-    recorder = Recorder(store, info, grader, progress)
     try:
         async with recorder.recording():
-            progress.begin(info, planned=planned, done=min(len(asked), planned))
+            # With a judge, stored replies are scored again along with the new ones, mostly from its cached answers.
+            done = 0 if judging is not None else min(len(asked), planned)
+            recorder.begin(planned=planned, done=done)
+            if judging is not None and asked:
+                await add_stored(recorder, store, info, questions)
             async for exchange in LocalEngine(options).ask_all(target, missing):
                 await recorder.add(exchange)
     except asyncio.CancelledError:
-        _finish(store, msgspec.structs.replace(info, status="partial"), planned)
+        _finish(store, _ended(info, "partial", judging), planned)
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
-    return _finish(store, msgspec.structs.replace(info, status="complete"), planned)
+    return _finish(store, _ended(info, "complete", judging), planned)
+
+
+def _ended(info: RunInfo, status: Literal["partial", "complete"], judging: JudgingSession | None) -> RunInfo:
+    judged = judging.document() if judging is not None else {}
+    return msgspec.structs.replace(info, status=status, judge=judged)
 
 
 def _finish(store: SqlStore, info: RunInfo, planned: int) -> Run:

@@ -1,7 +1,7 @@
 """Recorded replies: a log is streamed through the same scorers as a live run and gives the same document."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from answerkey.tally import summarise_unordered
 from answerkey.targets.mapping import reply_from_payload
 from answerkey.targets.recorded_rows import reply_in_row
 
-__all__ = ["read_exchanges", "recorded_info", "score_recorded"]
+__all__ = ["read_exchanges", "recorded_info", "recorded_run", "score_recorded"]
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | {
@@ -175,12 +175,26 @@ def score_recorded(
 
     pass_mark = grader.scoring.pass_mark
     summary = summarise_unordered(spool.write(graded()), pass_mark=pass_mark)
+    return recorded_run(spool, summary, grader=grader, paths=listed, questions=questions, trials=trials)
+
+
+def recorded_run(
+    spool: Spool,
+    summary: Summary,
+    *,
+    grader: Grader,
+    paths: Sequence[Path],
+    questions: QuestionSet | None,
+    trials: int,
+    judge: dict[str, Any] | None = None,
+) -> Run:
+    """What scored results come to, as a run."""
     if not summary.replies:
-        raise InputError("holds no reply", path=listed[0])
+        raise InputError("holds no reply", path=paths[0])
     if questions is not None:
         summary = _with_coverage(summary, questions, trials)
-    info = recorded_info(grader.scoring, grader.hash, source=listed[0].stem, questions=questions)
-    info = msgspec.structs.replace(info, repeat=trials)
+    info = recorded_info(grader.scoring, grader.hash, source=paths[0].stem, questions=questions)
+    info = msgspec.structs.replace(info, repeat=trials, judge=judge or {})
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=spool.read)
 
 

@@ -1,4 +1,7 @@
-"""Recorder: exchanges are scored and stored as they arrive, in small durable batches off the asking loop."""
+"""Recorder: exchanges are scored and stored as they arrive, in small durable batches off the asking loop.
+
+With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from answerkey.evaluation.progress import Progress, RunningScore
+from answerkey.judge.session import JudgingSession
 from answerkey.protocols import Exchange, Graded, Store
 from answerkey.run import RunInfo
+from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
 
 __all__ = ["Recorder"]
@@ -15,20 +20,37 @@ __all__ = ["Recorder"]
 # A killed process loses at most what arrived within this time.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
+# Replies that wait for their judgement in memory; when there are more, the asking waits too.
+_MOST_UNJUDGED = 2000
 
 
 class Recorder:
     """Keeps what a run produces."""
 
-    def __init__(self, store: Store, info: RunInfo, grader: Grader, progress: Progress) -> None:
+    def __init__(
+        self,
+        store: Store,
+        info: RunInfo,
+        grader: Grader,
+        progress: Progress,
+        *,
+        judging: JudgingSession | None = None,
+        writer: ThreadPoolExecutor | None = None,
+    ) -> None:
         self._store = store
         self._info = info
         self._grader = grader
         self._progress = progress
+        self._judging = judging
         self._pending: list[Graded] = []
+        # Replies that are to be stored ahead of their scorecards.
+        self._ahead: list[Exchange] = []
         self._running = RunningScore()
         # One thread, so that batches are written one after the other.
-        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
+        self._writer = writer or ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
+        self._judged: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(_MOST_UNJUDGED)
+        self._failure: BaseException | None = None
 
     @asynccontextmanager
     async def recording(self) -> AsyncIterator[None]:
@@ -36,23 +58,58 @@ class Recorder:
         regularly = asyncio.create_task(self._flush_regularly())
         try:
             yield
+            await self._wait_for_judge()
         finally:
-            regularly.cancel()
-            await asyncio.gather(regularly, return_exceptions=True)
+            for task in (regularly, *self._judged):
+                task.cancel()
+            await asyncio.gather(regularly, *self._judged, return_exceptions=True)
             # Also while being cancelled: what was asked must not be lost.
             self._writer.shutdown(wait=True)
-            self._store.add(self._info, self._pending)
-            self._pending = []
+            self._write(self._ahead, self._pending)
+            self._ahead, self._pending = [], []
             self._progress.end()
 
-    async def add(self, exchange: Exchange) -> None:
-        """Score an exchange and keep it."""
-        card = self._grader.grade(exchange.task.question, exchange.replies)
+    def begin(self, *, planned: int, done: int) -> None:
+        """Tell whoever watches what is to come."""
+        self._progress.begin(self._info, planned=planned, done=done)
+
+    async def add(self, exchange: Exchange, *, stored: bool = False) -> None:
+        """Score an exchange and keep it; `stored`: its replies are in the store already."""
+        if self._judging is None:
+            self._keep(exchange, self._grader.grade(exchange.task.question, exchange.replies))
+        else:
+            if not stored:
+                self._ahead.append(exchange)
+            await self._room.acquire()
+            if self._failure is not None:
+                raise self._failure
+            task = asyncio.create_task(self._judge(self._judging, exchange))
+            self._judged.add(task)
+            task.add_done_callback(self._after_judging)
+        if len(self._pending) + len(self._ahead) >= _FLUSH_ROWS:
+            await self._flush()
+
+    async def _judge(self, judging: JudgingSession, exchange: Exchange) -> None:
+        question = exchange.task.question
+        scores = await judging.judge(question, exchange.replies)
+        self._keep(exchange, self._grader.grade(question, exchange.replies, scores))
+
+    def _after_judging(self, task: "asyncio.Task[None]") -> None:
+        self._judged.discard(task)
+        self._room.release()
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = self._failure or task.exception()
+
+    async def _wait_for_judge(self) -> None:
+        while self._judged:
+            await asyncio.wait(self._judged)
+        if self._failure is not None:
+            raise self._failure
+
+    def _keep(self, exchange: Exchange, card: Scorecard) -> None:
         self._pending.append(Graded(exchange, card))
         self._running.add(card)
         self._progress.advance(self._running)
-        if len(self._pending) >= _FLUSH_ROWS:
-            await self._flush()
 
     async def _flush_regularly(self) -> None:
         while True:
@@ -60,6 +117,11 @@ class Recorder:
             await self._flush()
 
     async def _flush(self) -> None:
+        ahead, self._ahead = self._ahead, []
         batch, self._pending = self._pending, []
-        if batch:
-            await asyncio.get_running_loop().run_in_executor(self._writer, self._store.add, self._info, batch)
+        if ahead or batch:
+            await asyncio.get_running_loop().run_in_executor(self._writer, self._write, ahead, batch)
+
+    def _write(self, ahead: list[Exchange], batch: list[Graded]) -> None:
+        self._store.add_replies(self._info, ahead)
+        self._store.add(self._info, batch, with_replies=self._judging is None)

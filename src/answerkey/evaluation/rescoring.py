@@ -1,11 +1,18 @@
 """Rescoring: new scorecards from stored replies; nothing is asked again."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 
-from answerkey.config import Scoring, Settings
+from answerkey.config import JudgeSettings, Scoring, Settings
+from answerkey.evaluation.judging import add_stored, judging_on
+from answerkey.evaluation.progress import Silent
+from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.waiting import wait_for
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.judge.judge import Judge, make_judge
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.question import Question, QuestionSet
 from answerkey.run import Run, RunInfo
@@ -14,7 +21,7 @@ from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
 
-__all__ = ["rescore_run", "score_again"]
+__all__ = ["kept_judge", "rescore_run", "score_again"]
 
 _BATCH = 500
 
@@ -26,9 +33,15 @@ def rescore_run(
     settings: Settings,
     *,
     questions: QuestionSet | None = None,
+    judge: JudgeSettings | None = None,
 ) -> Run:
-    """Score a run's replies anew; with `questions`, against those expectations instead of the stored ones."""
-    grader = make_grader(scoring, settings)
+    """Score a run's replies anew; with `questions`, against those expectations instead of the stored ones.
+
+    The run's own judge, or `judge` in its place, is asked again only for what it has not said already.
+    """
+    judge_settings = judge if judge is not None else kept_judge(info)
+    asked_judge = make_judge(judge_settings, scoring, folder=settings.folder)
+    grader = make_grader(scoring, settings, judge=asked_judge)
     changed = msgspec.structs.replace(
         info,
         match=scoring.match,
@@ -36,7 +49,12 @@ def rescore_run(
         pass_mark=scoring.pass_mark,
         scoring_hash=grader.hash,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
-        options={**info.options, "scoring": msgspec.to_builtins(scoring)},
+        options={
+            **info.options,
+            "scoring": msgspec.to_builtins(scoring),
+            "judge": msgspec.to_builtins(judge_settings),
+        },
+        judge={},
     )
     # The run changes only once all new scorecards are in place.
     if questions is None:
@@ -45,11 +63,33 @@ def rescore_run(
     else:
         asked = questions
         planned = len(questions) * info.repeat
-    score_again(store, changed, asked, grader)
+    if asked_judge is None:
+        score_again(store, changed, asked, grader)
+    else:
+        judged = wait_for(_judge_again(store, changed, asked, grader, asked_judge))
+        changed = msgspec.structs.replace(changed, judge=judged)
     store.update_run(changed, questions)
     summary = summarise(store.results(changed), planned=planned, pass_mark=changed.pass_mark)
     store.finish_run(changed, summary)
     return msgspec.structs.replace(store.load_run(changed), warnings=run_warnings(changed, summary))
+
+
+def kept_judge(info: RunInfo) -> JudgeSettings:
+    """The judge that a run was made with."""
+    return msgspec.convert(info.options.get("judge", {}), JudgeSettings)
+
+
+async def _judge_again(
+    store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader, judge: Judge
+) -> dict[str, Any]:
+    writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
+    async with judging_on(store, judge, info.id, writer) as judging:
+        if judging is None:
+            return {}
+        recorder = Recorder(store, info, grader, Silent(), judging=judging, writer=writer)
+        async with recorder.recording():
+            await add_stored(recorder, store, info, questions)
+        return judging.document()
 
 
 def score_again(store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader) -> int:

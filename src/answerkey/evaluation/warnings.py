@@ -1,5 +1,8 @@
 """What a reader of a score must know before trusting it."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from answerkey.run import RunInfo
 from answerkey.summary import Summary
 
@@ -23,4 +26,23 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     for name, count in summary.unscored.items():
         if count:
             lines.append(f"{name} could not be scored in {count} replies, which leave it out of their total")
-    return tuple(lines)
+    return (*lines, *_judge_warnings(info.judge))
+
+
+def _judge_warnings(judge: Mapping[str, Any]) -> Iterator[str]:
+    if not judge:
+        return
+    because = "; ".join(judge.get("unreliable_because", ()))
+    if judge.get("reliable") is False:
+        yield f"the judge's scores are unreliable: {because}; use another model, and see answerkey judge calibrate"
+    elif judge.get("reliable") is None and because:
+        yield f"whether the judge is reliable is not known: {because}"
+    for kind, found in judge.get("unscored_because", {}).items():
+        many = f"{found['count']} of {judge['judged'] + judge['unscored']} replies"
+        if kind == "budget":
+            yield (
+                f"judging stopped: {found['reason']}; {many} were not judged; "
+                "go on with: answerkey resume --judge-budget …"
+            )
+        else:
+            yield f"{many} were not judged ({kind}), for example: {found['reason']}"

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -108,9 +108,11 @@ class JudgementCache:
                 # The batch is being written by its thread all the same.
                 raise
             except Exception as error:  # noqa: BLE001  # handed to those who wait, whatever it is
-                for future in (*(future for _, future in wanted), *(future for _, future in written)):
-                    if not future.done():
-                        future.set_exception(error)
+                waiting: list[asyncio.Future[Any]] = [future for _, future in wanted]
+                waiting += [future for _, future in written]
+                for failed in waiting:
+                    if not failed.done():
+                        failed.set_exception(error)
                 continue
             for _, done in written:
                 if not done.done():

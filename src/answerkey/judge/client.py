@@ -123,7 +123,9 @@ class JudgeClient:
 
     def dropped(self) -> dict[str, list[str]]:
         """Parameters that a model did not take and was asked without."""
-        return {model: sorted(dialect.dropped) for model, dialect in self._dialects.items() if dialect.dropped}
+        return {
+            model: sorted(dialect.dropped) for model, dialect in self._dialects.items() if dialect.dropped
+        }
 
     def formats(self) -> dict[str, str]:
         """How each model was asked for JSON."""
@@ -233,7 +235,9 @@ class JudgeClient:
                 return asked or 0.01, reason, None
             return 0.0, reason, None
         if 300 <= status < 400:
-            reason = f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
+            reason = (
+                f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
+            )
         remedy = {
             401: f"; check the key in {self._settings.api_key_env or 'the endpoint'}",
             403: "; check what the key is allowed",
@@ -251,7 +255,9 @@ class JudgeClient:
             dialect.format += 1
             return True
         for name in ("temperature", "seed", "max_tokens"):
-            unwanted = any(word in told for word in ("unsupported", "not support", "unknown", "not permitted", "only"))
+            unwanted = any(
+                word in told for word in ("unsupported", "not support", "unknown", "not permitted", "only")
+            )
             if name not in dialect.dropped and (param == name or (name in told and unwanted)):
                 dialect.dropped.add(name)
                 return True

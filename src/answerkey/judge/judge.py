@@ -10,6 +10,7 @@ import msgspec
 
 from answerkey.config import JudgeSettings, Scoring
 from answerkey.errors import ConfigError, MissingExtraError
+from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement import JUDGE
 from answerkey.judge.prompt import PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
@@ -37,6 +38,9 @@ class Judge:
             raise MissingExtraError("a panel's agreement", "judge")
         self.settings = settings
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        if settings.model != LOCAL:
+            # Only to find a missing key or a bad address before anything is asked.
+            JudgeClient(settings)
 
     @property
     def score_names(self) -> Sequence[str]:

@@ -88,7 +88,8 @@ def combine(opinions: Sequence[Opinion], rubric: Rubric) -> Judgement:
         for opinion in counted
     )
     unit = {
-        model: {name: _unit(grade) for name, grade in grades.items()} for model, grades in by_criterion.items()
+        model: {name: _unit(grade) for name, grade in grades.items()}
+        for model, grades in by_criterion.items()
     }
     return Judgement(
         value=value,
@@ -128,7 +129,10 @@ def _details(opinion: Opinion) -> dict[str, Any]:
     return {
         "model": opinion.model,
         "samples": [
-            {name: {"score": graded.score, "reason": graded.reason} for name, graded in verdict.criteria.items()}
+            {
+                name: {"score": graded.score, "reason": graded.reason}
+                for name, graded in verdict.criteria.items()
+            }
             for verdict in opinion.verdicts
         ],
     }

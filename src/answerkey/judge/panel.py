@@ -129,7 +129,9 @@ class Panel:
         try:
             text = await self._call(model, messages(), schema, key, sample, read)
         except BaseException as error:
-            failure = error if isinstance(error, UnjudgedError) else UnjudgedError("the run was stopped", "stopped")
+            failure = (
+                error if isinstance(error, UnjudgedError) else UnjudgedError("the run was stopped", "stopped")
+            )
             future.set_exception(failure)
             # Nobody may be waiting; the exception is raised here anyway.
             future.exception()
@@ -167,7 +169,9 @@ class Panel:
             read(completion.text)
         except (NoVerdictError, UnjudgedError) as error:
             # Its cost is kept under a key that nobody looks up: a later run may ask again.
-            failed = Answer(key=f"{key}/{_unique()}", model=model, text=completion.text, spent=completion.spent)
+            failed = Answer(
+                key=f"{key}/{_unique()}", model=model, text=completion.text, spent=completion.spent
+            )
             await self._cache.add(failed)
             kind = error.kind if isinstance(error, UnjudgedError) else "unreadable"
             raise UnjudgedError(str(error), kind) from None

@@ -90,7 +90,11 @@ def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object
     path = path if folder is None else folder / path
     try:
         content = path.read_bytes()
-        raw = msgspec.json.decode(content) if path.suffix == ".json" else tomllib.loads(content.decode("utf-8-sig"))
+        raw = (
+            msgspec.json.decode(content)
+            if path.suffix == ".json"
+            else tomllib.loads(content.decode("utf-8-sig"))
+        )
     except OSError as error:
         raise ConfigError(f"rubric {path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, msgspec.DecodeError) as error:
@@ -126,7 +130,9 @@ def _check(rubric: Rubric, where: str) -> None:
             raise ConfigError(f"{where}: {criterion.name}: weight {criterion.weight:g} must not be negative")
     whole = fsum(criterion.weight for criterion in rubric.criteria)
     if min(abs(whole - 100), abs(whole - 1)) > 1e-6:
-        raise ConfigError(f"{where}: the weights add up to {whole:g}; change them so that they add up to 100 (or 1)")
+        raise ConfigError(
+            f"{where}: the weights add up to {whole:g}; change them so that they add up to 100 (or 1)"
+        )
     strange = sorted(set(rubric.scale) - {str(grade) for grade in range(LOWEST, TOP + 1)})
     if strange:
         raise ConfigError(f"{where}: scale {strange[0]!r}: grades are {LOWEST} to {TOP}")

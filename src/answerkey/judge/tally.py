@@ -76,9 +76,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | Non
     import krippendorff
     import numpy as np
 
-    table = np.array(
-        [[np.nan if value is None else value for value in row] for row in ratings], dtype=float
-    )
+    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=float)
     paired = (~np.isnan(table)).sum(axis=0) >= 2
     if not paired.any():
         return None
@@ -101,7 +99,8 @@ def reliability(canaries: Sequence[CanaryResult]) -> tuple[bool | None, tuple[st
     silent = [canary for canary in canaries if canary.passed is None]
     if silent or not canaries:
         return None, tuple(
-            f"{canary.model} gave no verdict on the {canary.kind!r} canary: {canary.reason}" for canary in silent
+            f"{canary.model} gave no verdict on the {canary.kind!r} canary: {canary.reason}"
+            for canary in silent
         )
     return True, ()
 

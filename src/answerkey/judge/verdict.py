@@ -107,7 +107,9 @@ def _object(text: str) -> dict[str, Any]:
         raw = json.loads(body, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         kind = "malformed JSON" if body[:1] in "{[" else "prose"
-        raise NoVerdictError(f"the judge answered in {kind} instead of the verdict: {_quoted(body)}") from None
+        raise NoVerdictError(
+            f"the judge answered in {kind} instead of the verdict: {_quoted(body)}"
+        ) from None
     if not isinstance(raw, dict):
         raise NoVerdictError(f"the judge's answer is not a JSON object: {_quoted(body)}")
     return raw

@@ -1,10 +1,10 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from math import fsum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,21 +18,32 @@ from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.scorers.tool_usage import ToolUsage
 
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+
 __all__ = ["Grader"]
 
 
 class Grader:
     """Applies scorers to replies. Scorers named in the weights are components, all others are metrics."""
 
-    def __init__(self, scoring: Scoring | None = None, *, metrics: Sequence[Scorer] = ()) -> None:
+    def __init__(
+        self,
+        scoring: Scoring | None = None,
+        *,
+        metrics: Sequence[Scorer] = (),
+        judge: "Judge | None" = None,
+    ) -> None:
         self.scoring = scoring or Scoring()
+        self._judge = judge
+        self._quality_shares = self.scoring.quality_shares
         self._scorers: tuple[Scorer, ...] = (
             ToolUsage(self.scoring.tool_mode),
             ResponseQuality(self.scoring.match),
             ErrorHandling(),
             *metrics,
         )
-        known = {scorer.name for scorer in self._scorers}
+        known = {scorer.name for scorer in self._scorers} | set(judge.score_names if judge else ())
         unknown = sorted(set(self.scoring.weights) - known)
         if unknown:
             raise ConfigError(
@@ -42,35 +53,46 @@ class Grader:
     @cached_property
     def hash(self) -> str:
         """Changes whenever the same replies could get other scores."""
-        key = [msgspec.to_builtins(self.scoring), [scorer.version for scorer in self._scorers]]
+        versions = [scorer.version for scorer in self._scorers]
+        key = [msgspec.to_builtins(self.scoring), versions, self._judge.version if self._judge else None]
         return blake2b(msgspec.json.encode(key, order="sorted"), digest_size=8).hexdigest()
 
-    def grade(self, question: Question, replies: Sequence[Reply]) -> Scorecard:
-        """Score the replies to a question's turns; a turn that was never reached scores as a null reply."""
-        asks = question.asks
+    def grade(
+        self, question: Question, replies: Sequence[Reply], judged: Sequence[Sequence[Score]] = ()
+    ) -> Scorecard:
+        """Score the replies to a question's turns; a turn that was never reached scores as a null reply.
+
+        `judged` are the judge's scores for each turn, where there is a judge: asking it takes time, so that happens before.
+        """
         cards = [
-            self.grade_turn(ask, replies[index] if index < len(replies) else Reply())
-            for index, ask in enumerate(asks)
+            self.grade_turn(
+                ask,
+                replies[index] if index < len(replies) else Reply(),
+                judged[index] if index < len(judged) else (),
+            )
+            for index, ask in enumerate(question.asks)
         ]
         return cards[0] if not question.turns else self._mean_of_turns(cards)
 
-    def grade_turn(self, question: Question, reply: Reply) -> Scorecard:
+    def grade_turn(self, question: Question, reply: Reply, judged: Sequence[Score] = ()) -> Scorecard:
         """Score one reply to one turn."""
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        for scorer in self._scorers:
-            for score in _scores(scorer, question, reply):
-                if score.name == ErrorHandling.name and score.details:
-                    error = Failure(score.details["kind"], score.details["message"])
-                if score.name in weights:
-                    components[score.name] = msgspec.structs.replace(score, weight=weights[score.name])
-                else:
-                    metrics[score.name] = score.value
-                    if score.details:
-                        findings[score.name] = score.details
+        scores = [score for scorer in self._scorers for score in _scores(scorer, question, reply)]
+        for score in (*scores, *judged):
+            if score.name == ErrorHandling.name and score.details:
+                error = Failure(score.details["kind"], score.details["message"])
+            if score.name == ResponseQuality.name and "judge" in self._quality_shares:
+                score = _blended(score, judged, self._quality_shares)  # the same score, blended
+            if score.name in weights:
+                components[score.name] = msgspec.structs.replace(score, weight=weights[score.name])
+            else:
+                metrics[score.name] = score.value
+                if score.details:
+                    findings[score.name] = score.details
         points = total({name: score.value for name, score in components.items()}, weights)
         return Scorecard(
             components=components,
@@ -110,6 +132,26 @@ class Grader:
             error=next((card.error for card in cards if card.error is not None), None),
             turns=tuple(cards),
         )
+
+
+def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, float]) -> Score:
+    """Response quality as far as it is the judge's; without a judgement it is unscored, never a part of itself."""
+    judge = next((score for score in judged if score.name == "judge"), None)
+    details = {
+        **keywords.details,
+        "keywords": keywords.value,
+        "judge": None if judge is None else judge.value,
+    }
+    if judge is None or judge.value is None:
+        reason = "no judge was asked" if judge is None else judge.reason
+        return Score(keywords.name, None, f"not judged: {reason}", None, details)
+    share = shares.get("keywords", 0.0)
+    if not share:
+        return Score(keywords.name, judge.value, f"judge: {judge.reason}", None, details)
+    if keywords.value is None:
+        return Score(keywords.name, None, keywords.reason, None, details)
+    value = round_score(share * keywords.value + shares["judge"] * judge.value)
+    return Score(keywords.name, value, f"judge: {judge.reason}; {keywords.reason}", None, details)
 
 
 def _scores(scorer: Scorer, question: Question, reply: Reply) -> Sequence[Score]:

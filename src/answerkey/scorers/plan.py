@@ -1,19 +1,26 @@
 """Which scorers a run uses: the three components, and metrics beside them."""
 
+from typing import TYPE_CHECKING
+
 from answerkey.config import Scoring, Settings
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+
 __all__ = ["make_grader"]
 
 
-def make_grader(scoring: Scoring, settings: Settings | None = None) -> Grader:
-    """The grader for a scoring under the settings in force."""
+def make_grader(
+    scoring: Scoring, settings: Settings | None = None, *, judge: "Judge | None" = None
+) -> Grader:
+    """The grader for a scoring under the settings in force; with a judge, one that takes its scores."""
     pattern = CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern
     metrics: list[Scorer] = [
         RetrievalQuality(scoring.retrieval, chunk_pattern=pattern),
         SourceHygiene(chunk_pattern=pattern),
     ]
-    return Grader(scoring, metrics=metrics)
+    return Grader(scoring, metrics=metrics, judge=judge)

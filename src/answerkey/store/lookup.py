@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from answerkey.protocols import Graded
+from answerkey.protocols import Exchange
 
 __all__ = ["id_rows", "text_rows"]
 
@@ -12,18 +12,18 @@ _QUESTION_SHOWN = 300
 _SEARCHED = 4_000
 
 
-def id_rows(run_id: str, graded: Sequence[Graded]) -> list[dict[str, Any]]:
+def id_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Rows of `reply_ids`."""
     return [
         {
             "external_id": value,
             "kind": kind,
             "run_id": run_id,
-            "ask_hash": item.exchange.task.question.ask_hash,
-            "trial": item.exchange.task.trial,
+            "ask_hash": item.task.question.ask_hash,
+            "trial": item.task.trial,
         }
-        for item in graded
-        for reply in item.exchange.replies
+        for item in exchanges
+        for reply in item.replies
         for kind, value in (
             ("response", reply.response_id),
             ("trace", reply.trace_id),
@@ -33,13 +33,13 @@ def id_rows(run_id: str, graded: Sequence[Graded]) -> list[dict[str, Any]]:
     ]
 
 
-def text_rows(run_id: str, graded: Sequence[Graded]) -> list[dict[str, Any]]:
+def text_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Rows of `reply_texts`."""
-    return [_text_row(run_id, item) for item in graded]
+    return [_text_row(run_id, item) for item in exchanges]
 
 
-def _text_row(run_id: str, item: Graded) -> dict[str, Any]:
-    task, replies = item.exchange.task, item.exchange.replies
+def _text_row(run_id: str, item: Exchange) -> dict[str, Any]:
+    task, replies = item.task, item.replies
     tools = dict.fromkeys(name for reply in replies for name in reply.tools_used)
     words = "\n".join([task.question.id, *(turn.question for turn in task.question.asks)])[:_SEARCHED]
     said = "\n".join(reply.text for reply in replies if reply.text)[:_SEARCHED]

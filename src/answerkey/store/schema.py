@@ -6,6 +6,7 @@ __all__ = [
     "access_tokens",
     "baselines",
     "feedback",
+    "judgements",
     "metadata",
     "production_replies",
     "questions",
@@ -187,4 +188,22 @@ access_tokens = Table(
     # SHA-256 of the token, in hexadecimal; the token itself is never kept.
     Column("digest", Text, nullable=False),
     Column("created_at", Text, nullable=False),
+)
+
+# Judges' answers, for every run that asks the same of the same judge.
+judgements = Table(
+    "judgements",
+    metadata,
+    Column("key", Text, primary_key=True),
+    # The run that paid for it.
+    Column("run_id", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    # The answer's text.
+    Column("payload", Text, nullable=False),
+    # None: no price was known.
+    Column("cost", Double),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Index("judgements_by_run", "run_id"),
 )

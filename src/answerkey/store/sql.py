@@ -91,17 +91,26 @@ class SqlStore:
         """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
         if not graded:
             return
-        now = _now()
         with self.transaction() as connection:
             if with_replies:
-                rows = [_reply_row(info, item.exchange, now) for item in graded]
-                connection.execute(self.upsert(schema.replies), rows)
-                connection.execute(self.upsert(schema.reply_texts), text_rows(info.id, graded))
-                if ids := id_rows(info.id, graded):
-                    connection.execute(self.upsert(schema.reply_ids, replace=False), ids)
+                self._keep_replies(connection, info, [item.exchange for item in graded])
             connection.execute(
                 self.upsert(schema.scorecards), [_scorecard_row(info, item) for item in graded]
             )
+
+    def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+        """Keep replies that are scored later, in one durable transaction."""
+        if exchanges:
+            with self.transaction() as connection:
+                self._keep_replies(connection, info, exchanges)
+
+    def _keep_replies(self, connection: Connection, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+        now = _now()
+        rows = [_reply_row(info, exchange, now) for exchange in exchanges]
+        connection.execute(self.upsert(schema.replies), rows)
+        connection.execute(self.upsert(schema.reply_texts), text_rows(info.id, exchanges))
+        if ids := id_rows(info.id, exchanges):
+            connection.execute(self.upsert(schema.reply_ids, replace=False), ids)
 
     def clear_scorecards(self, info: RunInfo) -> None:
         """Forget the scorecards under the run's scoring, before they are written anew."""

@@ -1,0 +1,84 @@
+"""Recorded replies with a judge: many judgements under way at once, results in the log's order."""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from answerkey.evaluation.judging import judging_on
+from answerkey.evaluation.recorded import read_exchanges, recorded_run
+from answerkey.evaluation.spool import Spool
+from answerkey.evaluation.waiting import wait_for
+from answerkey.judge.judge import Judge
+from answerkey.judge.session import JudgingSession
+from answerkey.protocols import Exchange
+from answerkey.question import QuestionSet
+from answerkey.run import Run
+from answerkey.scorers.grader import Grader
+from answerkey.store.sql import SqlStore
+from answerkey.summary import Result
+from answerkey.tally import summarise_unordered
+
+__all__ = ["judge_recorded"]
+
+# Replies that are read ahead of the one whose judgement is waited for.
+_AHEAD = 2000
+
+
+def judge_recorded(
+    paths: Iterable[str | Path],
+    *,
+    grader: Grader,
+    judge: Judge,
+    store: SqlStore | None,
+    questions: QuestionSet | None = None,
+) -> Run:
+    """Grade recorded replies with a judge; the store is only for what the judge said, so that it is paid for once."""
+    listed = [Path(path) for path in paths]
+    return wait_for(_judge_all(listed, grader, judge, store, questions))
+
+
+async def _judge_all(
+    paths: list[Path], grader: Grader, judge: Judge, store: SqlStore | None, questions: QuestionSet | None
+) -> Run:
+    spool = Spool()
+    trials = 1
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store") as writer:
+        async with judging_on(store, judge, secrets.token_hex(5), writer) as judging:
+            waiting: deque[asyncio.Task[Result]] = deque()
+            try:
+                for exchange in read_exchanges(paths, questions):
+                    if questions is not None:
+                        trials = max(trials, exchange.task.trial)
+                    waiting.append(asyncio.create_task(_judged(exchange, grader, judging)))
+                    if len(waiting) >= _AHEAD:
+                        _keep(spool, await waiting.popleft())
+                while waiting:
+                    _keep(spool, await waiting.popleft())
+            finally:
+                for task in waiting:
+                    task.cancel()
+                await asyncio.gather(*waiting, return_exceptions=True)
+            document = judging.document() if judging is not None else {}
+    summary = summarise_unordered(spool.read(), pass_mark=grader.scoring.pass_mark)
+    return recorded_run(
+        spool, summary, grader=grader, paths=paths, questions=questions, trials=trials, judge=document
+    )
+
+
+async def _judged(exchange: Exchange, grader: Grader, judging: JudgingSession | None) -> Result:
+    task = exchange.task
+    scores = () if judging is None else await judging.judge(task.question, exchange.replies)
+    card = grader.grade(task.question, exchange.replies, scores)
+    return Result(question=task.question, trial=task.trial, replies=exchange.replies, scorecard=card)
+
+
+def _keep(spool: Spool, result: Result) -> None:
+    for _ in spool.write(_one(result)):
+        pass
+
+
+def _one(result: Result) -> Iterator[Result]:
+    yield result

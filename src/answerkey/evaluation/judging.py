@@ -1,0 +1,46 @@
+"""Judging in a run: the judge that options mean, opened on the run's store, and stored replies judged anew."""
+
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from answerkey.config import Options, Settings
+from answerkey.evaluation.recorder import Recorder
+from answerkey.judge.judge import Judge, make_judge
+from answerkey.judge.session import JudgingSession, open_judging
+from answerkey.protocols import Exchange, Task
+from answerkey.question import Question
+from answerkey.run import RunInfo
+from answerkey.store.judgements import SqlJudgements
+from answerkey.store.sql import SqlStore
+
+__all__ = ["add_stored", "judge_for", "judging_on"]
+
+
+def judge_for(options: Options, settings: Settings) -> Judge | None:
+    """The judge of a run; None if it has none."""
+    return make_judge(options.judge, options.scoring, folder=settings.folder)
+
+
+@asynccontextmanager
+async def judging_on(
+    store: SqlStore | None, judge: Judge | None, run_id: str, writer: ThreadPoolExecutor | None = None
+) -> AsyncIterator[JudgingSession | None]:
+    """A judge opened for a run, with what the store remembers of it; nothing if there is no judge."""
+    if judge is None:
+        yield None
+        return
+    kept = None if store is None else SqlJudgements(store)
+    async with open_judging(judge, run_id=run_id, store=kept, executor=writer) as session:
+        yield session
+
+
+async def add_stored(
+    recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
+) -> None:
+    """Judge and score the stored replies that still count."""
+    store.clear_scorecards(info)
+    for position, question in enumerate(questions):
+        for trial, replies in store.trials_of(info, question.ask_hash):
+            if trial <= info.repeat:
+                await recorder.add(Exchange(Task(question, trial, position), replies), stored=True)

