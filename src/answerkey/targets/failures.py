@@ -1,8 +1,5 @@
 """Failures from exceptions: what kind of error an exception is, in one clean line without secrets."""
 
-import socket
-import sqlite3
-import ssl
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -63,10 +60,11 @@ def _kind(exc: BaseException, depth: int = 0) -> ErrorKind:
     for name in names:
         if kind := kind_of_class_name(name):
             return kind
-    if isinstance(exc, (ConnectionError, socket.gaierror, socket.herror, ssl.SSLError)):
+    if isinstance(exc, ConnectionError):
         return "connection"
     text = str(exc)
-    if isinstance(exc, sqlite3.OperationalError) or "OperationalError" in names or "InterfaceError" in names:
+    # Every database driver has these two names, and they mostly mean that the database could not be had.
+    if "OperationalError" in names or "InterfaceError" in names:
         lower = text.lower()
         if not any(part in lower for part in _STATEMENT_ERRORS):
             return "connection"

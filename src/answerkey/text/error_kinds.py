@@ -75,7 +75,7 @@ _CLASS_KINDS: tuple[tuple[SystemErrorKind, re.Pattern[str]], ...] = (
         re.compile(
             r"^(?:Connection(?:Error|Refused|Reset|Aborted|Closed|Failed|Exception)|BrokenPipe|gaierror|herror|APIConnection"
             r"|ClientConnector|ClientConnection|ClientOSError|ServerDisconnected|ConnectError|NetworkError|NewConnection"
-            r"|ServiceUnreachable|SSLError|DNS)",
+            r"|ServiceUnreachable|SSLError|DNS|ClientPayload|RemoteProtocol|TransportError)",
         ),
     ),
 )
