@@ -34,13 +34,13 @@ _CATEGORIES: dict[str, str] = {
         r"costs?))?|cpa (?:fees?|costs?|bills?)|bookkeeping(?: fees?)?"
     ),
     "legal": (
-        r"legal(?: (?:fees?|costs?|bills?|expenses?|work))?|attorney(?:'?s)? (?:fees?|costs?|"
+        r"legal (?:fees?|costs?|bills?|expenses?|work|services?)|attorney(?:'?s)? (?:fees?|costs?|"
         r"bills?)|lawyers?(?:'?s)?(?: (?:fees?|costs?|bills?))?"
     ),
     "cleaning": r"cleaning(?: (?:fees?|costs?|bills?))?|turnover cleaning|cleaners?",
     "repairs": (
         r"repairs?(?: (?:costs?|bills?|expenses?|work))?|maintenance(?: (?:costs?|expenses?))?|"
-        r"fix(?:ing|es)"
+        r"fix(?:ed|ing|es)?|repaired"
     ),
     "supplies": r"supplies|hardware store",
     "advertising": r"advertis\w+(?: costs?)?|listing (?:fees?|costs?)|marketing(?: costs?)?",
@@ -53,7 +53,9 @@ _CATEGORIES: dict[str, str] = {
         r"(?:owner |member |members' |partner |quarterly )?distribut(?:ions?|ed)|(?:owner )?draws?|"
         r"payouts? to (?:the )?(?:members|owners)"
     ),
-    "deposit_received": r"(?:security )?deposits? (?:received|collected|taken)",
+    "deposit_received": (
+        r"(?:security )?deposits? (?:(?:did|do|have) we )?(?:receive[d]?|collect(?:ed)?|taken?|took)"
+    ),
     "deposit_refunded": (
         r"(?:security )?deposits? (?:was |were |got |did we |have we )?(?:refund(?:ed)?|"
         r"return(?:ed)?|paid back)|"
@@ -83,7 +85,7 @@ KIND_WORDS = {
     "net": re.compile(
         r"\b(?:net (?:operating |rental )?(?:income|profit|cash ?flow|earnings|result|loss)|"
         r"profits?(?: and loss)?|profitab\w+|noi|cash ?flow|bottom line|"
-        r"net|in the black|make money|made money|earned? after (?:expenses|costs))\b"
+        r"net|in the black|make money|made money|(?:money|how much) (?:did|do) we make|earned? after (?:expenses|costs))\b"
     ),
     "income": re.compile(
         r"\b(?:(?:gross |total )?(?:income|revenues?|receipts|earnings)|earn(?:ed|ings)?|take in|"

@@ -125,7 +125,12 @@ def understand(
             mark("kind", found.span())
     named = set().union(*spans.values()) if spans else set()
     for i, token in enumerate(tokens):
-        if i not in named and token.text not in STOPWORDS and token.stem in vocabulary.descriptions:
+        # "formed" is not the "Form" of "Form 1065"
+        if (
+            i not in named
+            and token.text not in STOPWORDS
+            and token.stem in vocabulary.descriptions - {"form"}
+        ):
             spans.setdefault("details", set()).add(i)
     return Understanding(
         text=text,

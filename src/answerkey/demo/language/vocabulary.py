@@ -109,9 +109,9 @@ def load_vocabulary(knowledge: Knowledge) -> Vocabulary:
             t.stem for t in tokenise(normalise(f"{passage.title} {passage.heading} {passage.text}"))
         }:
             corpus[word] = corpus.get(word, 0) + 1
-    described = " ".join(
-        str(r["description"]) for r in knowledge.read("SELECT DISTINCT description FROM transactions")
-    )
+    # what is booked every month has a category; the words of single entries say what they were for
+    single = knowledge.read("SELECT description FROM transactions GROUP BY description HAVING COUNT(*) < 6")
+    described = " ".join(str(r["description"]) for r in single)
     return Vocabulary(
         properties=properties,
         units=units,
@@ -202,7 +202,9 @@ def _party_pattern(name: str, names: list[str]) -> re.Pattern[str]:
         for w in (words[0], words[-1])
         if w.isalpha() and w not in common and w not in others and len(w) > 2
     ]
-    if len(words) > 2:
+    if len(words) > 2 and not {"of", "and", "&"} & set(words):
+        # "the county treasurer" may be two of them
+        options.append(re.escape(" ".join(words[-2:])).replace(r"\ ", " "))
         options.append(re.escape(" ".join(words[:2])).replace(r"\ ", " "))
     if "internal revenue" in normal:
         options.append("irs")

@@ -17,10 +17,10 @@ STOPWORDS = frozenset(
         a about actual actually again ahead all also am an and any anything are as ask at be been being
         below both brief briefly but by can could currently did do does doing done each either
     enough else ever
-        exact exactly find first for from further get gets getting gimme give given go got had has have
+        exact exactly find far away first for from further get gets getting gimme give given go got had has have
         having he hello help her here hers hey hi him his how however i if in info information into is
         it its just kind kindly know let like look lookup many may me might mine more most much must my
-        need needs no not now of off ok okay on once one only or other our ours out over own owned owns
+        need needs no not now of off ok okay on once one only or other our ours out over own owned
         people per please pull quick quickly really regarding remind right s same say says see she
         should show shown so some someone something spell still such sure t tell than thanks that the
         their theirs them then there these they thing things this those to today too under until up us

@@ -59,12 +59,12 @@ class Obligations:
             return None
         if u.has(
             r"say|says|state[sd]?|according|fees? for each|penalt(?:y|ies)|rent (?:is )?due|"
-            r"required hours|why|how do"
+            r"required hours|why|how do|decid\w+|discuss\w*|report(?:ed)? at|did (?!we)|attend\w*|chair\w*"
         ):
             return None
         words = "|".join([_TRIGGER, _FILLER, *_KINDS.values()])
         left = u.unexplained("properties", "periods", "categories", "parties", "kind", "units", words=words)
-        return [w for w in left if stem(w) not in _names()]
+        return [w for w in left if stem(w) not in _NAME_STEMS]
 
     def answer(self, u: Understanding, context: Context) -> str:
         """The obligations that match the status, the period, the property and the words of the question."""
@@ -72,9 +72,11 @@ class Obligations:
         overdue, done = u.has(_OVERDUE), u.has(_DONE)
         if overdue:
             where.append("status = 'overdue'")
-        elif u.has("when did we|did we|have we"):
+        elif u.has("did we|have we"):
             where.append("status = 'done'")
-        elif not done:
+        elif not done and not u.has(
+            r"(?:is|was|are|were|has|have)\b.* (?:renewed|filed|paid|completed|tested|inspected)"
+        ):
             where.append("status <> 'done'")
         for period in u.periods[:1]:
             where.append("due_on BETWEEN ? AND ?")
@@ -119,10 +121,6 @@ class Obligations:
         total = sum(row["amount"] or 0 for row in rows)
         tail = f" The recorded amounts come to {money(total)}." if len(rows) > 1 and total else ""
         return head + " ".join(lines) + tail
-
-
-def _names() -> frozenset[str]:
-    return _NAME_STEMS
 
 
 # Words that name single obligations; the table decides which exist.

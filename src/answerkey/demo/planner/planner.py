@@ -40,11 +40,18 @@ _CONTENT = re.compile(
     r"describe[sd]?|explain\w*|decide[d]?|approve[d]?|discuss\w*|resolve[d]?|vot\w+|agreement|"
     r"minutes|articles|checklist|memo|house rules|purpose|why)\b"
 )
+# "Hi, I'm the new accountant." says nothing about what is asked.
+_PREAMBLE = re.compile(
+    r"^\s*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?,]{0,30}[.!,]\s+)?"
+    r"(?:(?:i'm|i am|this is) [^.!?]{0,60}[.!]\s+)?(?=.*\w)",
+    re.IGNORECASE,
+)
 # Asks for rules and reasons, which only the documents have.
 _RULES = re.compile(
-    r"\b(?:what happens|happens (?:if|when)|what if|why|are (?:\w+ )?allowed|(?:is|are) (?:\w+ "
-    r")+(?:allowed|permitted)|"
-    r"(?:may|can) (?:the|a|an|i|tenants?|guests?|members?) )"
+    r"\b(?:what happens|happens (?:if|when)|what if|why|are (?:\w+ )?allowed|"
+    r"(?:is|are) (?:\w+ )+(?:allowed|permitted)|(?:may|can) (?:the|a|an|i|tenants?|guests?|members?|rent) |"
+    r"(?:when|how) (?:can|may) |how often |how do i |does (?:the|a) (?:landlord|tenant|owner|manager) |"
+    r"how (?:are|is) (?:the )?(?:profits?|losses|decisions|votes) )"
 )
 
 
@@ -59,6 +66,7 @@ class Planner:
     def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
         """Answer from the tools, or say what is not on record or not in scope."""
         context = Context(self._vocabulary, self._as_of, self._company, turn)
+        question = _PREAMBLE.sub("", question) or question
         normal = normalise(question)
         if reply := small_talk(normal, self._company):
             return reply
@@ -93,6 +101,9 @@ class Planner:
         if not fits or _RULES.search(u.text):
             return Quotes(), True
         unexplained, _, skill = fits[0]
+        if isinstance(skill, Transactions) and not (u.kind or u.categories or u.parties):
+            # only words that stand in some description speak for it
+            return (skill, False) if unexplained == 0 else (Quotes(), True)
         if unexplained == 0 and not (
             _CONTENT.search(u.text) and not isinstance(skill, DocumentList | DocumentDates | Transactions)
         ):

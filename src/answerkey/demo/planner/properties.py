@@ -163,7 +163,8 @@ _FIELDS = [
         (
             r"(?:loan|mortgage|outstanding|remaining)(?: (?:loan|mortgage))? (?:balances?|debt|"
             r"amounts?)|(?:still )?owed?|balances?|debts?|outstanding|(?:mortgage|loan)s? left|left "
-            r"(?:on|to pay)"
+            r"(?:on|to pay)|(?:remaining|outstanding|current|biggest|largest|smallest|highest|lowest) "
+            r"(?:loan|mortgage)s?"
         ),
         ("loan_balance", "lender"),
         "has a loan balance of {loan_balance} with {lender}",

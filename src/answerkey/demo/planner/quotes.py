@@ -161,7 +161,10 @@ class Quotes:
 def _defines(text: str, words: list[str]) -> bool:
     """Whether a sentence says what one of the words is: "The seller was …"."""
     normal = normalise(text)
-    return any(re.search(rf"\b{re.escape(word)}\w* (?:is|was|are|were) ", normal) for word in words)
+    return any(
+        re.search(rf"\b{w}\w* (?:is|was|are|were) |\b(?:is|was|are|were) the {w}", normal)
+        for w in map(re.escape, words)
+    )
 
 
 def _topic(u: Understanding) -> list[str]:

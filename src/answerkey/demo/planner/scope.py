@@ -171,8 +171,8 @@ def off_topic(u: Understanding, vocabulary: Vocabulary, *, understood: bool) -> 
     if understood or named or u.categories or _DOMAIN.search(u.text):
         return None
     unknown = [t for t in u.tokens if t.text not in STOPWORDS and t.stem not in vocabulary.corpus]
-    content = [t for t in u.tokens if t.text not in STOPWORDS]
-    if not content or len(unknown) * 2 >= len(content):
+    content = [t for t in u.tokens if t.text not in STOPWORDS and any(c.isalpha() for c in t.text)]
+    if not content or len(unknown) * 2 > len(content):
         return "That is outside what I have on file"
     return None
 
