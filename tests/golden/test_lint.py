@@ -144,6 +144,22 @@ def test_a_tool_written_another_way() -> None:
     assert codes(GOOD, {**GOOD, "question": "More?"}, other) == {"tool-typo"}
 
 
+def test_tools_that_differ_in_a_number_are_different_tools() -> None:
+    rows = [
+        {**GOOD, "question": f"Question {number}?", "expected_tools": ["search_v1"]} for number in range(3)
+    ]
+    assert codes(*rows, {**GOOD, "expected_tools": ["search_v2"]}) == set()
+
+
+def test_names_that_many_questions_use_are_no_slips() -> None:
+    rows = [
+        {**GOOD, "question": f"{name} {number}?", "expected_tools": [name]}
+        for name in ("read_file", "read_files")
+        for number in range(4)
+    ]
+    assert codes(*rows) == set()
+
+
 def test_a_tool_that_nobody_else_uses() -> None:
     rows = [{**GOOD, "question": f"Question {number}?"} for number in range(6)]
     rows.append({**GOOD, "question": "Other?", "expected_tools": ["send_letter"]})

@@ -361,7 +361,8 @@ def question_lines(question: QuestionView, console: "Console") -> "RenderableTyp
     table.add_column(width=5)
     table.add_column(overflow="fold")
     colour = GRADE_COLOURS.get(question.grade or "", "white")
-    head = Text(one_line(question.id, 40), style="bold")
+    head = Text()
+    head.append(one_line(question.id, 40), style="bold")
     if question.trials > 1:
         head.append(f"  {question.trials_passed}/{question.trials} trials passed", style="dim")
     head.append(f"  {one_line(question.question, max(30, console.width - 14 - len(head)))}")
