@@ -89,6 +89,19 @@ def test_report_in_every_format(stored: Any, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "x.json").read_text()) == json.loads(stored("show", "--json").stdout)
 
 
+def test_report_says_what_it_wrote(stored: Any, tmp_path: Path) -> None:
+    assert "wrote x.md" in stored("report", "-o", "x.md").stderr
+    done = stored("report", "first", "-o", "y.md", "--json")
+    assert (json.loads(done.stdout)["written"], done.stderr) == (["y.md"], "")
+
+
+def test_a_folder_without_runs(answerkey: Any) -> None:
+    for command in ("runs", "show"):
+        done = answerkey(command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from answerkey.datasets.questions import parse_question
 from answerkey.golden.findings import Finding, findings_document, worst_severity
@@ -194,3 +196,15 @@ def test_findings_are_complete_and_in_the_files_order() -> None:
 def test_hostile_keywords_are_shown_harmless() -> None:
     (finding,) = lint({**GOOD, "question": "\x1b[31m?", "expected_keywords": ["\x1b[31m"]})
     assert "\x1b" not in finding.message
+
+
+@given(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=4), st.text())
+def test_any_text_can_be_checked(question: str, keywords: list[str], answer: str) -> None:
+    row = {
+        "question": question + "?",
+        "reference_answer": answer,
+        "expected_keywords": [f"{word}k" for word in keywords],
+    }
+    for finding in lint(row, {**row, "forbidden_keywords": [f"{word}k" for word in keywords]}):
+        finding.message.encode("utf-8")
+        assert finding.remedy

@@ -135,7 +135,7 @@ def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"
     ]
     if info.repeat > 1:
         facts.append(f"{info.repeat} trials each")
-    facts.append(one_line(info.created_at.replace("T", " ")[:16], 20))
+    facts += [one_line(info.created_at.replace("T", " ")[:16], 20), one_line(info.id, 24)]
     yield Text(" · ".join(facts), style="dim")
     yield Text("")
     letter = summary.grade or "–"
