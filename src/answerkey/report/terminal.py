@@ -102,15 +102,15 @@ def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
     if view.summary.errors:
         yield from _section("Errors", console)
         rate = percent(view.summary.error_rate)
-        yield _text(f"  {list_words(view.summary.errors)}  ({rate} of replies)", "red")
+        yield _indented(f"{list_words(view.summary.errors)}  ({rate} of replies)", "red")
     yield from _metrics(view, console)
     yield from _worst(view, console)
 
 
-def _indented(text: str) -> "RenderableType":
+def _indented(text: str, style: str = "dim") -> "RenderableType":
     from rich.padding import Padding
 
-    return Padding(_dim(text), (0, 0, 0, 2), expand=False)
+    return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
 
 
 def _text(text: str, style: str = "") -> "RenderableType":
