@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from answerkey.config import Scoring, Settings
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader
+from answerkey.scorers.groundedness.scorer import Groundedness
 from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 
@@ -23,4 +24,6 @@ def make_grader(
         RetrievalQuality(scoring.retrieval, chunk_pattern=pattern),
         SourceHygiene(chunk_pattern=pattern),
     ]
+    if scoring.groundedness:
+        metrics.append(Groundedness())
     return Grader(scoring, metrics=metrics, judge=judge)

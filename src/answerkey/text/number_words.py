@@ -1,13 +1,14 @@
 """Numbers written as words ("nine hundred", "twenty-first", "3.5 million"), through the text2num library."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from text_to_num import alpha2digit
 
 from answerkey.text.numbers import canonical_number, find_numbers
 
-__all__ = ["has_number_words", "scaled_worth", "spell_out_digits", "worths_in_words"]
+__all__ = ["has_number_words", "scaled_worth", "spell_out_digits", "spelled_numbers", "worths_in_words"]
 
 _NAMES = (
     "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
@@ -62,6 +63,17 @@ def worths_in_words(text: str) -> dict[str, tuple[int, int]]:
         for worth in _run_worths(run.group()):
             found.setdefault(worth, run.span())
     return found
+
+
+def spelled_numbers(text: str) -> Iterator[tuple[str, int, int]]:
+    """Every number written in words, as (worth, start, end); ordinals are left to the reader of "9th" and "ninth"."""
+    for run in _RUN.finditer(text):
+        worths = _run_worths(run.group())
+        if len(worths) == 1:
+            yield worths[0], *run.span()
+        elif len(worths) == 3:
+            # "nineteen eighty-four": the whole, not its halves.
+            yield worths[2], *run.span()
 
 
 def scaled_worth(digits: str, scale: str) -> str | None:

@@ -1,0 +1,90 @@
+"""The words around a claim, and what they say of how its figure came about."""
+
+import re
+
+import msgspec
+
+__all__ = [
+    "CHANGE",
+    "DIFFERENCE",
+    "LESS",
+    "MEAN",
+    "MORE",
+    "OPPOSITES",
+    "RATE",
+    "REST",
+    "SUM",
+    "SUPERLATIVE",
+    "TIMES",
+    "UNIT_OF_TIMES",
+    "YEARLY",
+    "Clause",
+]
+
+
+class Clause(msgspec.Struct, frozen=True):
+    """The words around a claim."""
+
+    # The sentence or line it stands in, and the part of that before the claim.
+    text: str
+    before: str
+    # The sentence's words and the question's words, folded.
+    words: str
+    question_words: str
+    # The word that follows the claim, "" if none does.
+    next_word: str
+    # It is the value of a label: "Units: 6".
+    labelled: bool
+    # Other numbers of the clause and the question: thresholds of "more than 500".
+    numbers: tuple[float, ...]
+
+
+def _words(words: str, *, more: str = "") -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words.split())})\b{more}".replace("_", r"\s+"), re.IGNORECASE)
+
+
+SUM = _words(
+    r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all collective(?:ly)? aggregate cumulative
+    comes?_to came_to adds?_up added_up amount(?:s|ed)?_to gross all across worth earned collected spent paid made received
+    brought_in owes? cost revenue income expenses sales plus including entire whole"""
+)
+MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece")
+DIFFERENCE = _words(
+    r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew growth
+    drop\w* rise up down chang\w+ gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit
+    shortfall exceed\w* over under short balance after leav\w+ ow(?:e|es|ed|ing) still minus between outstanding available
+    variance ahead behind gain\w* declin\w+ spread range equity unpaid due above below longer shorter older younger faster
+    slower hold"""
+)
+CHANGE = _words(
+    r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* up down chang\w+ more less higher lower cheaper gain\w*
+    declin\w+ jump\w* improv\w+ reduc\w+ sav\w+ discount\w* climb\w* margin profit return yield markup
+    shr[aiu]nk fewer faster slower over under"""
+)
+YEARLY = _words(r"years? yearly annual annually annualized per_annum 12_months twelve_months months? monthly")
+RATE = re.compile(
+    _words(
+        r"percent rate fees? tax discount interest commission tip deposit vat share markup royalt\w+ surcharge"
+    ).pattern
+    + "|%",
+    re.IGNORECASE,
+)
+MORE = _words(r"over above more_than exceed\w* greater higher at_least or_more minimum after since")
+LESS = _words(r"under below less_than lower fewer_than at_most or_less maximum before within short")
+TIMES = re.compile(r"\b(?:total|each|at|per|times|for|cost|worth|value|of|x)\b|[×x@]", re.IGNORECASE)
+# "The highest is …" names a value, it does not derive one.
+SUPERLATIVE = _words(
+    r"""highest lowest largest smallest biggest maximum minimum slowest fastest cheapest most_expensive longest shortest oldest
+    newest earliest latest best worst least peak peaked""",
+    more=r"[^.,;]{0,30}$",
+)
+# "Two months of rent", "three times the price".
+UNIT_OF_TIMES = _words("times months? weeks? fold years?")
+REST = _words(r"others? rest remaining not without excluding except un(?!it|der|til|less|ion|iv)\w+")
+# A word that says that rows do not have the other word's value.
+_OPPOSITES = """
+occupied:vacant vacant:occupied paid:unpaid unpaid:paid open:closed closed:open active:inactive inactive:active passed:failed
+failed:passed on:off online:offline offline:online overdue:paid available:unavailable
+unavailable:available sold:available leased:vacant rented:vacant resolved:open unresolved:resolved filled:empty
+"""
+OPPOSITES = dict(pair.split(":") for pair in _OPPOSITES.split())

@@ -1,0 +1,65 @@
+"""Counts: of rows, of rows that are named or pass a threshold, of different values."""
+
+from collections.abc import Iterator
+from itertools import permutations
+
+from answerkey.scorers.groundedness.arithmetic.clause import LESS, MORE, SUM, Clause
+from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets
+from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.flatten import key_words
+
+__all__ = ["counts"]
+
+
+def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """Every count that a clause may speak of, as (value, formula, place)."""
+    tables = figures.tables
+    if clause.next_word or clause.labelled or SUM.search(clause.text):
+        for table in tables:
+            yield len(table.rows), "count of rows", table.where
+        if len(tables) > 1:
+            yield sum(len(table.rows) for table in tables), "count of rows of all results", tables[0].where
+    for table, rows, label in named_subsets(figures, clause):
+        yield len(rows), f"count of rows with {label}", table.where
+    yield from _beyond_thresholds(figures, clause)
+    for table in tables:
+        for name in table.rows[0]:
+            distinct = {
+                row[name].value for row in table.rows if name in row and isinstance(row[name].value, str)
+            }
+            if 1 < len(distinct) < len(table.rows) and _names(name, clause.next_word):
+                yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _beyond_thresholds(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    spoken = f"{clause.text} {clause.question_words}"
+    more, less = MORE.search(spoken) is not None, LESS.search(spoken) is not None
+    words = set(clause.words.split()) | set(clause.question_words.split())
+    named = [
+        column
+        for column in figures.columns
+        if any(_names(column.name, word) for word in words if len(word) > 2)
+    ]
+    for column in named or figures.columns:
+        for threshold in clause.numbers:
+            for sign, said, count in (
+                (">", more, sum(value > threshold for value in column.values)),
+                ("≥", more, sum(value >= threshold for value in column.values)),
+                ("<", less, sum(value < threshold for value in column.values)),
+                ("≤", less, sum(value <= threshold for value in column.values)),
+            ):
+                if said:
+                    yield count, f"count of rows with {column.name} {sign} {threshold:g}", column.where
+    # "Two items are below their reorder level": one column against another.
+    for table in figures.tables if (more or less) and not clause.numbers else ():
+        columns = [column for column in figures.columns if column.table is table][:6]
+        for left, right in permutations(columns, 2):
+            other = dict(right.cells)
+            count = sum(value < other[row] for row, value in left.cells if row in other)
+            yield count, f"count of rows with {left.name} < {right.name}", table.where
+
+
+def _names(column: str, word: str) -> bool:
+    return bool(word) and any(
+        word.lower().rstrip("s")[:5] == part.rstrip("s")[:5] for part in key_words(column)
+    )

@@ -1,0 +1,60 @@
+"""Differences between figures that it makes sense to compare, and between percentages."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import DIFFERENCE, Clause
+from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.figures import Figures
+
+__all__ = ["FEW", "comparable", "differences", "points"]
+
+# Among so few figures a difference or ratio is hardly ever there by chance.
+FEW = 4
+_MOST_COMPARED = 60
+
+
+def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
+    """Every difference of two comparable figures; of many only where the clause speaks of one."""
+    cue = DIFFERENCE.search(clause.text) is not None
+    for where, values in comparable(figures):
+        if len(values) <= FEW or (cue and (large or len(values) <= 8)):
+            for one, other in combinations(values[:_MOST_COMPARED], 2):
+                yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
+
+
+def points(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
+    """Differences of percentages."""
+    rates = [fact for fact in evidence.numbers if fact.kind == "percentage"][:6]
+    for one, other in combinations(rates, 2):
+        yield one.value - other.value, f"{one.value:g}% − {other.value:g}%", one.where
+
+
+def comparable(figures: Figures) -> Iterator[tuple[str, list[float]]]:
+    """Lists of figures that it makes sense to compare with each other."""
+    for column in figures.columns:
+        if len(column.cells) > 1:
+            yield column.where, list(dict.fromkeys(column.values))
+    for table in figures.tables:
+        columns = [column for column in figures.columns if column.table is table]
+        if not 2 <= len(columns) <= 8:
+            continue
+        cells = [dict(column.cells) for column in columns]
+        for number in range(min(len(table.rows), 200)):
+            row = [values[number] for values in cells if number in values]
+            if len(row) > 1:
+                yield f"{table.where}[{number}]", row
+        if len(table.rows) > 1:
+            yield table.where, [fsum(column.values) for column in columns]
+    by_column: dict[tuple[int, str, str], list[float]] = {}
+    for group, column in figures.group_columns:
+        total = fsum(value for row, value in column.cells if row in group.rows)
+        by_column.setdefault((id(column.table), group.column, column.where), []).append(total)
+    for (_, _, where), totals in by_column.items():
+        if 2 <= len(totals) <= 8:
+            yield where, totals
+    yield from figures.several
+    totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
+    if totals and len(totals) + len(figures.scalars) <= 8:
+        yield "results", [*totals, *figures.scalars.values()]

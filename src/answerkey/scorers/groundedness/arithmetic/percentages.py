@@ -1,0 +1,69 @@
+"""Percentages: shares of a total, shares of rows, ratios and changes between two figures."""
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, Clause
+from answerkey.scorers.groundedness.arithmetic.differences import FEW, comparable
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows, named_subsets
+from answerkey.scorers.groundedness.figures import Column, Figures
+
+__all__ = ["percentages"]
+
+
+def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """Every percentage that a clause may speak of: of many figures only neighbours and named ones."""
+    changed = CHANGE.search(clause.text) is not None
+    for column in figures.columns:
+        if len(column.cells) > 1:
+            yield from _shares_of_total(figures, column, clause)
+            if changed:
+                yield from _changes_within(column)
+    for table, rows, label in named_subsets(figures, clause):
+        yield 100 * len(rows) / len(table.rows), f"share of rows with {label}", table.where
+        for column in figures.columns:
+            total = fsum(column.values)
+            if column.table is table and total:
+                part = fsum(value for row, value in column.cells if row in rows)
+                yield 100 * part / total, f"share of {column.name} where {label}", column.where
+    for where, values in comparable(figures):
+        if len(values) <= FEW:
+            for one, other in combinations(values, 2):
+                yield from _changes(one, other, where) if changed else _ratios(one, other, where)
+
+
+def _shares_of_total(figures: Figures, column: Column, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    total = fsum(column.values)
+    if not total:
+        return
+    spoken = mentioned_rows(figures, column.table, clause)
+    for row, value in column.cells:
+        if len(column.cells) <= FEW or row in spoken:
+            yield 100 * value / total, f"{value:g} ÷ sum of {column.name}", column.where
+    if len(spoken) > 1:
+        part = fsum(value for row, value in column.cells if row in spoken)
+        yield 100 * part / total, f"part of the sum of {column.name}", column.where
+
+
+def _changes_within(column: Column) -> Iterator[tuple[float, str, str]]:
+    values = column.values
+    pairs = (
+        list(combinations(values, 2)) if len(values) <= FEW else [*pairwise(values), (values[0], values[-1])]
+    )
+    for one, other in pairs:
+        yield from _changes(one, other, column.where)
+
+
+def _changes(one: float, other: float, where: str) -> Iterator[tuple[float, str, str]]:
+    if one:
+        yield 100 * (other - one) / one, f"({other:g} − {one:g}) ÷ {one:g}", where
+    if other:
+        yield 100 * (one - other) / other, f"({one:g} − {other:g}) ÷ {other:g}", where
+
+
+def _ratios(one: float, other: float, where: str) -> Iterator[tuple[float, str, str]]:
+    if other:
+        yield 100 * one / other, f"{one:g} ÷ {other:g}", where
+    if one:
+        yield 100 * other / one, f"{other:g} ÷ {one:g}", where

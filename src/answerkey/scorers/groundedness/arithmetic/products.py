@@ -1,0 +1,89 @@
+"""Products and quotients: yearly from monthly, a rate of an amount, quantity times price, one figure in another."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import MEAN, RATE, TIMES, UNIT_OF_TIMES, YEARLY, Clause
+from answerkey.scorers.groundedness.arithmetic.differences import FEW
+from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
+from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.flatten import key_words
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["products"]
+
+
+def products(
+    figures: Figures, evidence: Evidence, quantity: Quantity, clause: Clause, large: bool
+) -> Iterator[tuple[float, str, str]]:
+    """Every product and quotient that the clause speaks of."""
+    facts = [fact for fact in evidence.numbers if not fact.names_something]
+    if quantity.kind == "number" and UNIT_OF_TIMES.match(clause.next_word):
+        for where, values in figures.several:
+            for one, other in combinations(values[:8], 2):
+                if one and other:
+                    yield (
+                        max(one, other) / min(one, other),
+                        f"{max(one, other):g} ÷ {min(one, other):g}",
+                        where,
+                    )
+    if large and YEARLY.search(clause.text):
+        yield from _by_twelve(figures, facts)
+    if large and RATE.search(f"{clause.text} {clause.question_words}"):
+        yield from _parts(facts)
+    if (large or quantity.kind == "money") and TIMES.search(clause.text):
+        yield from _times(figures)
+    if MEAN.search(clause.text) and (large or quantity.kind == "money"):
+        for where, values in figures.several:
+            if len(values) <= FEW:
+                for one, other in combinations(values, 2):
+                    if one and other:
+                        yield one / other, f"{one:g} ÷ {other:g}", where
+                        yield other / one, f"{other:g} ÷ {one:g}", where
+
+
+def _by_twelve(figures: Figures, facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
+    for fact in facts[:200]:
+        if fact.kind != "percentage":
+            yield fact.value * 12, f"{fact.value:g} × 12", fact.where
+            yield fact.value / 12, f"{fact.value:g} ÷ 12", fact.where
+    for column in figures.columns:
+        total = fsum(column.values)
+        yield total * 12, f"sum of {column.name} × 12", column.where
+        yield total / 12, f"sum of {column.name} ÷ 12", column.where
+
+
+def _parts(facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
+    """ "10% of $1,200 is $120", and the amount with or without that part."""
+    rates = [(fact.value, fact.where) for fact in facts if fact.kind == "percentage"]
+    rates += [
+        (fact.value * 100 if abs(fact.value) < 1 else fact.value, fact.where)
+        for fact in facts
+        if fact.kind == "number" and {"rate", "percent", "pct", "percentage"} & set(key_words(fact.key))
+    ]
+    bases = [fact.value for fact in facts if fact.kind != "percentage"][:40]
+    for rate, where in rates[:6]:
+        for base in bases:
+            part = base * rate / 100
+            yield part, f"{rate:g}% of {base:g}", where
+            yield base + part, f"{base:g} + {rate:g}%", where
+            yield base - part, f"{base:g} − {rate:g}%", where
+
+
+def _times(figures: Figures) -> Iterator[tuple[float, str, str]]:
+    for table in figures.tables:
+        columns = [column for column in figures.columns if column.table is table]
+        if not 2 <= len(columns) <= 6:
+            continue
+        for left, right in combinations(columns, 2):
+            first, second = dict(left.cells), dict(right.cells)
+            found = [first[row] * second[row] for row in first if row in second]
+            for product in found[:200]:
+                yield product, f"{left.name} × {right.name}", table.where
+            if len(found) > 1:
+                yield fsum(found), f"sum of {left.name} × {right.name}", table.where
+    for where, values in figures.several:
+        if len(values) <= FEW:
+            for one, other in combinations(values, 2):
+                yield one * other, f"{one:g} × {other:g}", where

@@ -1,0 +1,60 @@
+"""Arithmetic within a reply: figures that follow from others that it states nearby and that are supported themselves."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
+
+from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, DIFFERENCE, MEAN, SUM, TIMES, Clause
+from answerkey.scorers.groundedness.precision import fits
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["derive_from_stated"]
+
+# With more operands than this, chance has too much room.
+_MOST_OPERANDS = 6
+
+
+def derive_from_stated(quantity: Quantity, operands: Sequence[Quantity], clause: Clause) -> str | None:
+    """The formula that gives a figure from supported figures beside it."""
+    if quantity.ordinal:
+        return None
+    near = [operand for operand in operands if not operand.ordinal][:_MOST_OPERANDS]
+    for value, formula in _candidates(quantity, near, clause):
+        if fits(quantity, value):
+            return formula
+    return None
+
+
+def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) -> Iterator[tuple[float, str]]:
+    amounts = [operand.value for operand in near if operand.kind != "percentage"]
+    rates = [operand.value for operand in near if operand.kind == "percentage"]
+    if quantity.kind == "percentage":
+        changed = CHANGE.search(clause.text) is not None
+        for one, other in permutations(amounts, 2):
+            if other and (abs(one) < abs(other) or not changed):
+                yield 100 * one / other, f"{one:g} ÷ {other:g}"
+            if other and changed:
+                yield 100 * (one - other) / other, f"({one:g} − {other:g}) ÷ {other:g}"
+        for one, other in permutations(rates, 2):
+            yield one - other, f"{one:g}% − {other:g}%"
+        for rate in rates:
+            yield 100 - rate, f"100% − {rate:g}%"
+        return
+    small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
+    if DIFFERENCE.search(clause.text) or not small or "not" in clause.words.split():
+        for one, other in combinations(amounts, 2):
+            yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
+    if SUM.search(clause.text) or not small:
+        for size in range(2, len(amounts) + 1):
+            for some in combinations(amounts, size):
+                yield sum(some), " + ".join(f"{value:g}" for value in some)
+    if TIMES.search(clause.text) and (quantity.kind == "money" or not small):
+        for one, other in combinations(amounts, 2):
+            yield one * other, f"{one:g} × {other:g}"
+    dividing = MEAN.search(clause.text) is not None
+    for one, other in permutations(amounts, 2):
+        # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
+        if other and (dividing or (quantity.kind == "number" and one % other == 0 and one / other >= 2)):
+            yield one / other, f"{one:g} ÷ {other:g}"
+    for rate in rates:
+        for amount in amounts:
+            yield amount * rate / 100, f"{rate:g}% of {amount:g}"

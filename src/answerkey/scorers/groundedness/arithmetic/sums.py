@@ -1,0 +1,82 @@
+"""Sums and averages: of columns, of named rows, of records and of the few figures of a text."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import MEAN, SUM, Clause
+from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets
+from answerkey.scorers.groundedness.figures import Figures
+
+__all__ = ["sums"]
+
+
+def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
+    """Every sum and average; small figures only where the clause speaks of one."""
+    summing = large or SUM.search(clause.text) is not None
+    meaning = large or MEAN.search(clause.text) is not None
+    yield from _of_columns(figures, clause, summing, meaning)
+    if summing or meaning:
+        yield from _of_named_rows(figures, clause, summing, meaning)
+    if large:
+        for group, column in figures.group_columns:
+            kept = [value for row, value in column.cells if row in group.rows]
+            if len(kept) > 1:
+                yield fsum(kept), f"sum of {column.name} where {group.label}", column.where
+    if summing:
+        yield from _of_few(figures, clause)
+
+
+def _of_columns(
+    figures: Figures, clause: Clause, summing: bool, meaning: bool
+) -> Iterator[tuple[float, str, str]]:
+    for column in figures.columns:
+        values = column.values
+        if len(values) < 2:
+            continue
+        if summing:
+            yield fsum(values), f"sum of {column.name}", column.where
+            signs = [value for value in values if value > 0], [value for value in values if value < 0]
+            if all(signs):
+                yield fsum(signs[0]), f"sum of positive {column.name}", column.where
+                yield fsum(signs[1]), f"sum of negative {column.name}", column.where
+        if meaning:
+            yield fsum(values) / len(values), f"average of {column.name}", column.where
+        if "median" in clause.text.lower():
+            ordered = sorted(values)
+            half = len(ordered) // 2
+            middle = ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+            yield middle, f"median of {column.name}", column.where
+
+
+def _of_named_rows(
+    figures: Figures, clause: Clause, summing: bool, meaning: bool
+) -> Iterator[tuple[float, str, str]]:
+    for table, rows, label in named_subsets(figures, clause):
+        for column in figures.columns:
+            if column.table is not table:
+                continue
+            kept = [value for row, value in column.cells if row in rows]
+            if kept and summing:
+                yield fsum(kept), f"sum of {column.name} where {label}", column.where
+            if kept and meaning:
+                yield fsum(kept) / len(kept), f"average of {column.name} where {label}", column.where
+
+
+def _of_few(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    for where, values in figures.several:
+        spoken = SUM.search(clause.text) is not None
+        if len(values) <= 6 or (spoken and len(values) <= 12):
+            for one, other in combinations(values, 2):
+                yield one + other, f"{one:g} + {other:g}", where
+        if len(values) <= (8 if spoken else 5):
+            for three in combinations(values, 3):
+                yield fsum(three), " + ".join(f"{value:g}" for value in three), where
+        if len(values) <= 12:
+            yield fsum(values), "sum of " + " + ".join(f"{value:g}" for value in values), where
+        if len(values) <= 8 and MEAN.search(clause.text):
+            yield (
+                fsum(values) / len(values),
+                "average of " + ", ".join(f"{value:g}" for value in values),
+                where,
+            )

@@ -1,0 +1,241 @@
+"""Checks every claim of a reply against the evidence, and says where each is supported or why it is not."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
+from answerkey.scorers.groundedness.arithmetic.stated import derive_from_stated
+from answerkey.scorers.groundedness.calendar import find_date, find_span_of_time, find_time
+from answerkey.scorers.groundedness.direct import find_figures, other_record, other_value
+from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.wording import Found, find_identifier, find_name, find_quote
+from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.extract import find_claims
+from answerkey.text.normalise import folded_text
+
+__all__ = ["CheckedClaim", "check_claims"]
+
+# Where a sentence or a line of a list ends.
+_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"“*(\[])|\n+|;\s")
+# Where one part of a sentence ends and speaks of something else from there on.
+_PART = re.compile(r",(?!\d)|[()]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared)\b|[–—]")
+_MOST_CLAIMS = 400
+
+
+class CheckedClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim and what became of it."""
+
+    claim: Claim
+    supported: bool
+    # Where the support stands ("tool_calls[0].result.rows[2].amount", "sources[1]", "question", "arithmetic").
+    where: str = ""
+    # The text or formula that supports it, or what the evidence says instead.
+    text: str = ""
+    # Why it is not supported.
+    why: str = ""
+    # The evidence has this very figure for something else.
+    contradicted: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in a result's findings."""
+        shown: dict[str, Any] = {
+            "text": self.claim.text,
+            "start": self.claim.start,
+            "end": self.claim.end,
+            "type": self.claim.kind,
+            "supported": self.supported,
+        }
+        if self.supported:
+            shown["evidence"] = {
+                "where": self.where,
+                ("formula" if self.where == "arithmetic" else "text"): self.text,
+            }
+        else:
+            shown["why"] = self.why
+            if self.where:
+                shown["evidence"] = {"where": self.where, "text": self.text}
+        return shown
+
+
+def check_claims(text: str, evidence: Evidence) -> list[CheckedClaim]:
+    """Every claim of a text, checked."""
+    claims = find_claims(text)[:_MOST_CLAIMS]
+    return _Checker(text, claims, evidence).check()
+
+
+class _Checker:
+    def __init__(self, text: str, claims: list[Claim], evidence: Evidence) -> None:
+        self._text = text
+        self._words = folded_text(text)
+        self._claims = claims
+        self._evidence = evidence
+        self._arithmetic = Arithmetic(evidence)
+        self._sentences = _sentences(text)
+        self._question = " ".join(str(leaf.value) for leaf in evidence.own)
+        self._question_words = folded_text(self._question)
+
+    def check(self) -> list[CheckedClaim]:
+        checked = [self._check(claim) for claim in self._claims]
+        # Twice, as a figure that follows from others may be what a third one follows from.
+        for _ in range(2):
+            checked = [self._follows(one, checked) for one in checked]
+        return checked
+
+    def _follows(self, one: CheckedClaim, checked: list[CheckedClaim]) -> CheckedClaim:
+        """An unsupported figure that follows from supported ones of its own and the previous sentence."""
+        quantity = one.claim.quantity
+        if one.supported or one.contradicted or quantity is None or one.claim.kind == "date":
+            return one
+        at = self._sentence(one.claim)
+        near = [
+            (
+                abs(self._sentence(other.claim) - at),
+                abs(other.claim.start - one.claim.start),
+                other.claim.quantity,
+            )
+            for other in checked
+            if other.supported
+            and other.claim.quantity is not None
+            and other.claim.kind != "date"
+            and 0 <= at - self._sentence(other.claim) <= 1
+        ]
+        operands = [operand for _, _, operand in sorted(near, key=lambda item: item[:2])]
+        formula = derive_from_stated(quantity, operands, self._clause(one.claim))
+        if formula is None:
+            return one
+        return CheckedClaim(claim=one.claim, supported=True, where="arithmetic", text=formula)
+
+    def _sentence(self, claim: Claim) -> int:
+        return next(
+            number for number, (start, end) in enumerate(self._sentences) if start <= claim.start < end
+        )
+
+    def _check(self, claim: Claim) -> CheckedClaim:
+        match claim.kind:
+            case "name":
+                return self._told(
+                    claim, find_name(claim, self._evidence), "no source or tool result has this name"
+                )
+            case "quote":
+                return self._told(
+                    claim, find_quote(claim, self._evidence), "these words stand in no source or tool result"
+                )
+            case "identifier":
+                found = find_identifier(claim, self._evidence)
+                return self._told(claim, found, "no source or tool result has this identifier")
+            case "time":
+                return self._told(
+                    claim, find_time(claim, self._evidence), "no source or tool result has this time"
+                )
+            case "date":
+                found = find_date(claim, self._evidence)
+                if found is None and claim.quantity is not None:
+                    return self._figure(claim)
+                return self._told(claim, found, "no source or tool result has this date")
+            case _:
+                return self._figure(claim)
+
+    def _told(self, claim: Claim, found: Found | None, why: str) -> CheckedClaim:
+        if found is None:
+            return CheckedClaim(claim=claim, supported=False, why=why)
+        return CheckedClaim(claim=claim, supported=True, where=found.where, text=found.text)
+
+    def _figure(self, claim: Claim) -> CheckedClaim:
+        quantity = claim.quantity
+        if quantity is None:
+            return CheckedClaim(claim=claim, supported=False, why="not a figure")
+        clause = self._clause(claim)
+        found = find_figures(claim, self._text, self._evidence)
+        said = [fact for fact in found if fact.where in ("question", "context")]
+        if found and not said:
+            part = self._part(claim)
+            contradiction = other_record(part, clause, found, self._evidence, self._words) or other_value(
+                claim, self._text, clause, found, self._evidence
+            )
+            if contradiction is not None:
+                derived = self._arithmetic.derive(quantity, clause)
+                if derived is not None:
+                    return CheckedClaim(claim=claim, supported=True, where="arithmetic", text=derived.formula)
+                return CheckedClaim(
+                    claim=claim,
+                    supported=False,
+                    contradicted=True,
+                    where=contradiction.where,
+                    text=contradiction.text,
+                    why=f"contradicts the evidence, which has {contradiction.text}",
+                )
+        if found:
+            return CheckedClaim(claim=claim, supported=True, where=found[0].where, text=found[0].text)
+        time = find_span_of_time(quantity, clause.next_word, self._evidence)
+        if time is not None:
+            return CheckedClaim(claim=claim, supported=True, where="arithmetic", text=time.text)
+        derived = self._arithmetic.derive(quantity, clause)
+        if derived is not None:
+            return CheckedClaim(
+                claim=claim, supported=True, where="arithmetic", text=f"{derived.formula} ({derived.where})"
+            )
+        if self._counts_what_follows(claim):
+            return CheckedClaim(
+                claim=claim, supported=True, where="arithmetic", text="count of the items listed"
+            )
+        what = {"money": "amount", "percentage": "percentage"}.get(claim.kind, "number")
+        return CheckedClaim(
+            claim=claim,
+            supported=False,
+            why=f"no source or tool result has this {what}, and it follows from none",
+        )
+
+    def _clause(self, claim: Claim) -> Clause:
+        start, end = next(span for span in self._sentences if span[0] <= claim.start < span[1])
+        sentence = self._text[start:end]
+        following = re.match(
+            r"[\s*_-]*(?:(?:of|different|separate|total|distinct|more|other|new|the|your|our)\s+)?([A-Za-z]+)",
+            self._text[claim.end : end],
+        )
+        others = [
+            other.quantity.value
+            for other in self._claims
+            if other.quantity is not None and other is not claim and start <= other.start < end
+        ]
+        asked = [fact.value for fact in self._evidence.numbers if fact.where in ("question", "context")]
+        return Clause(
+            text=sentence,
+            before=self._text[start : claim.start],
+            words=folded_text(sentence),
+            question_words=self._question_words,
+            next_word=following[1] if following else "",
+            labelled=re.search(r":[\s*_]*$", self._text[start : claim.start]) is not None,
+            numbers=tuple((others + asked)[:6]),
+        )
+
+    def _part(self, claim: Claim) -> str:
+        """The part of the sentence around a claim, between commas, brackets and conjunctions."""
+        start, end = next(span for span in self._sentences if span[0] <= claim.start < span[1])
+        cuts = [start, *(found.end() for found in _PART.finditer(self._text, start, end)), end]
+        first = max(cut for cut in cuts if cut <= claim.start)
+        last = min((cut for cut in cuts if cut >= claim.end), default=end)
+        return self._text[first:last]
+
+    def _counts_what_follows(self, claim: Claim) -> bool:
+        """ "Here are three steps:" with three items below it."""
+        quantity = claim.quantity
+        if quantity is None or quantity.kind != "number":
+            return False
+        line_end = self._text.find("\n", claim.end)
+        if line_end < 0 or not self._text[claim.end : line_end].rstrip(" *_").endswith(":"):
+            return False
+        items = re.findall(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S", self._text[line_end:])
+        return len(items) == quantity.value
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    spans = []
+    start = 0
+    for found in _BREAK.finditer(text):
+        spans.append((start, found.end()))
+        start = found.end()
+    spans.append((start, len(text) + 1))
+    return spans

@@ -1,0 +1,329 @@
+"""Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
+
+import re
+from collections.abc import Iterator
+from datetime import date as calendar_date
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.scorers.groundedness.flatten import Leaf, Table, flatten, key_words
+from answerkey.text.claims.extract import find_times
+from answerkey.text.claims.quantity import find_quantities
+from answerkey.text.dates import Date, find_dates
+from answerkey.text.normalise import folded_text
+from answerkey.text.units import UNIT_SPELLINGS
+
+__all__ = ["DateFact", "Evidence", "NumberFact", "Passage", "gather_evidence", "measure_after"]
+
+# Names of values that tell things apart and measure nothing.
+_ID_KEYS_TEXT = """
+id ids uuid guid hash key index idx no number zip zipcode postal phone fax code ein ssn sku account
+"""
+_ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
+# Keys of what a search adds to a document and no reply speaks of.
+_RANKING_KEYS = frozenset(["score", "rank", "similarity", "distance", "relevance"])
+
+
+class NumberFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A number in the evidence."""
+
+    value: float
+    kind: str
+    unit: float
+    where: str
+    key: str
+    # The value of an id, a code or the like: it supports naming that thing, not a measure of the same size.
+    names_something: bool
+    text: str
+    # The unit that it is given in ("celsius", "day"), "" where none is known.
+    measure: str = ""
+
+
+class DateFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A date in the evidence."""
+
+    date: Date
+    where: str
+    text: str
+
+    @property
+    def day(self) -> calendar_date | None:
+        """The day in the calendar, if the date is complete and exists."""
+        year, month, day = self.date.year, self.date.month, self.date.day
+        if year is None or month is None or day is None:
+            return None
+        try:
+            return calendar_date(year, month, day)
+        except ValueError:
+            return None
+
+
+class Passage(msgspec.Struct, frozen=True, kw_only=True):
+    """A text in the evidence, as it stands and folded for comparing words."""
+
+    where: str
+    text: str
+    # " word word ": a phrase is in it if it is in it with a blank on either side.
+    folded: str
+
+
+class Evidence:
+    """What a reply may rest on."""
+
+    def __init__(
+        self, leaves: list[Leaf], tables: list[Table], own: list[Leaf], arguments: list[Leaf]
+    ) -> None:
+        # Values of tool results and sources, then of the question, then of the tools' arguments.
+        self.leaves = leaves
+        self.tables = tables
+        self.own = own
+        self._arguments = arguments
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """Every text, the question's included; a number is a text of one word."""
+        return [
+            Passage(where=leaf.where, text=text, folded=f" {folded_text(text).strip()} ")
+            for leaf in (*self.leaves, *self.own)
+            if (text := _as_text(leaf)).strip()
+        ]
+
+    @cached_property
+    def everything(self) -> str:
+        """All texts in one, lower case, for a quick search."""
+        return "\n".join(passage.text for passage in self.passages).lower()
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """Every folded word of the texts and of the names of values."""
+        words = {word for passage in self.passages for word in passage.folded.split()}
+        for leaf in self.leaves:
+            words.update(key_words(leaf.where))
+        return frozenset(words)
+
+    @cached_property
+    def plain_words(self) -> frozenset[str]:
+        """Words that the evidence also writes without a capital, or uses as the name of a value."""
+        words = {word for passage in self.passages for word in re.findall(r"\b[a-z]\w+", passage.text)}
+        for leaf in self.leaves:
+            words.update(key_words(leaf.where))
+        return frozenset(words)
+
+    @cached_property
+    def numbers(self) -> list[NumberFact]:
+        """Every number; digits of dates, times and codes are not numbers."""
+        return [fact for leaf in (*self.leaves, *self.own) for fact in _numbers(leaf)]
+
+    @cached_property
+    def dates(self) -> list[DateFact]:
+        """Every date."""
+        facts = [fact for leaf in (*self.leaves, *self.own, *self._arguments) for fact in _dates(leaf)]
+        return facts + list(_split_dates(self.leaves))
+
+    @cached_property
+    def times(self) -> dict[int, str]:
+        """Every time of day, as minutes since midnight, with the place of one."""
+        return {
+            minutes: passage.where
+            for passage in reversed(self.passages)
+            for _, _, readings in find_times(_without_t(passage.text))
+            for minutes in readings
+        }
+
+
+_ISO_TIME = re.compile(r"(?<=\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def _as_text(leaf: Leaf) -> str:
+    if isinstance(leaf.value, str):
+        return leaf.value
+    return "" if leaf.value is None or isinstance(leaf.value, bool) else str(leaf.value)
+
+
+def _without_t(text: str) -> str:
+    """ISO's "2024-08-15T09:30:00Z" with blanks for its T and its zone."""
+    if "T" not in text:
+        return text
+    return _ISO_TIME.sub(r" \1 ", text)
+
+
+def gather_evidence(question: Question, reply: Reply) -> Evidence | None:
+    """The evidence of a reply; None if none was observed."""
+    leaves: list[Leaf] = []
+    tables: list[Table] = []
+    observed = False
+    for number, call in enumerate(reply.tool_calls):
+        if not call.result_seen and call.result is None:
+            continue
+        observed = True
+        found, lists = flatten(call.result, f"tool_calls[{number}].result")
+        leaves.extend(found)
+        tables.extend(lists)
+    for number, source in enumerate(reply.sources):
+        if source.text:
+            observed = True
+        parts: dict[str, Any] = {
+            "text": source.text,
+            "title": source.title,
+            "id": source.id,
+            "uri": source.uri,
+        }
+        for name, text in parts.items():
+            if text:
+                found, lists = flatten(
+                    text, f"sources[{number}]" if name == "text" else f"sources[{number}].{name}"
+                )
+                leaves.extend(msgspec.structs.replace(leaf, key=leaf.key or name) for leaf in found)
+                tables.extend(lists)
+        found, lists = flatten(source.metadata, f"sources[{number}].metadata")
+        leaves.extend(found)
+        tables.extend(lists)
+    if not observed:
+        return None
+    own = [Leaf("question", "", question.question)]
+    if question.context:
+        own.append(Leaf("context", "", question.context))
+    arguments: list[Leaf] = []
+    for number, call in enumerate(reply.tool_calls):
+        if call.arguments:
+            arguments.extend(flatten(call.arguments, f"tool_calls[{number}].arguments")[0])
+    return Evidence(leaves, tables, own, arguments)
+
+
+_MEASURE = re.compile(r"(°[CF])|[ \u00a0-]?([A-Za-z]+)")
+# Units whose spelling is more often another word.
+_NO_UNITS = frozenset(
+    [
+        "in",
+        "m",
+        "l",
+        "g",
+        "ac",
+        "ha",
+        "second",
+        "foot",
+        "yard",
+        "mo",
+        "amp",
+        "volt",
+        "gr",
+        "dollar",
+        "cent",
+        "euro",
+        "percent",
+    ]
+)
+
+
+def measure_after(text: str, end: int) -> str:
+    """The unit that follows a number in a text, under its one name, or ""."""
+    found = _MEASURE.match(text, end)
+    if found is None:
+        return ""
+    if found[1]:
+        return "celsius" if found[1] == "°C" else "fahrenheit"
+    word = found[2].lower()
+    return UNIT_SPELLINGS[word] if _is_unit(word) else ""
+
+
+def _is_unit(word: str) -> bool:
+    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _NO_UNITS
+
+
+def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
+    value = leaf.value
+    words = key_words(leaf.key)
+    naming = not _ID_KEYS.isdisjoint(words[-1:])
+    if isinstance(value, bool) or value is None or not _RANKING_KEYS.isdisjoint(words[-1:]):
+        return
+    if isinstance(value, int | float):
+        if abs(value) < 1e300:
+            yield NumberFact(
+                value=float(value),
+                kind="number",
+                unit=_unit(value),
+                where=leaf.where,
+                key=leaf.key,
+                names_something=naming,
+                text=f"{leaf.key}: {value}" if leaf.key else str(value),
+                measure=next((UNIT_SPELLINGS[word] for word in reversed(words) if _is_unit(word)), ""),
+            )
+        return
+    text = _without_dates(value)
+    for quantity in find_quantities(text):
+        if quantity.spelled and quantity.value <= 1:
+            continue
+        # "INV-2024-001" and "B2": digits of a code.
+        glued = re.search(r"[A-Za-z][-_/]?$|\d-$", text[: quantity.start][-3:]) or re.match(
+            r"-\d|[_/][A-Za-z]|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3]
+        )
+        around = value[max(0, quantity.start - 30) : quantity.end + 30]
+        yield NumberFact(
+            value=quantity.value,
+            kind=quantity.kind,
+            unit=quantity.unit,
+            where=leaf.where,
+            key=leaf.key,
+            names_something=naming or glued is not None or quantity.ordinal,
+            text=" ".join(around.split()),
+            measure=measure_after(value, quantity.end),
+        )
+
+
+def _unit(value: int | float) -> float:
+    text = repr(value)
+    decimals = (
+        len(text.partition(".")[2]) if "e" not in text and "." in text and not text.endswith(".0") else 0
+    )
+    return float(10.0**-decimals)
+
+
+def _without_dates(text: str) -> str:
+    for date in list(find_dates(text)):
+        if date.day is not None or date.start == 0:
+            text = text[: date.start] + "\x00" * (date.end - date.start) + text[date.end :]
+    for start, end, _ in list(find_times(text)):
+        text = text[:start] + "\x00" * (end - start) + text[end:]
+    return text
+
+
+def _dates(leaf: Leaf) -> Iterator[DateFact]:
+    if not isinstance(leaf.value, str):
+        return
+    text = _without_t(leaf.value)
+    for date in find_dates(text):
+        yield DateFact(date=date, where=leaf.where, text=text[date.start : date.end])
+
+
+def _split_dates(leaves: list[Leaf]) -> Iterator[DateFact]:
+    """Dates whose parts stand in fields of their own: {"year": 2024, "month": 8}."""
+    parts: dict[str, dict[str, Leaf]] = {}
+    for leaf in leaves:
+        if leaf.key.lower() in ("year", "month", "day"):
+            parts.setdefault(leaf.where.rpartition(".")[0], {})[leaf.key.lower()] = leaf
+    for where, found in parts.items():
+        year = _int(found.get("year"))
+        month = _month(found.get("month"))
+        if year and month:
+            date = Date(year, month, _int(found.get("day")), 0, 0)
+            yield DateFact(date=date, where=where, text=f"{year}-{month:02}")
+
+
+def _int(leaf: Leaf | None) -> int | None:
+    if leaf is None or isinstance(leaf.value, bool) or not isinstance(leaf.value, int | str):
+        return None
+    text = str(leaf.value).strip()
+    return int(text) if text.isdigit() and len(text) <= 4 else None
+
+
+def _month(leaf: Leaf | None) -> int | None:
+    number = _int(leaf)
+    if number is not None:
+        return number if 1 <= number <= 12 else None
+    if leaf is None or not isinstance(leaf.value, str):
+        return None
+    return next((date.month for date in find_dates(f"{leaf.value} 2000")), None)

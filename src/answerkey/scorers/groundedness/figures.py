@@ -1,0 +1,211 @@
+"""Figures: the numeric columns, rows and free-standing numbers of the evidence, as arithmetic needs them."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+import msgspec
+
+from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.flatten import Leaf, Table, key_words
+from answerkey.text.dates import Date, find_dates
+from answerkey.text.normalise import folded_text
+from answerkey.text.numbers import parse_number
+
+__all__ = ["Column", "Figures", "Group"]
+
+_NO_MEASURE_TEXT = """
+id ids uuid zip phone code account number no index year month day rank score lat lon
+"""
+_NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
+_MOST_GROUPS = 40
+
+
+class Column(msgspec.Struct, frozen=True):
+    """The numbers under one name in a table."""
+
+    table: Table
+    name: str
+    # (row, value) for every row that has a number there.
+    cells: tuple[tuple[int, float], ...]
+
+    @property
+    def where(self) -> str:
+        """Where all its values stand."""
+        return f"{self.table.where}[*].{self.name}"
+
+    @property
+    def values(self) -> list[float]:
+        """The values alone."""
+        return [value for _, value in self.cells]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The rows of a table that share a value."""
+
+    table: Table
+    # "category", and "category = repairs"
+    column: str
+    label: str
+    # The shared value's words, folded: a reply that speaks of the group mentions them.
+    words: str
+    rows: frozenset[int]
+
+
+class Figures:
+    """The numbers of the evidence in their order."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Tables with at least one row."""
+        return [table for table in self._evidence.tables if table.rows]
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Every numeric column."""
+        found = []
+        for table in self.tables:
+            for name in dict.fromkeys(name for row in table.rows for name in row):
+                if not _NO_MEASURE.isdisjoint(key_words(name)[-1:]):
+                    continue
+                cells = tuple(
+                    (number, value)
+                    for number, row in enumerate(table.rows)
+                    if name in row and (value := as_number(row[name])) is not None
+                )
+                if cells:
+                    found.append(Column(table, name, cells))
+        return found
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Rows that share a text, a truth value or a month."""
+        found: list[Group] = []
+        for table in self.tables:
+            members: dict[tuple[str, str], set[int]] = {}
+            for number, row in enumerate(table.rows):
+                for name, leaf in row.items():
+                    for label in _labels(leaf):
+                        members.setdefault((name, label), set()).add(number)
+            counts: dict[str, int] = {}
+            for name, _ in members:
+                counts[name] = counts.get(name, 0) + 1
+            for (name, label), rows in members.items():
+                if counts[name] <= _MOST_GROUPS:
+                    words = folded_text(label).strip()
+                    found.append(Group(table, name, f"{name} = {label}", f" {words} ", frozenset(rows)))
+        return found
+
+    @cached_property
+    def scalars(self) -> dict[str, float]:
+        """Numbers that stand alone, by place: those of no table, and those of a table with a single row."""
+        inside = {
+            leaf.where
+            for table in self.tables
+            if len(table.rows) > 1
+            for row in table.rows
+            for leaf in row.values()
+        }
+        found: dict[str, float] = {}
+        for leaf in self._evidence.leaves:
+            if leaf.where in inside or not _NO_MEASURE.isdisjoint(key_words(leaf.key)[-1:]):
+                continue
+            value = as_number(leaf)
+            if value is not None:
+                found[leaf.where] = value
+        return found
+
+    @cached_property
+    def group_columns(self) -> list[tuple[Group, Column]]:
+        """Each group with each numeric column of its table."""
+        return [
+            (group, column) for group in self.groups for column in self.columns if column.table is group.table
+        ]
+
+    @cached_property
+    def several(self) -> list[tuple[str, list[float]]]:
+        """Free-standing figures that may be put together: of one record, of all results if few, of one text."""
+        records: dict[str, list[float]] = {}
+        for where, value in self.scalars.items():
+            records.setdefault(where.rpartition(".")[0], []).append(value)
+        found = [(record, values) for record, values in records.items() if len(values) > 1]
+        if 2 <= len(self.scalars) <= 8:
+            found.append(("results", list(self.scalars.values())))
+        return found + list(self.amounts_in_texts.items())
+
+    @cached_property
+    def amounts_in_texts(self) -> dict[str, list[float]]:
+        """The measures that each text states, for texts with a few of them."""
+        found: dict[str, list[float]] = {}
+        for fact in self._evidence.numbers:
+            if (
+                not fact.names_something
+                and fact.kind != "percentage"
+                and fact.where not in self._numeric_leaves
+            ):
+                found.setdefault(fact.where, []).append(fact.value)
+        return {
+            where: values for where, values in found.items() if 2 <= len(values) <= 12 and where != "question"
+        }
+
+    @cached_property
+    def _numeric_leaves(self) -> frozenset[str]:
+        return frozenset(leaf.where for leaf in self._evidence.leaves if as_number(leaf) is not None)
+
+
+def as_number(leaf: Leaf) -> float | None:
+    """A leaf's number, also where it is written as text ("$1,200.00"); None for truth values and all else."""
+    value = leaf.value
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value) if abs(value) < 1e300 else None
+    written = re.sub(r"\s*(?:USD|EUR|GBP)$", "", value.strip())
+    if len(written) > 30 or not re.search(r"\d", written) or "%" in written:
+        return None
+    worth = parse_number(written)
+    return None if worth is None else float(worth)
+
+
+def _labels(leaf: Leaf) -> list[str]:
+    """By what a row can be told to belong to a group: a short text, yes or no, a month or year of a date."""
+    value = leaf.value
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    if not isinstance(value, str) or not 0 < len(value) <= 60 or as_number(leaf) is not None:
+        return []
+    dates = list(find_dates(value))
+    if dates and dates[0].end - dates[0].start >= len(value) - 15:
+        return _date_labels(dates[0])
+    return [value]
+
+
+_MONTH_NAMES_TEXT = """
+January February March April May June July August September October November December
+"""
+_MONTH_NAMES = _MONTH_NAMES_TEXT.split()
+
+
+def _date_labels(date: Date) -> list[str]:
+    labels = []
+    if date.year is not None:
+        labels.append(str(date.year))
+    if date.month is not None:
+        labels.append(_MONTH_NAMES[date.month - 1])
+    return labels
+
+
+def mentioned(groups: list[Group], words: str) -> Mapping[int, list[Group]]:
+    """The groups that folded words speak of, by their table."""
+    found: dict[int, list[Group]] = {}
+    for group in groups:
+        if group.words.strip() and (group.words in words or _singular(group.words) in words):
+            found.setdefault(id(group.table), []).append(group)
+    return found
+
+
+def _singular(words: str) -> str:
+    return re.sub(r"s $", " ", words)

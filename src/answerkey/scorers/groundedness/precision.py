@@ -1,0 +1,43 @@
+"""Whether a value is what a stated number says, at the precision at which it is stated."""
+
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["fits", "fits_exactly"]
+
+# "About" and round numbers may be this far off.
+_MOST_OFF = 0.06
+
+
+def fits_exactly(quantity: Quantity, value: float) -> bool:
+    """Equal worth; a sign that the words carry ("a loss of $5") is not compared."""
+    return abs(abs(quantity.value) - abs(value)) <= 1e-9 * max(1.0, abs(value))
+
+
+def fits(quantity: Quantity, value: float) -> bool:
+    """Equal, or rounded to the last digit that is written, or within what "about", "over" and "up to" allow."""
+    stated, actual = abs(quantity.value), abs(value)
+    if fits_exactly(quantity, value):
+        return True
+    off = abs(stated - actual)
+    # A small whole number is a count: 2.6 is not 3. Larger ones, amounts and percentages may be rounded.
+    if (quantity.unit < 1 or actual >= 10 or quantity.kind == "percentage") and off <= quantity.unit / 2 * (
+        1 + 1e-9
+    ):
+        return True
+    match quantity.bound:
+        case "about":
+            return off <= max(_last_digit(stated), quantity.unit) and off <= _MOST_OFF * actual
+        case "above":
+            return stated < actual <= 1.15 * stated
+        case "below":
+            return 0.85 * stated <= actual < stated
+        case _:
+            return False
+
+
+def _last_digit(value: float) -> float:
+    """One unit of the last digit that is not a nought: 100 for 16,100."""
+    unit = 1.0
+    while value >= unit * 10 and value % (unit * 10) == 0:
+        unit *= 10
+    return unit

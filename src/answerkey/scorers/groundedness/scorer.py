@@ -1,0 +1,55 @@
+"""The groundedness scorer: supported ÷ checkable claims, and the inconsistencies beside it."""
+
+from collections.abc import Sequence
+
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.scorecard import Score, round_score
+from answerkey.scorers.groundedness.check import check_claims
+from answerkey.scorers.groundedness.consistency import find_inconsistencies
+from answerkey.scorers.groundedness.evidence import gather_evidence
+
+__all__ = ["Groundedness"]
+
+# A longer reply is checked up to here, which is said.
+_MOST_TEXT = 50_000
+
+
+class Groundedness:
+    """Checks a reply's claims against its tool results, its sources and the question, without a model."""
+
+    name = "groundedness"
+    version = "groundedness/1"
+
+    def score(self, question: Question, reply: Reply) -> Sequence[Score]:
+        """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all."""
+        if reply.text is None or not reply.text.strip():
+            return ()
+        evidence = gather_evidence(question, reply)
+        if evidence is None:
+            if not reply.tool_calls and not reply.sources:
+                return ()
+            return (Score(self.name, None, "not observed: no tool result and no source's text was recorded"),)
+        text = reply.text[:_MOST_TEXT]
+        checked = check_claims(text, evidence)
+        findings = find_inconsistencies(text, checked, evidence, reply)
+        consistency = Score(
+            "consistency",
+            0.0 if findings else 1.0,
+            findings[0]["message"] if findings else "nothing contradicts the evidence",
+            details={"findings": findings} if findings else {},
+        )
+        if not checked:
+            return (Score(self.name, None, "the reply states nothing that can be checked"), consistency)
+        supported = sum(one.supported for one in checked)
+        value = round_score(supported / len(checked))
+        documents = [one.document() for one in checked]
+        details = {
+            "score": value,
+            "claims": documents,
+            "unsupported": [document for document in documents if not document["supported"]],
+        }
+        reason = f"{supported} of {len(checked)} claims supported"
+        if len(reply.text) > _MOST_TEXT:
+            reason += f"; the first {_MOST_TEXT} characters were checked"
+        return (Score(self.name, value, reason, details=details), consistency)

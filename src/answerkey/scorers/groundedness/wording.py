@@ -1,0 +1,203 @@
+"""Whether names, quotations and identifiers of a reply stand in the evidence."""
+
+import re
+
+import msgspec
+
+from answerkey.scorers.groundedness.evidence import Evidence, Passage
+from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.names import is_ordinary
+from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
+from answerkey.text.normalise import folded_text, stem
+
+__all__ = ["Found", "find_identifier", "find_name", "find_quote"]
+
+# What kind of street or house it is belongs to the name: Oak Street is not Oak Avenue.
+_KINDS = {
+    "st": "street", "ave": "avenue", "av": "avenue", "rd": "road", "dr": "drive", "ln": "lane", "blvd": "boulevard",
+    "ct": "court", "pl": "place", "street": "street", "avenue": "avenue", "road": "road", "drive": "drive", "lane": "lane",
+    "boulevard": "boulevard", "court": "court", "place": "place", "bank": "bank", "hospital": "hospital",
+    "university": "university",
+}  # fmt: skip
+# What a thing with a name is may be said beside the name.
+_THINGS_TEXT = """
+building property properties unit house home account project team office department agreement lease policy report order
+invoice document plan company group store branch location region site contract loan fund program service system class
+"""
+_THINGS = frozenset(_THINGS_TEXT.split())
+_SMALL = frozenset({"of", "the", "and", "de", "la", "van", "von", "der", "du", "del", "di", "al", "bin", "s"})
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Where support was found."""
+
+    where: str
+    text: str
+
+
+def find_quote(claim: Claim, evidence: Evidence) -> Found | None:
+    """A quotation word for word; "…" may leave words out, and case, accents and punctuation do not matter."""
+    parts = [folded_text(part).strip() for part in re.split(r"…|\.\.\.|\[[^\]]*\]", claim.text)]
+    parts = [part for part in parts if part]
+    if not parts:
+        return None
+    for passage in evidence.passages:
+        if all(f" {part} " in passage.folded for part in parts):
+            return Found(passage.where, _excerpt(passage, claim.text))
+    words = [word for part in parts for word in part.split() if word not in _SMALL]
+    if len(parts) == 1 and 0 < len(words) <= 4 and all(word in evidence.vocabulary for word in words):
+        # A short one may be the name of a value.
+        for leaf in evidence.leaves:
+            if all(word in folded_text(leaf.key.replace("_", " ")).split() for word in words):
+                return Found(leaf.where, leaf.key)
+    return None
+
+
+def find_identifier(claim: Claim, evidence: Evidence) -> Found | None:
+    """An identifier letter for letter, whatever stands between its parts."""
+    wanted = re.sub(r"^(?:#|https?://(?:www\.)?|www\.)\s?", "", claim.text.lower()).rstrip("/.")
+    if not wanted:
+        return None
+    bounded = re.compile(rf"(?<![a-z0-9]){re.escape(wanted)}(?![a-z0-9])")
+    squeezed = _squeezed(wanted)
+    for passage in evidence.passages:
+        lowered = passage.text.lower()
+        if wanted in lowered and bounded.search(lowered):
+            return Found(passage.where, _excerpt(passage, wanted))
+    if len(squeezed) >= 3:
+        for passage in evidence.passages:
+            for word in re.findall(r"[^\s,;()\[\]\"'<>|]+", passage.text.lower()):
+                if _squeezed(word) == squeezed:
+                    return Found(passage.where, word)
+            digits = re.sub(r"\D", "", wanted)
+            if len(digits) >= 7 and re.fullmatch(r"[+\d\s().-]+", wanted):
+                # Telephone and registration numbers are grouped in many ways; a country code may be missing.
+                for group in re.findall(r"\+?\(?\d[\d\s().-]{5,}\d", passage.text):
+                    other = re.sub(r"\D", "", group)
+                    if other == digits or (
+                        min(len(other), len(digits)) >= 10 and other[-10:] == digits[-10:]
+                    ):
+                        return Found(passage.where, group)
+    return None
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^a-z0-9@]", "", text)
+
+
+def find_name(claim: Claim, evidence: Evidence) -> Found | None:
+    """A name whole: its words together in one text, or as the parts of one record."""
+    words = [word for word in folded_text(claim.text).split() if word not in _SMALL]
+    telling = [word for word in words if word not in LEGAL_FORMS] or words
+    if not telling:
+        return Found("question", "")
+    if claim.text in STATES and (found := _state(claim.text, evidence)):
+        return found
+    if found := _in_one_text(telling, evidence):
+        return found
+    # "The Maple building": ordinary words beside a name need not stand with it in the evidence.
+    core = [word for word in telling if word in _KINDS or not _beside_the_name(word, evidence)]
+    if core and core != telling and (found := _in_one_text(core, evidence)):
+        return found
+    if found := _in_one_record(core or telling, evidence):
+        return found
+    if (
+        claim.opens_sentence
+        and len(telling) > 1
+        and (found := _in_one_text(telling[1:], evidence))
+        and telling[0] in evidence.plain_words
+    ):
+        return found
+    if all(_is_plain(word, evidence) for word in telling):
+        return Found("evidence", "words that the evidence uses")
+    if (
+        state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
+    ) is not None:
+        return _state(state, evidence)
+    return _abbreviation(claim, evidence)
+
+
+def _in_one_text(words: list[str], evidence: Evidence) -> Found | None:
+    """The words in this order with at most one other word between two of them; kinds of streets may be abbreviated."""
+    if not all(_known(word, evidence) for word in words):
+        return None
+    pattern = re.compile(r" " + r" (?:\S+ )?".join(_spellings(word) for word in words) + r" ")
+    for passage in evidence.passages:
+        if pattern.search(passage.folded):
+            return Found(passage.where, _excerpt(passage, words[0]))
+    return None
+
+
+def _known(word: str, evidence: Evidence) -> bool:
+    return (
+        word in evidence.vocabulary
+        or word in _KINDS
+        or word + "s" in evidence.vocabulary
+        or word.rstrip("s") in evidence.vocabulary
+    )
+
+
+def _spellings(word: str) -> str:
+    kind = _KINDS.get(word)
+    if kind is not None:
+        return "(?:" + "|".join(spelling for spelling, name in _KINDS.items() if name == kind) + ")"
+    return re.escape(word.rstrip("s") if len(word) > 4 else word) + "(?:s|es)?"
+
+
+def _in_one_record(words: list[str], evidence: Evidence) -> Found | None:
+    """The words spread over the fields of one record: {"first": "Jane", "last": "Doe"}."""
+    if len(words) < 2 or not all(word in evidence.vocabulary for word in words):
+        return None
+    records: dict[str, list[str]] = {}
+    for passage in evidence.passages:
+        if len(passage.folded) < 80:
+            records.setdefault(passage.where.rpartition(".")[0], []).extend(passage.folded.split())
+    for where, found in records.items():
+        if where and all(word in found for word in words):
+            return Found(where, " ".join(words))
+    return None
+
+
+def _beside_the_name(word: str, evidence: Evidence) -> bool:
+    return is_ordinary(word) and (word in _THINGS or word in evidence.plain_words)
+
+
+def _is_plain(word: str, evidence: Evidence) -> bool:
+    """A word that the evidence uses as an ordinary one, or that is one."""
+    return (
+        is_ordinary(word)
+        or word in evidence.plain_words
+        or any(stem(word) == stem(plain) for plain in evidence.plain_words if plain[:3] == word[:3])
+    )
+
+
+def _state(code: str, evidence: Evidence) -> Found | None:
+    for passage in evidence.passages:
+        if re.search(rf"(?<!\w){code}(?!\w)", passage.text) or re.search(
+            rf"\b{STATES[code]}\b", passage.text.lower()
+        ):
+            return Found(passage.where, code)
+    return None
+
+
+def _abbreviation(claim: Claim, evidence: Evidence) -> Found | None:
+    """The first letters of a name that the evidence has, or a name for letters that it has."""
+    letters = claim.text.replace(".", "")
+    if letters.isupper() and 2 <= len(letters) <= 6 and letters.isalpha():
+        pattern = re.compile(r"\b" + r"\w*\W+(?:(?:of|the|and|for)\W+)?".join(letters) + r"\w*")
+        for passage in evidence.passages:
+            if found := pattern.search(passage.text):
+                return Found(passage.where, found[0])
+    initials = "".join(word[0] for word in re.findall(r"[A-Z]\w*", claim.text))
+    if len(initials) >= 3:
+        for passage in evidence.passages:
+            if re.search(rf"(?<!\w){initials}(?!\w)", passage.text):
+                return Found(passage.where, initials)
+    return None
+
+
+def _excerpt(passage: Passage, words: str) -> str:
+    """A little of a text around some words of it."""
+    at = passage.text.lower().find(words[:20].lower())
+    start = max(0, at - 40) if at >= 0 else 0
+    return " ".join(passage.text[start : start + 120].split())

@@ -1,1 +1,0 @@
-"""The dashboard: pages, JSON API and feedback endpoint over a store, as one web application."""

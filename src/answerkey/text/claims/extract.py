@@ -1,0 +1,216 @@
+"""Finds the claims in a text. What one kind has taken is not offered to the next: a date's digits are not numbers too."""
+
+import re
+from collections.abc import Iterator
+
+from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.identifiers import find_identifiers
+from answerkey.text.claims.names import find_names
+from answerkey.text.claims.quantity import Quantity, find_quantities
+from answerkey.text.dates import Date, find_dates
+
+__all__ = ["find_claims", "find_times"]
+
+_QUOTES = re.compile(
+    r"“([^”\n]{2,600})”|«\s?([^»\n]{2,600}?)\s?»|(?<![\w\"])\"([^\"\n]{2,600})\"(?![\w\"])"
+    r"|(?<![\w'‘’])[‘']([^'‘’\n]{3,300})['’](?![\w])"
+)
+# Words in quotation marks that the user is told to use, not words of a source.
+_TOLD = re.compile(
+    r"\b(?:say|reply|respond|answer|type|click|enter|press|select|choose|ask|try|search for|write|called it)(?: with| on)?\s*$",
+    re.IGNORECASE,
+)
+# What looks like a number and states nothing: list numbering, citation marks, steps.
+_NO_CLAIM = re.compile(
+    r"(?m)^[ \t>]*(?:#{1,6}[ \t]+)?(?:\d{1,3}[.)])(?=\s)|\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()|【[^】]*】|\b24/7\b"
+    r"|\b(?i:step|option|question|answer|part|point|tip|source|citation|footnote|ref)s?[ \t]+\d{1,2}\b(?!\s*[%$])"
+    r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both)[ \t]+(?i:two|three|four|five)\b"
+    r"|\b(?i:one|two)[ \t](?i:of the|or more|moment|thing|things|ways?)\b"
+)
+_TIMES = re.compile(
+    r"(?<![\d:.])(?:(\d{1,2}):(\d{2})(?::\d{2})?\s?([ap]\.m\.|[ap]m)?|(\d{1,2})\s?([ap]\.m\.|[ap]m))(?![\d:\w])",
+    re.IGNORECASE,
+)
+_MONTHS = "January|February|March|April|June|July|August|September|October|November|December"
+# A month alone; May only where it cannot be the verb.
+_MONTH = re.compile(
+    rf"\b(?:{_MONTHS})\b|(?<=\bin )May\b|(?<=\bof )May\b|(?<=\bsince )May\b|(?<=\bby )May\b|(?<=\bfor )May\b"
+)
+_WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b")
+_QUARTER = re.compile(
+    r"\bQ[1-4](?:[ -]?(?:of )?(?:FY)?(?:19|20)\d\d)?\b|\b(?:FY|fiscal year )(?:19|20)?\d\d\b"
+)
+_YEAR_BEFORE = re.compile(
+    r"(?:\b(?:in|of|since|for|by|during|from|to|until|through|year|and|early|late|before|after|summer|fall|spring|winter|autumn|vs\.?|between)|[(,–/-])\s*$",
+    re.IGNORECASE,
+)
+# What only people and companies do.
+_ACTS = re.compile(
+    r" (?:later |also |then |first |recently |already |has |had )?"
+    r"(?:said|says|confirmed|reported|signed|approved|wrote|sent|paid|owns|"
+    r"manages|agreed|stated|noted|founded|joined|resigned|emailed|asked|replied|attended|leads|led|works|worked|bought|sold|hired|"
+    r"rejected|requested|submitted|proposed|declared|announced)\b"
+)
+_EMPHASIS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=[\w.,!?%)])_{1,3}(?!\w)")
+
+
+def find_claims(text: str) -> list[Claim]:
+    """The claims of a text in order."""
+    taken = _Text(text)
+    taken.hide(_EMPHASIS)
+    taken.hide(_NO_CLAIM)
+    claims = [
+        *_quotes(taken),
+        *_identifiers(taken),
+        *_dates(taken),
+        *_times(taken),
+        *_quantities(taken),
+        *_names(taken),
+    ]
+    return sorted(claims, key=lambda claim: claim.start)
+
+
+class _Text:
+    """A text in which what has been read is blanked, so that spans stay what they are."""
+
+    def __init__(self, text: str) -> None:
+        self.original = text
+        self.left = text
+
+    def hide(self, pattern: re.Pattern[str]) -> None:
+        self.left = pattern.sub(lambda found: " " * len(found[0]), self.left)
+
+    def take(self, start: int, end: int) -> None:
+        # A stand-in letter, not a blank: what stood here must not make its neighbours look adjacent.
+        self.left = self.left[:start] + "\x00" * (end - start) + self.left[end:]
+
+    def free(self, start: int, end: int) -> bool:
+        return "\x00" not in self.left[start:end]
+
+
+def _quotes(text: _Text) -> Iterator[Claim]:
+    for found in _QUOTES.finditer(text.left):
+        group = next(number for number in range(1, 5) if found[number] is not None)
+        inner = found[group]
+        words = re.findall(r"\w+", inner)
+        if not words or len("".join(words)) < 3 or _TOLD.search(text.left[: found.start()][-20:]):
+            continue
+        if len(words) == 1 and not inner[0].isupper() and group == 4:
+            continue
+        # A quotation that is one identifier or amount is better checked as that.
+        if len(words) == 1 and any(letter.isdigit() for letter in inner):
+            continue
+        start, end = found.span(group)
+        yield Claim(kind="quote", text=text.original[start:end], start=start, end=end)
+        text.take(*found.span())
+
+
+def _identifiers(text: _Text) -> Iterator[Claim]:
+    for start, end in find_identifiers(text.left):
+        if text.free(start, end):
+            yield Claim(kind="identifier", text=text.original[start:end], start=start, end=end)
+            text.take(start, end)
+
+
+def _dates(text: _Text) -> Iterator[Claim]:
+    for date in find_dates(text.left):
+        if text.free(date.start, date.end):
+            yield _date(text, date.start, date.end, date)
+    for pattern in (_QUARTER, _WEEKDAY):
+        for found in pattern.finditer(text.left):
+            if text.free(*found.span()):
+                yield _date(text, *found.span(), None)
+    for found in _MONTH.finditer(text.left):
+        if text.free(*found.span()):
+            month = next(find_dates(f"{found[0]} 2000")).month
+            yield _date(text, *found.span(), Date(None, month, None, *found.span()))
+
+
+def _date(text: _Text, start: int, end: int, date: Date | None) -> Claim:
+    text.take(start, end)
+    return Claim(kind="date", text=text.original[start:end], start=start, end=end, date=date)
+
+
+def find_times(text: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Times of day as (start, end, minutes since midnight in each reading)."""
+    for found in _TIMES.finditer(text):
+        hour, minute = int(found[1] or found[4]), int(found[2] or 0)
+        half = (found[3] or found[5] or "").lower().replace(".", "")
+        if hour > 23 or minute > 59 or (half and not 1 <= hour <= 12):
+            continue
+        if half:
+            readings: tuple[int, ...] = ((hour % 12 + (12 if half == "pm" else 0)) * 60 + minute,)
+        else:
+            readings = (hour * 60 + minute,)
+        yield *found.span(), readings
+
+
+def _times(text: _Text) -> Iterator[Claim]:
+    for start, end, minutes in find_times(text.left):
+        if text.free(start, end):
+            yield Claim(kind="time", text=text.original[start:end], start=start, end=end, minutes=minutes)
+            text.take(start, end)
+
+
+def _quantities(text: _Text) -> Iterator[Claim]:
+    for quantity in find_quantities(text.left):
+        start, end = quantity.start, quantity.end
+        if not text.free(start, end) or _unchecked(text.left, quantity):
+            continue
+        written = text.original[start:end]
+        text.take(start, end)
+        if _is_year(text.original, quantity):
+            date = Date(int(quantity.value), None, None, start, end)
+            yield Claim(kind="date", text=written, start=start, end=end, date=date, quantity=quantity)
+        else:
+            yield Claim(kind=quantity.kind, text=written, start=start, end=end, quantity=quantity)
+
+
+def _unchecked(text: str, quantity: Quantity) -> bool:
+    """Words that are numbers in form only: "one", "first", "second", and the digit of a word ("B2B")."""
+    if quantity.spelled and (quantity.value <= 1 or quantity.ordinal) and quantity.kind == "number":
+        return True
+    if quantity.spelled and text[quantity.start : quantity.end].lower() in (
+        "half",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+    ):
+        return True
+    before, after = text[quantity.start - 1 : quantity.start], text[quantity.end : quantity.end + 1]
+    return not quantity.spelled and (
+        before.isalpha() or (after.isalpha() and not quantity.ordinal and _glued(text, quantity.end))
+    )
+
+
+def _glued(text: str, end: int) -> bool:
+    unit = re.match(r"[A-Za-z]+", text[end:])
+    return unit is not None and len(unit[0]) > 6
+
+
+def _is_year(text: str, quantity: Quantity) -> bool:
+    return (
+        quantity.kind == "number"
+        and 1900 <= quantity.value <= 2099
+        and quantity.digits == str(int(quantity.value))
+        and text[quantity.start : quantity.end] == quantity.digits
+        and _YEAR_BEFORE.search(text[max(0, quantity.start - 12) : quantity.start]) is not None
+    )
+
+
+def _names(text: _Text) -> Iterator[Claim]:
+    for start, end, opens in find_names(text.left):
+        name = text.original[start:end]
+        if opens and " " not in name:
+            # One word at the beginning of a sentence: a name only if it is one elsewhere too.
+            rest = text.left[:start] + " " * (end - start) + text.left[end:]
+            if not any(word == name for word in _inner_words(rest)) and not _ACTS.match(text.left, end):
+                continue
+        yield Claim(kind="name", text=name, start=start, end=end, opens_sentence=opens)
+
+
+def _inner_words(text: str) -> Iterator[str]:
+    for start, end, opens in find_names(text):
+        if not opens:
+            yield from re.findall(r"[\w'’-]+", text[start:end])

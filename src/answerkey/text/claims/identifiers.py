@@ -1,0 +1,58 @@
+"""Identifiers in text: addresses of mail and web, files, telephone numbers, codes, reference and version numbers."""
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["find_identifiers"]
+
+_PATTERNS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # Mail, web, file names.
+        r"[A-Za-z0-9][\w.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
+        r"(?:https?://|www\.)[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]",
+        r"(?<![\w/.])[\w][\w\-.]*\.(?:pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json|png|jpe?g|zip|py|xml|ya?ml)(?!\w)",
+        # Telephone numbers.
+        r"(?<![\w.])(?:\+\d{1,3}[\s.-]?|\d[\s.-])?(?:\(\d{3}\)\s?|\d{3}[\s.-])\d{3}[\s.-]\d{4}(?!\w)",
+        r"(?<!\w)\+\d{1,3}(?:[\s.-]?\(?\d{2,5}\)?){2,4}(?!\w)",
+        # Paths and branches: release/4.8.
+        r"(?<![\w/.])[A-Za-z][\w-]*/(?=[\w./-]*\d)[\w./-]*\w",
+        # UUIDs and addresses of machines, then version numbers.
+        r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
+        r"(?<![\w.])v?\d+\.\d+\.\d+(?:\.\d+)?(?![\w%]|\.\d)",
+        r"(?<!\w)v\d+(?:\.\d+)+(?!\w)",
+        # "#4821", "No. 4821".
+        r"(?<!\w)#\s?[A-Za-z0-9][\w-]*\d[\w-]*|(?<!\w)#\d+\b",
+    )
+)
+# Groups of digits with hyphens: 83-4567890, 123-45-6789.
+_GROUPS = re.compile(r"(?<![\w.$-])\d{1,9}(?:-\d{1,9})+(?![\w%-]|\.\d)")
+# Letters and digits in one word, which may have hyphens, underscores or strokes in it.
+_CODE = re.compile(
+    r"(?<![\w$.,/-])(?=[\w/-]*\d)(?=[\w/-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)*(?![\w])"
+)
+# A number with a unit or a noun: 30kg, 3rd, 12-unit, 1980s, 5pm, Q3, FY2024.
+_NOT_A_CODE = re.compile(
+    r"\d[\d,.]*-?[a-z]+(?:-[a-z]+)*|\d+[KMB]|Q[1-4]|FY\d{2,4}|\d{4}s|\d+x\d+|[\d]+[AP]M|H[12]|\d+/\d+[a-z]*"
+)
+
+
+def find_identifiers(text: str) -> Iterator[tuple[int, int]]:
+    """The span of every identifier; spans may overlap, earlier kinds are the better reading."""
+    for pattern in _PATTERNS:
+        for found in pattern.finditer(text):
+            yield found.span()
+    for found in _GROUPS.finditer(text):
+        parts = found[0].split("-")
+        digits = sum(map(len, parts))
+        years = all(len(part) == 4 and part[0] in "12" for part in parts)
+        looks_like_date = len(parts) == 3 and len(parts[0]) == 4 and len(parts[1]) <= 2 and len(parts[2]) <= 2
+        if digits >= 7 and not years and not looks_like_date:
+            yield found.span()
+    for found in _CODE.finditer(text):
+        word = found[0]
+        if _NOT_A_CODE.fullmatch(word):
+            continue
+        changes = len(re.findall(r"[A-Za-z]+|\d+", word))
+        if any(letter.isupper() for letter in word) or changes > 2 or (word[0].isalpha() and len(word) >= 5):
+            yield found.span()

@@ -1,0 +1,99 @@
+"""Names in text: runs of capitalised words that are not capitalised merely for their place or style."""
+
+import re
+from collections.abc import Iterator
+
+from answerkey.text.claims.ordinary_words import ORDINARY, STATES, TITLES
+from answerkey.text.dates import month_number
+
+__all__ = ["find_names", "is_ordinary"]
+
+_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w]*(?:['’-][A-Za-zÀ-ÿ]\w*)*\.?(?<![a-z]{4}\.)|[A-Z]\.)"
+_RUN = re.compile(
+    rf"(?<![\w'’-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"
+    rf"|[ \t]*&[ \t]*){_WORD})*"
+)
+_WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+# Where a capital says nothing: the beginning of a text, line, list item, cell, or sentence, or after a colon.
+_OPENING = re.compile(r"(?:^|\n|[.!?:;…]|[-–—•|>]|\d[.)])[\s\"'“‘(\[]*$")
+_SPLIT = re.compile(r"[ \t]+")
+# Endings of words that are hardly ever names.
+_ORDINARY_ENDINGS = (
+    "tion",
+    "sion",
+    "ment",
+    "ness",
+    "ance",
+    "ence",
+    "ing",
+    "ities",
+    "able",
+    "ible",
+    "ally",
+    "ously",
+)
+
+
+def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Each name as (start, end, opens a sentence), without the ordinary words at its ends."""
+    for found in _RUN.finditer(text):
+        start, end = found.span()
+        opening = (
+            _OPENING.search(text[max(0, start - 12) : start] if start > 12 else text[:start]) is not None
+        )
+        words = [(part.start() + start, part.end() + start) for part in re.finditer(r"\S+", found[0])]
+        first_is_free = not opening
+        while words and (
+            is_ordinary(text[slice(*words[0])])
+            or (opening and not first_is_free and has_ordinary_ending(text[slice(*words[0])]))
+            or _is_abbreviation_of(words, text)
+        ):
+            words.pop(0)
+            first_is_free = True
+        while words and text[slice(*words[-1])].islower():
+            words.pop()
+        # A connecting word may be left at the beginning: "Board of Elm Street" → "of Elm Street".
+        while words and (text[slice(*words[0])].islower() or text[slice(*words[0])] == "&"):
+            words.pop(0)
+        if not words:
+            continue
+        telling = sum(not is_ordinary(text[slice(*word)]) for word in words)
+        if telling == 1 and opening and not first_is_free and len(words) > 1:
+            # "Occupancy Rate: …" is a label; only its first word could be a name, and it opens the sentence.
+            words = words[:1]
+        start, end = words[0][0], words[-1][1]
+        name = text[start:end]
+        stripped = re.sub(r"['’]s$", "", name).rstrip(".,")
+        if len(stripped) < 2 or (len(words) == 1 and _says_nothing(stripped, text, start)):
+            continue
+        yield start, start + len(stripped), not first_is_free
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether a word with a capital is most likely no name."""
+    plain = re.sub(r"['’](?:s|re|ve|ll|d|m|t)$", "", word).strip(".,").lower()
+    return (
+        plain in ORDINARY
+        or plain in TITLES
+        or plain in _WEEKDAYS
+        or (month_number(plain) is not None and plain != "mars")
+        or plain in ("don", "didn", "isn", "doesn", "can", "couldn", "won", "i'm", "it's", "s", "n", "e", "w")
+    )
+
+
+def has_ordinary_ending(word: str) -> bool:
+    """Whether a word at the beginning of a sentence is hardly a name by its ending."""
+    return len(word) > 6 and word.lower().endswith(_ORDINARY_ENDINGS)
+
+
+def _is_abbreviation_of(words: list[tuple[int, int]], text: str) -> bool:
+    """ "EIN of Red Mesa": letters that say what of the name is meant."""
+    first = text[slice(*words[0])]
+    return len(words) > 2 and first.isupper() and len(first) <= 5 and text[slice(*words[1])] == "of"
+
+
+def _says_nothing(word: str, text: str, start: int) -> bool:
+    """A single short word in capitals is an abbreviation, unless it is a state after a place ("Montrose, CO")."""
+    if word.isupper() and len(word) <= 5:
+        return not (word in STATES and re.search(r"[a-z],\s*$", text[max(0, start - 6) : start]) is not None)
+    return False

@@ -1,0 +1,142 @@
+"""Quantities in text: numbers with what stands around them — currency, percent, scale, and how exact they claim to be."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from answerkey.text.number_words import scaled_worth, spelled_numbers
+from answerkey.text.numbers import CURRENCY_SIGNS, find_numbers
+
+__all__ = ["Bound", "Quantity", "find_quantities"]
+
+# What "over", "up to" and "about" say of a number.
+Bound = Literal["", "about", "above", "below"]
+
+# Letters are a scale where they cannot be metres and millimetres: after an amount of money, or as a capital.
+_SCALE = re.compile(
+    r"\s?(k|K|bn|tn)(?![\w'’])|(M|B)(?![\w'’])|[\s-]((?i:thousand|million|billion|trillion|lakh|crore))s?\b"
+)
+_MONEY_SCALE = re.compile(r"\s?(k|mm|mn|m|bn|b|tn)(?![\w'’])", re.IGNORECASE)
+_PERCENT = re.compile(r"\s?(?:%|percent\b|per\s?cent\b|pct\b|percentage points?\b)", re.IGNORECASE)
+_CURRENCY_BEFORE = re.compile(
+    rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|\b(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|US\$))\s?$"
+)
+_CURRENCY_AFTER = re.compile(
+    rf"\s?(?:[{CURRENCY_SIGNS.replace('¢', '')}]|(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR)\b"
+    r"|(?:US )?(?:dollars?|euros?|pounds sterling|bucks)\b)",
+    re.IGNORECASE,
+)
+_CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|some|nearly|almost|circa|close to|just (?:under|over|shy of)|"
+    r"in the region of|an estimated|estimated at|to the order of|give or take|ca\.)|[~≈])\s*(?:[A-Z]{0,3}[$€£¥₹]\s?)?$",
+    re.IGNORECASE,
+)
+_ABOVE = re.compile(
+    r"\b(?:over|more than|above|exceed(?:s|ed|ing)?|upwards of|greater than|in excess of)"
+    r"\s+(?:[$€£¥₹]\s?)?$",
+    re.IGNORECASE,
+)
+_BELOW = re.compile(r"\b(?:under|less than|below|fewer than)\s+(?:[$€£¥₹]\s?)?$", re.IGNORECASE)
+_ORDINAL_ENDINGS = ("first", "second", "third", "th")
+_OR_SO = re.compile(r"\s*(?:\+|or so\b|-ish\b)")
+
+
+class Quantity(msgspec.Struct, frozen=True, kw_only=True):
+    """A number with its unit and precision."""
+
+    value: float
+    start: int
+    end: int
+    kind: Literal["number", "money", "percentage"]
+    # One unit of the last digit that is written: 0.01 for 3.14, 1000 for 16k.
+    unit: float
+    bound: Bound = ""
+    # Written with st, nd, rd, th, or as "first".
+    ordinal: bool = False
+    # Written in words.
+    spelled: bool = False
+    # Digits as they stand, without sign and separators: for numbers that are really names of things.
+    digits: str = ""
+
+
+def find_quantities(text: str) -> Iterator[Quantity]:
+    """Every number in a text with what stands around it, in order of kind: digits first, then words."""
+    for number in find_numbers(text):
+        start, end = number.start, number.end
+        digits = text[start:end]
+        value = number.value
+        decimals = len(number.canonical.partition(".")[2])
+        written = re.search(r"\.(\d+)$", digits)
+        decimals = max(decimals, len(written[1])) if written else decimals
+        unit = 10.0**-decimals
+        scale = _SCALE.match(text, end)
+        if scale is None and _CURRENCY_BEFORE.search(text[max(0, start - 6) : start]):
+            scale = _MONEY_SCALE.match(text, end)
+        ordinal = False
+        if scale is not None:
+            name = next(group for group in scale.groups() if group)
+            worth = scaled_worth(number.canonical.lstrip("-"), name)
+            if worth is not None:
+                factor = float(scaled_worth("1", name) or 1)
+                value = -float(worth) if value < 0 else float(worth)
+                unit *= factor
+                end = scale.end()
+        elif found := _ORDINAL.match(text, end):
+            ordinal, end = True, found.end()
+        yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=re.sub(r"[^\d.]", "", digits))
+    yield from _spelled(text)
+
+
+def _spelled(text: str) -> Iterator[Quantity]:
+    for worth, start, end in spelled_numbers(text):
+        ordinal = text[start:end].lower().endswith(_ORDINAL_ENDINGS)
+        yield _placed(text, start, end, float(worth), 1.0, ordinal=ordinal, spelled=True, digits=worth)
+
+
+def _placed(
+    text: str,
+    start: int,
+    end: int,
+    value: float,
+    unit: float,
+    *,
+    ordinal: bool,
+    digits: str,
+    spelled: bool = False,
+) -> Quantity:
+    kind: Literal["number", "money", "percentage"] = "number"
+    before = text[max(0, start - 40) : start]
+    # The span of an amount takes in its sign, so that "$5" is marked as a whole.
+    if (percent := _PERCENT.match(text, end)) is not None:
+        kind, end = "percentage", percent.end()
+    elif (currency := _CURRENCY_BEFORE.search(before)) is not None:
+        kind, start = "money", start - len(currency[0])
+        before = before[: currency.start()]
+    elif text[start : start + 1] in "-\u2212" and text[start + 1 : start + 2] in CURRENCY_SIGNS:
+        kind = "money"
+    elif (currency := _CURRENCY_AFTER.match(text, end)) is not None:
+        kind, end = "money", currency.end()
+    elif (cents := _CENTS.match(text, end)) is not None:
+        kind, end, value, unit = "money", cents.end(), value / 100, unit / 100
+    bound: Bound = ""
+    if _ABOUT.search(before) or (not spelled and _OR_SO.match(text, end)):
+        bound = "about"
+    elif _ABOVE.search(before):
+        bound = "above"
+    elif _BELOW.search(before):
+        bound = "below"
+    return Quantity(
+        value=value,
+        start=start,
+        end=end,
+        kind=kind,
+        unit=unit,
+        bound=bound,
+        ordinal=ordinal,
+        spelled=spelled,
+        digits=digits,
+    )
