@@ -1,4 +1,4 @@
-# make demo: set up and grade the embedded chatbot. make test: set up and run every check's tests.
+# make demo: set up, grade the embedded chatbot, and rank its variants. make test: set up and run every check's tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +17,12 @@ $(STAMP): pyproject.toml requirements.lock
 	@touch $@
 
 demo: setup
-	@$(BIN)/answerkey run -o demo-report.html
+	@$(BIN)/answerkey run --name demo -o demo-report.html
+	@echo; echo "Its weaker and its faulty version beside it:"
+	@for variant in basic flaky; do \
+		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
+	done
+	@$(BIN)/answerkey compare demo demo-basic demo-flaky
 
 test: setup
 	$(BIN)/python -m pytest

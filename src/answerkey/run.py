@@ -55,6 +55,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     info: RunInfo
     summary: Summary
     gates: tuple[GateResult, ...] = ()
+    # The document of the comparison with a baseline, when there was one.
+    comparison: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     # Reads the results anew each time it is called, so that a large run need not be in memory.
     read_results: Callable[[], Iterable[Result]] = tuple
@@ -103,6 +105,7 @@ def run_header(run: Run) -> dict[str, Any]:
         **({"judge": info.judge} if info.judge else {}),
         "gates": [msgspec.to_builtins(gate) for gate in run.gates],
         "warnings": list(run.warnings),
+        **({} if run.comparison is None else {"comparison": run.comparison}),
     }
 
 

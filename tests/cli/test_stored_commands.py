@@ -82,11 +82,24 @@ def test_show_failures_and_one_question(stored: Any) -> None:
 
 
 def test_report_in_every_format(stored: Any, tmp_path: Path) -> None:
-    endings = [".html", ".md", ".json", ".jsonl", ".csv", ".parquet"]
+    endings = [".html", ".md", ".json", ".jsonl", ".csv", ".parquet", ".junit.xml"]
     done = stored("report", "latest", *[part for ending in endings for part in ("-o", f"x{ending}")])
     assert (done.returncode, done.stdout) == (0, "")
     assert all((tmp_path / f"x{ending}").stat().st_size > 100 for ending in endings)
     assert json.loads((tmp_path / "x.json").read_text()) == json.loads(stored("show", "--json").stdout)
+
+
+def test_report_says_what_it_wrote(stored: Any, tmp_path: Path) -> None:
+    assert "wrote x.md" in stored("report", "-o", "x.md").stderr
+    done = stored("report", "first", "-o", "y.md", "--json")
+    assert (json.loads(done.stdout)["written"], done.stderr) == (["y.md"], "")
+
+
+def test_a_folder_without_runs(answerkey: Any) -> None:
+    for command in ("runs", "show"):
+        done = answerkey(command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -178,17 +178,27 @@ def golden_results() -> list[Result]:
                                 "start": 0,
                                 "end": start - 1,
                                 "supported": True,
-                                "evidence": "doc-7",
+                                "evidence": {"where": "sources[0]", "text": "Basis 442,300"},
                             },
                             {
                                 "text": text[start:],
                                 "start": start,
                                 "end": len(text),
                                 "supported": False,
-                                "evidence": None,
+                                "why": "no evidence has this date",
                             },
                         ]
-                    }
+                    },
+                    "judge": {
+                        "value": 0.9,
+                        "reason": "accuracy 5/5; completeness 4/5",
+                        "judges": [
+                            {
+                                "model": "model-x",
+                                "samples": [{"completeness": {"score": 4, "reason": "omits depreciation"}}],
+                            }
+                        ],
+                    },
                 },
             ),
         )

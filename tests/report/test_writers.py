@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,6 @@ import pytest
 from answerkey.errors import UsageError
 from answerkey.report.writers import FORMATS, atomic_file, check_output, write_report, write_reports
 from answerkey.run import Run
-
-ROW_ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
 def test_json_is_the_run_document(golden_run: Run, tmp_path: Path) -> None:
@@ -62,8 +61,8 @@ def test_parquet_has_the_same_rows(golden_run: Run, tmp_path: Path) -> None:
         assert row["reply"]["tools_used"] == line["reply"]["tools_used"]
 
 
-@pytest.mark.parametrize("ending", [*ROW_ENDINGS, ".json"])
-def test_hostile_text_in_every_field(hostile_run: Run, tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", FORMATS)
+def test_hostile_text_in_every_field_of_every_format(hostile_run: Run, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     write_report(hostile_run, path)
     if ending == ".parquet":
@@ -71,13 +70,20 @@ def test_hostile_text_in_every_field(hostile_run: Run, tmp_path: Path, ending: s
         assert len(parquet.read_table(path)) == 2
         return
     text = path.read_text("utf-8-sig")
+    assert "\ud800" not in text
     if ending == ".csv":
+        # Data is kept as it is, except for what a spreadsheet would run.
         csv.field_size_limit(10_000_000)
         rows = list(csv.DictReader(text.splitlines(keepends=True)))
         assert len(rows) == 2
         assert rows[0]["reply"].startswith("'=cmd")
     else:
         assert "\x1b" not in text
+        assert "\x00" not in text
+    if ending == ".junit.xml":
+        ET.fromstring(text)
+    if ending in (".md", ".junit.xml"):
+        assert "<script" not in text
 
 
 def test_unknown_endings_are_refused_with_the_list(tmp_path: Path) -> None:

@@ -141,9 +141,10 @@ def serve(
     click.echo(
         f"{chatbot.company} at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)", err=True
     )
-    config = uvicorn.Config(
-        create_app(chatbot, log, feedback_url=feedback_url), log_level="warning", access_log=False
+    app = create_app(
+        chatbot, log, feedback_url=feedback_url, loopback=host in ("localhost", "127.0.0.1", "::1")
     )
+    config = uvicorn.Config(app, log_level="warning", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])
     return 0
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
 __all__ = ["judge"]
 
 
@@ -51,4 +53,67 @@ def serve(port: int, model: Path | None, threads: int) -> int:
         signal.signal(number, lambda *_: stop.set())
     stop.wait()
     del server
+    return 0
+
+
+@judge.command()
+@click.argument("run", default="latest")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="People's verdicts: rows of id, trial and correct, verdict or score (default: the feedback in the store).",
+)
+@click.option(
+    "--pass-mark", type=click.FloatRange(0, 1), help="The judge passes a reply from here on (the run's)."
+)
+@store_flag
+@json_flag
+def calibrate(
+    run: str, labels: Path | None, pass_mark: float | None, store: str | None, as_json: bool
+) -> int:
+    """Compare a run's judge with people, and correct its pass rate by what that shows.
+
+    Label a random sample of the replies; thirty are a start. The corrected rate then holds for all of them.
+
+    \b
+    Examples:
+      answerkey judge calibrate latest --labels verdicts.jsonl
+      answerkey judge calibrate production --json
+    """
+    import msgspec
+
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.judge.calibration import calibrate as compared
+    from answerkey.judge.calibration import judge_values
+    from answerkey.judge.labels import labels_from_feedback, labels_from_file
+    from answerkey.report.calibration import calibration_lines
+    from answerkey.store.feedback import FeedbackBook
+
+    settings = load_settings()
+    with store_opener(settings, store)() as opened:
+        info = opened.find_run(run)
+        mark = info.pass_mark if pass_mark is None else pass_mark
+        found = judge_values(opened.results(info))
+        if labels is not None:
+            given = labels_from_file(labels, found, pass_mark=mark)
+        else:
+            replies = {
+                (result.question.ask_hash, result.trial): (result.question.id, result.trial)
+                for result in opened.results(info)
+            }
+            given = labels_from_feedback(FeedbackBook(opened).verdicts(info.id), replies)
+            if not given.right:
+                raise UsageError(
+                    f"nobody has given a verdict on run {info.id} yet; give some with `answerkey review` or "
+                    "`answerkey feedback`, or name a file with --labels"
+                )
+    calibration = compared(found, given, pass_mark=mark)
+    if as_json:
+        document = {"run": info.id, "judge": info.judge.get("model"), **calibration.document()}
+        click.echo(msgspec.json.encode(document))
+        return 0
+    for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
+        click.echo(line)
     return 0

@@ -1,13 +1,12 @@
 """What happens to a finished run on the command line: gates, files, the terminal or JSON, the exit code."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from answerkey.run import Run, run_header
+from answerkey.run import Run
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -25,11 +24,12 @@ def conclude(
     store: "SqlStore | None" = None,
 ) -> int:
     """Judge the gates, write the reports, show the run; returns the exit code."""
-    if gates:
-        from answerkey.gate import evaluate_gates
+    comparison = None
+    if gates or baseline is not None:
+        from answerkey.comparison.judging import check_gates, judge_run
 
-        comparison = None
-        run = msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run), comparison)))
+        found = None if baseline is None or store is None else store.find_run(baseline)
+        run, comparison = judge_run(run, check_gates(gates, baseline), baseline=found, store=store)
     from answerkey.report.writers import write_reports
 
     write_reports(run, outputs)
@@ -39,6 +39,15 @@ def conclude(
         from answerkey.report.terminal import print_report
 
         print_report(run)
+        if comparison is not None:
+            from answerkey.report.comparison import print_comparison
+
+            print_comparison(comparison)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from answerkey.report.github import tell_github
+
+        # Standard output belongs to the document; GitHub reads commands from either stream.
+        tell_github(run, comparison, sys.stderr if as_json else sys.stdout)
     return 0 if all(gate.passed for gate in run.gates) else 1
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import output_flag, store_flag, store_opener
+from answerkey.cli.options import json_flag, output_flag, store_flag, store_opener
 
 __all__ = ["report"]
 
@@ -13,7 +13,8 @@ __all__ = ["report"]
 @click.argument("run", default="latest")
 @output_flag
 @store_flag
-def report(run: str, outputs: tuple[Path, ...], store: str | None) -> int:
+@json_flag
+def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool) -> int:
     """Write the report of a run to files; their endings choose the formats.
 
     \b
@@ -34,5 +35,11 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None) -> int:
         found = load_stored(opened, run)
         for path in outputs:
             write_report(found, path)
-            click.echo(f"wrote {path}", err=True)
+            if not as_json:
+                click.echo(f"wrote {path}", err=True)
+    if as_json:
+        from answerkey.report.rows import encode
+
+        written = {"run": found.id, "written": [str(path) for path in outputs]}
+        click.echo(encode(written).decode())
     return 0

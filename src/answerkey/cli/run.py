@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from answerkey.cli.options import (
     JudgeFlags,
@@ -42,7 +43,7 @@ __all__ = ["run"]
 @click.option("--seed", type=int, metavar="S", help="Seed of the draw.")
 @match_flag
 @click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
-@click.option("--baseline", metavar="RUN", help="A run to compare with.")
+@click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
 @judge_flags
 @store_flag
 @click.option("--engine", type=click.Choice(["local"]), help="Where the asking happens.")
@@ -81,10 +82,10 @@ def run(
     """
     from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
+    from answerkey.comparison.judging import check_gates
     from answerkey.config import load_settings
     from answerkey.evaluation.inputs import golden_set
     from answerkey.evaluation.live import ask_questions
-    from answerkey.gate import parse_gate
     from answerkey.report.writers import check_output
 
     settings = load_settings()
@@ -106,12 +107,15 @@ def run(
         engine=engine,
     )
     # Everything that can be wrong is found before the first question is asked.
-    for gate in options.gates:
-        parse_gate(gate)
+    check_gates(options.gates, options.baseline)
     for path in outputs:
         check_output(path)
     chosen = golden_set(questions, settings)
     opened = store_opener(settings, store, create=True)
+    if options.baseline is not None:
+        # By its id: after this run, `latest` is another one.
+        with store_opener(settings, store)() as before:
+            options = msgspec.structs.replace(options, baseline=before.find_run(options.baseline).id)
     stores: list[SqlStore] = []
 
     def open_once() -> "SqlStore":

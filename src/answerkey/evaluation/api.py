@@ -41,24 +41,30 @@ async def evaluate_async(
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
+    from answerkey.comparison.judging import check_gates, judge_run
     from answerkey.evaluation.live import ask_questions
-    from answerkey.gate import evaluate_gates, parse_gate
-    from answerkey.run import run_header
     from answerkey.store import open_store
 
     settings = load_settings()
     chosen = _options(settings, options, changes)
-    gates = [parse_gate(gate) for gate in chosen.gates]
+    gates = check_gates(chosen.gates, chosen.baseline)
     folder = settings.folder if chosen.store == settings.store else None
+    golden = golden_set(questions, settings)
+    baseline = None
+    if chosen.baseline is not None:
+        # Looked up before the run, after which `latest` is another one.
+        with open_store(chosen.store, folder=folder, create=False) as store:
+            baseline = store.find_run(chosen.baseline)
     run = await ask_questions(
-        golden_set(questions, settings),
+        golden,
         target,
         chosen,
         settings=settings,
         open_store=lambda: open_store(chosen.store, folder=folder),
     )
-    if gates:
-        run = msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run))))
+    if gates or baseline is not None:
+        with open_store(chosen.store, folder=folder) as store:
+            run, _ = judge_run(run, gates, baseline=baseline, store=store)
     return run
 
 

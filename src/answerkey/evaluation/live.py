@@ -93,7 +93,7 @@ async def resume_run(
             f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"
         )
     options = msgspec.convert(
-        {name: value for name, value in info.options.items() if name != "target"}, Options
+        {name: value for name, value in info.options.items() if name not in ("target", "experiment")}, Options
     )
     if judge is not None:
         options = msgspec.structs.replace(options, judge=judge)

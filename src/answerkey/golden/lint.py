@@ -3,7 +3,7 @@
 from answerkey.golden.findings import SEVERITIES, Finding
 from answerkey.golden.lint_keywords import check_keywords
 from answerkey.golden.lint_set import check_set
-from answerkey.golden.vocabulary import words_of_set
+from answerkey.golden.vocabulary import Vocabulary
 from answerkey.question import QuestionSet
 
 __all__ = ["lint_questions"]
@@ -11,8 +11,8 @@ __all__ = ["lint_questions"]
 
 def lint_questions(questions: QuestionSet) -> list[Finding]:
     """All findings, in the order of the file, the worst first for each question."""
-    own_words = words_of_set(questions)
-    findings = [finding for question in questions for finding in check_keywords(question, own_words)]
+    vocabulary = Vocabulary(questions)
+    findings = [finding for question in questions for finding in check_keywords(question, vocabulary)]
     findings.extend(check_set(questions))
     place = {question.id: index for index, question in enumerate(questions)}
     findings.sort(key=lambda finding: (place.get(finding.id or "", -1), SEVERITIES.index(finding.severity)))

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from answerkey.golden.findings import Finding, Severity
-from answerkey.golden.vocabulary import BUSINESS_WORDS, COMMON_WORDS, GENERIC_TERMS
+from answerkey.golden.vocabulary import COMMON_WORDS, GENERIC_TERMS, Vocabulary
 from answerkey.question import Question
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword, describe_keyword
 from answerkey.text.matching import find_keywords
@@ -18,23 +17,22 @@ _LONG_WORDS = 8
 _LONG_CHARACTERS = 80
 # Letters up to this number are looked for inside other words.
 _SHORT_LETTERS = 4
-_NAMED = 3
 
 
-def check_keywords(question: Question, own_words: frozenset[str]) -> Iterator[Finding]:
+def check_keywords(question: Question, vocabulary: Vocabulary) -> Iterator[Finding]:
     """Check the keywords of a question, or of each turn of a conversation against that turn's own question."""
     for number, turn in enumerate(question.asks, start=1):
         where = f"turn {number}: " if question.turns else ""
-        for code, severity, message, remedy in _check(turn, own_words):
+        for code, severity, message, remedy in _check(turn, vocabulary):
             yield Finding.of(question, code, severity, where + message, remedy)
 
 
 _Raw = tuple[str, Severity, str, str]
 
 
-def _check(turn: Question, own_words: frozenset[str]) -> Iterator[_Raw]:
+def _check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Raw]:
     for keyword in turn.expected_keywords:
-        yield from _check_one(keyword, own_words)
+        yield from _check_one(keyword, vocabulary)
     yield from _echoes(turn)
     yield from _repeats(turn.expected_keywords)
     yield from _reference(turn)
@@ -50,10 +48,10 @@ def _options(keyword: Keyword) -> tuple[str | NumberKeyword | PatternKeyword, ..
     return keyword.options if isinstance(keyword, Alternatives) else (keyword,)
 
 
-def _check_one(keyword: Keyword, own_words: frozenset[str]) -> Iterator[_Raw]:
+def _check_one(keyword: Keyword, vocabulary: Vocabulary) -> Iterator[_Raw]:
     for option in _options(keyword):
         if isinstance(option, str):
-            yield from _check_text(option, own_words)
+            yield from _check_text(option, vocabulary)
         elif isinstance(option, PatternKeyword) and find_keywords((option,), " ")[0].found:
             yield (
                 "pattern-matches-anything",
@@ -63,7 +61,7 @@ def _check_one(keyword: Keyword, own_words: frozenset[str]) -> Iterator[_Raw]:
             )
 
 
-def _check_text(text: str, own_words: frozenset[str]) -> Iterator[_Raw]:
+def _check_text(text: str, vocabulary: Vocabulary) -> Iterator[_Raw]:
     bare = text.strip()
     lowered = bare.lower()
     if bare != text:
@@ -103,7 +101,7 @@ def _check_text(text: str, own_words: frozenset[str]) -> Iterator[_Raw]:
             f'write {{"regex": "\\\\b{bare}\\\\b"}}, or add what it counts, as in “{bare} units”',
         )
     elif bare.isalpha() and len(bare) <= _SHORT_LETTERS:
-        inside = _inside(lowered, own_words)
+        inside = vocabulary.inside(lowered)
         if inside:
             yield (
                 "inside-words",
@@ -118,18 +116,6 @@ def _check_text(text: str, own_words: frozenset[str]) -> Iterator[_Raw]:
             f"the keyword {_named(bare)} is a sentence, which a right answer in other words does not contain",
             "split it into the facts that matter, or move it to reference_answer",
         )
-
-
-@lru_cache(maxsize=4096)
-def _inside(letters: str, own_words: frozenset[str]) -> tuple[str, ...]:
-    """Words that contain the letters, those of the golden set first."""
-    found = [
-        word
-        for words in (own_words, GENERIC_TERMS, BUSINESS_WORDS, COMMON_WORDS)
-        for word in sorted(words, key=lambda word: (len(word), word))
-        if letters in word and word != letters and word != letters + "s"
-    ]
-    return tuple(dict.fromkeys(found))[:_NAMED]
 
 
 def _echoes(turn: Question) -> Iterator[_Raw]:

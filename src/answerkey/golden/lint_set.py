@@ -2,8 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
+from collections.abc import Iterator, Mapping, Sequence
 
 from answerkey.golden.findings import Finding
 from answerkey.question import UNCATEGORISED, Question, QuestionSet, question_id
@@ -14,7 +13,9 @@ __all__ = ["check_set"]
 # Fewer questions than this say nothing about a category.
 THIN = 3
 # Names as alike as this differ by a slip of the finger.
-_ALIKE = 0.86
+_ALIKE = 86
+# A name that more questions use is no slip.
+_RARE = 2
 # In a smaller set, a tool that one question uses is nothing to wonder about.
 _SET_WITH_HABITS = 6
 
@@ -64,15 +65,16 @@ def _tools(questions: QuestionSet) -> Iterator[Finding]:
                     f"{where}the tool {_name(name)} is both expected and forbidden",
                     "remove one of the two: no reply can satisfy both",
                 )
+    names = _Names(users)
     for name, asking in users.items():
-        close = _near(name, users)
-        if close is not None and (len(asking), name) < (len(users[close]), close):
+        close = names.meant(name)
+        if close is not None:
             for question in asking:
                 yield Finding.of(
                     question,
                     "tool-typo",
                     "warning",
-                    f"the tool {_name(name)} looks like {_name(close)}, which {len(users[close])} other questions expect",
+                    f"the tool {_name(name)} looks like {_name(close)}, which {_others(len(users[close]))}",
                     "correct the name, if it is a slip: names compare exactly",
                 )
         elif len(asking) == 1 and len(questions) >= _SET_WITH_HABITS:
@@ -86,7 +88,7 @@ def _tools(questions: QuestionSet) -> Iterator[Finding]:
     for question in questions:
         forbidden = {name for turn in question.asks for name in turn.forbidden_tools}
         for name in sorted(forbidden - set(users)):
-            close = _near(name, users)
+            close = names.meant(name)
             if close is not None:
                 yield Finding.of(
                     question,
@@ -97,20 +99,42 @@ def _tools(questions: QuestionSet) -> Iterator[Finding]:
                 )
 
 
-def _near(name: str, names: Mapping[str, object]) -> str | None:
-    """The most similar other name, if it is similar enough to be meant."""
-    best, alike = None, _ALIKE
-    for other in names:
-        if other == name or abs(len(other) - len(name)) > 3:
-            continue
-        ratio = 1.0 if _plain(other) == _plain(name) else SequenceMatcher(None, name, other).ratio()
-        if ratio >= alike:
-            best, alike = other, ratio
-    return best
+def _others(number: int) -> str:
+    return "another question expects" if number == 1 else f"{number} other questions expect"
 
 
-def _plain(name: str) -> str:
+class _Names:
+    """Names that are in use, and which of them another name may be a slip for."""
+
+    def __init__(self, uses: Mapping[str, Sequence[object]]) -> None:
+        self._uses = uses
+        self._names = list(uses)
+
+    def meant(self, name: str) -> str | None:
+        """The name that this one is probably meant to be; None where it seems to be what it says."""
+        from rapidfuzz import fuzz, process
+
+        used = len(self._uses.get(name, ()))
+        if used > _RARE:
+            return None
+        close = process.extract(
+            name, self._names, scorer=fuzz.ratio, processor=_lower, score_cutoff=_ALIKE, limit=5
+        )
+        for other, _, _ in close:
+            # Names that differ in their numbers (v1 and v2) are different things.
+            distinct = _numbers(other) != _numbers(name)
+            if other != name and not distinct and (used, name) < (len(self._uses[other]), other):
+                return str(other)
+        return None
+
+
+def _lower(name: str) -> str:
+    """As names are compared: without the signs and capitals that styles of writing differ in."""
     return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name)
 
 
 def _categories(questions: QuestionSet) -> Iterator[Finding]:
@@ -119,6 +143,7 @@ def _categories(questions: QuestionSet) -> Iterator[Finding]:
         members[question.category].append(question)
     if list(members) == [UNCATEGORISED]:
         return
+    names = _Names(members)
     for name, inside in members.items():
         if name == UNCATEGORISED:
             yield Finding.of(
@@ -129,8 +154,8 @@ def _categories(questions: QuestionSet) -> Iterator[Finding]:
                 "give them one: the report shows scores by category",
             )
             continue
-        close = _near(name, members)
-        if close is not None and (len(inside), name) < (len(members[close]), close):
+        close = names.meant(name)
+        if close is not None:
             yield Finding.of(
                 inside[0],
                 "category-typo",

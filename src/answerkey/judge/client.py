@@ -40,11 +40,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 class JudgeCallError(Exception):
-    """A judge that could not be asked. `fatal`: nor can it be asked anything else."""
-
-    def __init__(self, reason: str, *, fatal: bool = False) -> None:
-        super().__init__(reason)
-        self.fatal = fatal
+    """A judge that could not be asked; the message says why."""
 
 
 class _Dialect:
@@ -79,7 +75,8 @@ class JudgeClient:
         self._secrets = Secrets()
         self._key = self._read_key(optional=loopback)
         self._pacer = Pacer(settings.rate)
-        self._slots = asyncio.Semaphore(settings.concurrency)
+        # One for each call that may be under way; whoever calls takes one first.
+        self.slots = asyncio.Semaphore(settings.concurrency)
         self._dialects = {model: _Dialect() for model in settings.models}
         self._session: aiohttp.ClientSession | None = None
         self._nobody_there = 0
@@ -135,25 +132,24 @@ class JudgeClient:
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], *, seed: int
     ) -> Completion:
         """Ask a model; raises JudgeCallError when it cannot be asked, after the retries that may help."""
-        async with self._slots:
-            attempt = 1
-            while True:
-                for place in ("", model):
-                    if place in self._down:
-                        raise JudgeCallError(self._down[place], fatal=True)
-                await self._pacer.turn()
-                wait, reason, answered = await self._attempt(model, messages, schema, seed)
-                if answered is not None:
-                    self._nobody_there = 0
-                    return answered
-                if wait is None:
-                    # The request was put differently; that is no retry.
-                    continue
-                if attempt > self._settings.retries or wait > LONGEST_WAIT:
-                    self._note_absence(reason)
-                    raise JudgeCallError(reason)
-                await asyncio.sleep(wait if wait else backoff(attempt))
-                attempt += 1
+        attempt = 1
+        while True:
+            for place in ("", model):
+                if place in self._down:
+                    raise JudgeCallError(self._down[place])
+            await self._pacer.turn()
+            wait, reason, answered = await self._attempt(model, messages, schema, seed)
+            if answered is not None:
+                self._nobody_there = 0
+                return answered
+            if wait is None:
+                # The request was put differently; that is no retry.
+                continue
+            if attempt > self._settings.retries or wait > LONGEST_WAIT:
+                self._note_absence(reason)
+                raise JudgeCallError(reason)
+            await asyncio.sleep(wait if wait else backoff(attempt))
+            attempt += 1
 
     async def _attempt(
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
@@ -244,7 +240,7 @@ class JudgeClient:
             404: f"; check the model's name ({model}) and base_url ({self.base_url})",
         }.get(status, "")
         self._down[model] = reason + remedy
-        raise JudgeCallError(reason + remedy, fatal=True)
+        raise JudgeCallError(reason + remedy)
 
     def _adapt(self, dialect: _Dialect, message: str, param: str) -> bool:
         """Ask otherwise where the endpoint said which part of the request it does not take."""

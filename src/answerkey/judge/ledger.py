@@ -1,5 +1,6 @@
 """Ledger: what judging has cost, and whether the budget allows another call."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -46,6 +47,8 @@ class Ledger:
         self._budget = budget
         self._prices = prices
         self._reserved = 0.0
+        self._under_way = 0
+        self._ended = asyncio.Event()
         self._longest_output = 0
         start = before or Spent()
         self.input_tokens = start.input_tokens
@@ -57,21 +60,30 @@ class Ledger:
         # Calls that the budget did not allow.
         self.refused = 0
 
-    def reserve(self, characters: int) -> float | None:
-        """Set aside what a call may cost; None if the budget does not cover it."""
+    async def reserve(self, characters: int) -> float | None:
+        """Set aside what a call may cost; None if the budget does not cover it once all calls under way have ended."""
         if self._budget is None or self._prices is None:
             return 0.0
-        output = self._longest_output or _OUTPUT_GUESS
-        guess = (characters / _CHARS_PER_TOKEN * self._prices.input + output * self._prices.output) / 1e6
-        if self.cost + self._reserved + guess > self._budget:
-            self.refused += 1
-            return None
-        self._reserved += guess
-        return guess
+        while True:
+            output = self._longest_output or _OUTPUT_GUESS
+            guess = (characters / _CHARS_PER_TOKEN * self._prices.input + output * self._prices.output) / 1e6
+            if self.cost + self._reserved + guess <= self._budget:
+                self._reserved += guess
+                self._under_way += 1
+                return guess
+            if not self._under_way:
+                self.refused += 1
+                return None
+            # Those under way may turn out cheaper than was set aside for them.
+            self._ended = self._ended if not self._ended.is_set() else asyncio.Event()
+            await self._ended.wait()
 
     def release(self, reserved: float) -> None:
-        """The call ended: what it really cost is added by `add`."""
-        self._reserved = max(0.0, self._reserved - reserved)
+        """A call ended; what it really cost is added by `add` before."""
+        if self._budget is not None and self._prices is not None:
+            self._under_way -= 1
+            self._reserved = max(0.0, self._reserved - reserved)
+            self._ended.set()
 
     def add(self, spent: Spent) -> None:
         """Count a call that was answered."""

@@ -26,10 +26,9 @@ _Read = TypeVar("_Read")
 class UnjudgedError(Exception):
     """One sample of one judge that has no verdict, with the kind of reason: refused, unreadable, unreachable, budget."""
 
-    def __init__(self, reason: str, kind: str, *, fatal: bool = False) -> None:
+    def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
         self.kind = kind
-        self.fatal = fatal
 
 
 class Panel:
@@ -151,19 +150,20 @@ class Panel:
         sample: int,
         read: Callable[[str], Any],
     ) -> str:
-        reserved = self._ledger.reserve(sum(len(message["content"]) for message in messages))
-        if reserved is None:
-            raise UnjudgedError(f"the judge's budget of {self.settings.budget:g} is used up", "budget")
-        try:
-            completion = await self._client.complete(
-                model, messages, schema, seed=self.settings.seed + sample
-            )
-            self._ledger.add(completion.spent)
-        except JudgeCallError as error:
-            self.unreachable += 1
-            raise UnjudgedError(str(error), "unreachable", fatal=error.fatal) from None
-        finally:
-            self._ledger.release(reserved)
+        async with self._client.slots:
+            reserved = await self._ledger.reserve(sum(len(message["content"]) for message in messages))
+            if reserved is None:
+                raise UnjudgedError(f"the judge's budget of {self.settings.budget:g} is used up", "budget")
+            try:
+                completion = await self._client.complete(
+                    model, messages, schema, seed=self.settings.seed + sample
+                )
+                self._ledger.add(completion.spent)
+            except JudgeCallError as error:
+                self.unreachable += 1
+                raise UnjudgedError(str(error), "unreachable") from None
+            finally:
+                self._ledger.release(reserved)
         try:
             _check(completion)
             read(completion.text)

@@ -5,11 +5,18 @@ from typing import TextIO
 
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
+from answerkey.evaluation.experiment import Experiment
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.wording import count, milliseconds, money, name_words, percent, range_text, score_text
 from answerkey.text.sanitise import for_markdown, one_line
 
-__all__ = ["comparison_headline", "comparison_markdown", "print_comparison", "print_ranking"]
+__all__ = [
+    "comparison_headline",
+    "comparison_markdown",
+    "print_comparison",
+    "print_experiment",
+    "print_ranking",
+]
 
 COLOURS = {"better": "green", "worse": "red", "no clear difference": "yellow"}
 _FLIPS_SHOWN = 20
@@ -151,6 +158,26 @@ def _facts(comparison: Comparison) -> Iterator[str]:
     if comparison.new_errors:
         kinds = ", ".join(f"{n} {name_words(kind)}" for kind, n in comparison.new_errors.items())
         yield f"new kinds of error: {kinds}"
+
+
+def print_experiment(experiment: Experiment, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print how an experiment ended, then the comparison of its two runs."""
+    from rich.text import Text
+
+    console = make_console(file, width=width)
+    asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
+    emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
+    found = experiment.sequential
+    if found is not None:
+        head = Text()
+        head.append(f" {experiment.verdict} ", style=f"bold reverse {COLOURS[experiment.verdict]}")
+        head.append(
+            f" b − a {points_text(found['mean'])} points, {found['level']:.0%} at any time "
+            f"{points_text(found['low'])} to {points_text(found['high'])}, {p_text(found['p_value'])}",
+            style="bold",
+        )
+        emit(console, head, Text("what follows does not allow for having looked early", style="dim"))
+    print_comparison(experiment.comparison, file=file, width=width)
 
 
 def print_ranking(ranking: Ranking, *, file: TextIO | None = None, width: int | None = None) -> None:

@@ -101,6 +101,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     sources_cut: int
     claims_supported: int
     claims_unsupported: tuple[str, ...]
+    # What judges and other scorers remark, as (who, what).
+    remarks: tuple[tuple[str, str], ...]
     components: tuple[ComponentDetail, ...]
     metrics: dict[str, float | None]
     error: str
@@ -178,8 +180,11 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         sources_cut=max(0, len(reply.sources) - limits.sources),
         claims_supported=sum(claim.get("supported") is True for claim in claims),
         claims_unsupported=tuple(
-            one_line(claim["text"], 300) for claim in claims if claim.get("supported") is False
+            f"{one_line(claim['text'], 300)}: {_claim_note(claim)}"
+            for claim in claims
+            if claim.get("supported") is False
         )[:20],
+        remarks=tuple(_remarks(card))[:_REMARKS],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
             for name, score in card.components.items()
@@ -224,6 +229,22 @@ def _claims(card: Scorecard) -> list[dict[str, Any]]:
     return [claim for claim in claims if isinstance(claim, dict)] if isinstance(claims, list) else []
 
 
+def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
+    """The reasons that scorers give in words; of model judges, those of each criterion."""
+    found = {name: score.details for name, score in card.components.items() if "judges" in score.details}
+    for name, finding in {**card.findings, **found}.items():
+        if name == "groundedness" or not isinstance(finding, Mapping):
+            continue
+        if isinstance(finding.get("reason"), str) and finding["reason"]:
+            yield one_line(name, 60), one_line(finding["reason"], 400)
+        for judge in finding.get("judges") or ():
+            # Several samples of a judge say much the same: the first speaks for them.
+            for criterion, graded in next(iter(judge.get("samples") or ()), {}).items():
+                if graded.get("reason"):
+                    who = f"{one_line(str(judge.get('model', name)), 60)}, {one_line(str(criterion), 40)}"
+                    yield who, f"{graded.get('score')}: {one_line(str(graded['reason']), 400)}"
+
+
 def _rules(matches: Any) -> dict[str, str]:
     rules = {}
     for match in matches if isinstance(matches, list) else ():
@@ -233,6 +254,8 @@ def _rules(matches: Any) -> dict[str, str]:
     return rules
 
 
+# Remarks of judges that are shown of one reply.
+_REMARKS = 16
 _Span = tuple[int, int, str, str]
 
 
@@ -247,11 +270,19 @@ def _spans(details: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> I
     for claim in claims:
         supported = claim.get("supported")
         if supported is not None:
-            evidence = claim.get("evidence")
-            note = "supported by a source" if supported else "no source or tool result supports this"
-            if supported and isinstance(evidence, str) and evidence:
-                note += f": {one_line(evidence, 200)}"
-            yield from _span(claim, "supported" if supported else "unsupported", note)
+            yield from _span(claim, "supported" if supported else "unsupported", _claim_note(claim))
+
+
+def _claim_note(claim: Mapping[str, Any]) -> str:
+    """Where a claim is supported, or why it is not."""
+    evidence = claim.get("evidence")
+    if isinstance(evidence, Mapping):
+        evidence = ": ".join(str(evidence[key]) for key in ("where", "formula", "text") if evidence.get(key))
+    shown = one_line(str(evidence), 200) if evidence else ""
+    if claim.get("supported"):
+        return f"supported by {shown}" if shown else "supported by a source"
+    why = one_line(str(claim.get("why") or "no source or tool result supports this"), 200)
+    return f"{why} ({shown})" if shown else why
 
 
 def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:

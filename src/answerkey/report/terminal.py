@@ -102,15 +102,15 @@ def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
     if view.summary.errors:
         yield from _section("Errors", console)
         rate = percent(view.summary.error_rate)
-        yield _text(f"  {list_words(view.summary.errors)}  ({rate} of replies)", "red")
+        yield _indented(f"{list_words(view.summary.errors)}  ({rate} of replies)", "red")
     yield from _metrics(view, console)
     yield from _worst(view, console)
 
 
-def _indented(text: str) -> "RenderableType":
+def _indented(text: str, style: str = "dim") -> "RenderableType":
     from rich.padding import Padding
 
-    return Padding(_dim(text), (0, 0, 0, 2), expand=False)
+    return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
 
 
 def _text(text: str, style: str = "") -> "RenderableType":
@@ -135,7 +135,7 @@ def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"
     ]
     if info.repeat > 1:
         facts.append(f"{info.repeat} trials each")
-    facts.append(one_line(info.created_at.replace("T", " ")[:16], 20))
+    facts += [one_line(info.created_at.replace("T", " ")[:16], 20), one_line(info.id, 24)]
     yield Text(" · ".join(facts), style="dim")
     yield Text("")
     letter = summary.grade or "–"
@@ -361,7 +361,8 @@ def question_lines(question: QuestionView, console: "Console") -> "RenderableTyp
     table.add_column(width=5)
     table.add_column(overflow="fold")
     colour = GRADE_COLOURS.get(question.grade or "", "white")
-    head = Text(one_line(question.id, 40), style="bold")
+    head = Text()
+    head.append(one_line(question.id, 40), style="bold")
     if question.trials > 1:
         head.append(f"  {question.trials_passed}/{question.trials} trials passed", style="dim")
     head.append(f"  {one_line(question.question, max(30, console.width - 14 - len(head)))}")

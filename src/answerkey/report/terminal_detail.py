@@ -97,6 +97,8 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator["Text"]:
         yield _text(("source  ", "dim"), (source.name, ""), (f"  {', '.join(facts)}", "dim"))
     for claim in turn.claims_unsupported:
         yield _text(("not supported  ", "dim"), (claim, "red"))
+    for who, what in turn.remarks:
+        yield _text((f"{who}  ", "dim"), (what, ""))
     for part in turn.components:
         share = "" if part.weight is None else f" × {part.weight:g}"
         yield _text(

@@ -60,7 +60,7 @@ class Browser:
                 )
             )
         if question_set:
-            where.append(runs.question_set_hash == question_set)
+            where.append(runs.question_set == question_set)
         query = (
             select(runs.info, runs.summary)
             .where(*where)
@@ -85,17 +85,17 @@ class Browser:
             for info, summary in rows
         ], int(total)
 
-    def question_sets(self) -> list[tuple[str, str, int]]:
-        """(hash, name, runs) of every golden set that was asked, the most used first."""
+    def question_sets(self) -> list[tuple[str, int]]:
+        """(name, runs) of the golden sets that were asked, the one asked last first."""
         runs = schema.runs.c
         query = (
-            select(runs.question_set_hash, func.max(runs.question_set), func.count())
-            .group_by(runs.question_set_hash)
-            .order_by(func.count().desc(), func.max(runs.created_at).desc())
+            select(runs.question_set, func.count())
+            .group_by(runs.question_set)
+            .order_by(func.max(runs.created_at).desc())
             .limit(50)
         )
         with self._store.transaction() as connection:
-            return [(key, name, number) for key, name, number in connection.execute(query)]
+            return [(name, number) for name, number in connection.execute(query)]
 
     def progress(self, info: RunInfo) -> Progress:
         """How far a run is, from its scorecards so far."""

@@ -68,6 +68,12 @@ def test_refuses_other_origins(service: Any) -> None:
     assert service.send("/chat", b'{"question": "Hello"}', headers)[0] == 403
 
 
+def test_refuses_other_host_names(service: Any) -> None:
+    for path in ("/", "/feedback", "/health"):
+        assert service.send(path, headers={"host": "rebound.example"})[0] == 403
+    assert service.send("/health", headers={"host": "localhost:8000"})[0] == 200
+
+
 def test_unknown_addresses_and_methods_get_json(service: Any) -> None:
     status, _, body = service.send("/nowhere")
     assert (status, json.loads(body)["error"]["kind"]) == (404, "request")

@@ -27,7 +27,7 @@ LIST = (
     r"list|show|(?:which|what) (?:\w+ )?(?:payments|transactions|repairs|improvements|expenses|bills)|"
     r"itemi[sz]e|transactions"
 )
-WHO = r"who|whom|which (?:vendor|contractor|plumber|company|party|supplier|insurer|firm)|to which"
+WHO = r"who|whom|which (?:vendors?|contractors?|plumber|company|party|supplier|insurer|firm|tenants?|members?)|to which"
 WHEN = r"when|what date|which day|on what day|last time"
 _FILLER = (
     r"total|altogether|sum|amount(?:ed)?|money|much|cost(?:s|ed)?|spen[dt]|spending|paid|"

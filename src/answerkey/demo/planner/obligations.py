@@ -10,7 +10,8 @@ from answerkey.demo.planner.wording import day, money, plural
 __all__ = ["Obligations"]
 
 _TRIGGER = (
-    r"due|deadlines?|overdue|past due|upcoming|coming up|obligations?|renewals?|renew(?:ed)?|"
+    r"due|(?:needs?|has|have) to be (?:done|filed|paid|renewed)|"
+    r"deadlines?|overdue|past due|upcoming|coming up|obligations?|renewals?|renew(?:ed)?|"
     r"to-?do|missed|behind|outstanding (?:items|filings|obligations)|"
     r"compliance (?:items|tasks|obligations|status|calendar)|compliant|have to (?:file|pay|"
     r"renew)|need to (?:file|pay|renew)|must (?:we )?(?:file|pay|renew)|scheduled"

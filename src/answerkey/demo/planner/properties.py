@@ -91,7 +91,7 @@ _FIELDS = [
     ),
     _Field(
         "placed_in_service",
-        r"placed in service|in[- ]service(?: date)?|put into service",
+        r"placed in service|in[- ]service(?: date)?|(?:put|go|went|goes) into service",
         ("placed_in_service",),
         "was placed in service on {placed_in_service}",
         None,

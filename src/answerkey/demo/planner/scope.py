@@ -115,7 +115,7 @@ _DOMAIN = re.compile(
     r"\b(?:we|our|ours|us|my|mine|llc|compan(?:y|ies)|propert(?:y|ies)|building|tenants?|"
     r"leases?|rent\w*|members?|manager|agreement|polic(?:y|ies)|insurance|tax\w*|"
     r"depreciation|basis|mortgage|loan|documents?|minutes|articles|ein|irs|filing|licen[cs]e|"
-    r"deposit|units?|owner\w*|landlord|operating|registered|agent|form \d+|1065|k-1|cpa|"
+    r"deposit|units?|owner\w*|landlord|operating|registered|agent|form \d+|1065|1099\w*|contractors?|k-1|cpa|"
     r"meeting|apartments?|partners?|shares?|manager|insurer|vot\w+|quorum|distributions?|"
     r"contribut\w+|expenses?|income|repairs?|obligations?|"
     r"deductible|coverage|inspection|radon|septic)\b"

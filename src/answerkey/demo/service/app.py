@@ -24,6 +24,7 @@ from answerkey.demo.tools.toolbox import TOOL_SCHEMAS
 __all__ = ["create_app"]
 
 _PAGES = Path(__file__).parent / "pages"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _REMEMBERED = 10_000
 _HEADERS = {
     "content-security-policy": (
@@ -43,8 +44,14 @@ _EXAMPLES = [
 ]
 
 
-def create_app(chatbot: Chatbot, feedback: FeedbackLog, *, feedback_url: str | None = None) -> Starlette:
-    """The service around a chatbot; verdicts go to `feedback`, and to the harness at `feedback_url` if given."""
+def create_app(
+    chatbot: Chatbot, feedback: FeedbackLog, *, feedback_url: str | None = None, loopback: bool = True
+) -> Starlette:
+    """The service around a chatbot.
+
+    Verdicts go to `feedback`, and to the harness at `feedback_url` if given. `loopback`: it is served on this machine
+    only, so that a request for any other host name comes from a page that tricked the browser (DNS rebinding).
+    """
     templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
     # response id → (question, answer), so that a verdict is kept with what it is about
     replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
@@ -109,7 +116,7 @@ def create_app(chatbot: Chatbot, feedback: FeedbackLog, *, feedback_url: str | N
     ) -> Callable[[Request], Awaitable[Response]]:
         async def call(request: Request) -> Response:
             try:
-                _check_origin(request)
+                _check_origin(request, loopback=loopback)
                 response = await handler(request)
             except BadRequest as refused:
                 response = _problem(refused.status, refused.reason)
@@ -158,8 +165,10 @@ def _named(
     return call
 
 
-def _check_origin(request: Request) -> None:
+def _check_origin(request: Request, *, loopback: bool) -> None:
     """A page of another site must not use the service through a visitor's browser."""
+    if loopback and request.url.hostname not in _LOOPBACK:
+        raise BadRequest("this service answers to localhost only; start it with --host for others", 403)
     origin = request.headers.get("origin")
     if origin and urlsplit(origin).netloc != request.headers.get("host"):
         raise BadRequest("requests from pages of other origins are refused", 403)

@@ -66,6 +66,11 @@ def describe(company: str) -> dict[str, Any]:
         "Feedback": {
             "type": "object",
             "required": ["value"],
+            # one of the two must say which reply is meant
+            "anyOf": [
+                {"required": [name], "properties": {name: {"type": "string"}}}
+                for name in ("response_id", "conversation_id")
+            ],
             "properties": {
                 "value": {"enum": ["up", "down"]},
                 "response_id": {"type": ["string", "null"], "maxLength": 200},

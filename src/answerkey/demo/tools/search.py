@@ -97,8 +97,8 @@ class Searcher:
         }
 
     def warm_up(self) -> None:
-        """Load the embedding model and the passages' vectors ahead of the first search."""
-        self._semantic_scores("warm up")
+        """Load everything that the first search would wait for, most of all the embedding model."""
+        self.search("warm up")
 
     def _documents(self, document_id: object, type_: object) -> set[str]:
         rows = self._knowledge.read("SELECT id, type FROM documents")

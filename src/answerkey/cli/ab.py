@@ -1,0 +1,141 @@
+"""`answerkey ab`: two targets side by side."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag, match_flag, parse_rate, scoring_for, store_flag, store_opener
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["ab"]
+
+
+@click.command()
+@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@click.option("--a", "first", metavar="T", help="The target that is in use.")
+@click.option("--b", "second", metavar="T", help="The target that might take its place.")
+@click.option(
+    "--early-stop", is_flag=True, help="Stop as soon as the difference is shown; looking costs nothing."
+)
+@click.option(
+    "--resume", metavar="RUN", help="Go on with an interrupted experiment: the id of either of its runs."
+)
+@click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
+@click.option("--repeat", type=int, metavar="K", help="Ask every question so often.")
+@click.option(
+    "--concurrency", type=int, metavar="N", help="Questions under way at once, both targets together (10)."
+)
+@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60).")
+@click.option(
+    "--retries", type=int, metavar="N", help="Further attempts after 429, 503 or a refused connection (3)."
+)
+@click.option("--rate", metavar="R/s", help="Questions begun per second at most, as 5/s or 300/min.")
+@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these questions, as category=tax.")
+@click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random.")
+@click.option("--seed", type=int, metavar="S", help="Seed of the order and of the draw.")
+@match_flag
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "inconclusive"]),
+    help="Exit 1 if b is worse; with inconclusive also 4 if there is no clear difference.",
+)
+@store_flag
+@json_flag
+def ab(
+    questions: Path | None,
+    first: str | None,
+    second: str | None,
+    early_stop: bool,
+    resume: str | None,
+    name: str | None,
+    repeat: int | None,
+    concurrency: int | None,
+    timeout: float | None,
+    retries: int | None,
+    rate: str | None,
+    where: tuple[str, ...],
+    sample: int | None,
+    seed: int | None,
+    match: str | None,
+    fail_on: str | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
+
+    \b
+    Examples:
+      answerkey ab golden.jsonl --a http://localhost:8000/chat --b http://localhost:8001/chat
+      answerkey ab --a demo --b demo:flaky --early-stop --seed 7 --json
+      answerkey ab --resume 4f2a
+    """
+    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.evaluation.experiment import resume_experiment, run_experiment
+    from answerkey.evaluation.inputs import golden_set
+    from answerkey.report.comparison import print_experiment
+    from answerkey.report.rows import encode
+
+    settings = load_settings()
+    progress = progress_for_terminal(quiet=as_json)
+    stores: list[SqlStore] = []
+    opener = store_opener(settings, store, create=resume is None)
+
+    def open_once() -> "SqlStore":
+        stores.append(opener())
+        return stores[-1]
+
+    try:
+        if resume is not None:
+            if questions is not None or first is not None or second is not None:
+                raise UsageError(
+                    "--resume goes on as the experiment began; give neither questions nor targets"
+                )
+            opened = open_once()
+            work = resume_experiment(
+                opened.find_run(resume), settings=settings, store=opened, progress=progress
+            )
+        else:
+            if first is None or second is None:
+                raise UsageError("an experiment needs two targets: --a T --b T")
+            options = settings.options(
+                name=name,
+                repeat=repeat,
+                concurrency=concurrency,
+                timeout=timeout,
+                retries=retries,
+                rate=parse_rate(rate),
+                where=where or None,
+                sample=sample,
+                seed=seed,
+                scoring=scoring_for(settings, match),
+                store=store,
+            )
+            work = run_experiment(
+                golden_set(questions, settings),
+                (first, second),
+                options,
+                settings=settings,
+                open_store=open_once,
+                early_stop=early_stop,
+                progress=progress,
+            )
+        experiment = asyncio.run(work)
+    finally:
+        for opened in stores:
+            opened.close()
+    if as_json:
+        sys.stdout.buffer.write(encode(experiment.to_dict()) + b"\n")
+    else:
+        print_experiment(experiment)
+    if fail_on is not None and experiment.verdict == "worse":
+        return 1
+    if fail_on == "inconclusive" and experiment.verdict == "no clear difference":
+        return 4
+    return 0

@@ -1,0 +1,190 @@
+"""`answerkey serve`: the dashboard, its API and the feedback endpoint; and the tokens for those who may use it."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from answerkey.server.settings import ServerSettings
+
+__all__ = ["serve"]
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--host", metavar="ADDRESS", help="Where to listen (127.0.0.1). Any other than loopback needs tokens."
+)
+@click.option("--port", type=int, metavar="N", help="Port (8765); 0 takes a free one.")
+@click.option(
+    "--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name under which it is addressed."
+)
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="A chat page that may send feedback.",
+)
+@click.option("--require-token", is_flag=True, help="Ask for a token on loopback too, as behind a proxy.")
+@store_flag
+@click.pass_context
+def serve(
+    context: click.Context,
+    host: str | None,
+    port: int | None,
+    allow_hosts: tuple[str, ...],
+    allow_origins: tuple[str, ...],
+    require_token: bool,
+    store: str | None,
+) -> int:
+    """Serve the dashboard on this machine; stop it with Ctrl-C.
+
+    \b
+    Examples:
+      answerkey serve
+      answerkey serve --allow-origin https://chat.example.com
+      answerkey serve token add ann --role annotator
+      answerkey serve --host 0.0.0.0 --allow-host dashboard.example.com
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    try:
+        from answerkey.server.settings import server_settings
+    except ImportError:
+        raise MissingExtraError("the dashboard", "server") from None
+    from answerkey.config import load_settings
+
+    settings = load_settings()
+    served = server_settings(
+        settings.server,
+        host=host,
+        port=port,
+        allow_hosts=allow_hosts,
+        allow_origins=allow_origins,
+        require_token=require_token,
+    )
+    return _serve(served, store)
+
+
+def _serve(served: "ServerSettings", store: str | None) -> int:
+    import socket
+
+    try:
+        import uvicorn
+
+        from answerkey.server.app import create_app
+    except ImportError:
+        raise MissingExtraError("the dashboard", "server") from None
+    import msgspec
+
+    from answerkey.config import load_settings
+    from answerkey.store.tokens import AccessTokens
+
+    settings = load_settings()
+    opener = store_opener(settings, store, create=True)
+    # A store that cannot be used is said here and now, not on the first page.
+    with opener() as opened:
+        tokens = AccessTokens(opened).all()
+    if served.needs_token and not tokens:
+        raise UsageError(
+            f"{served.host} can be reached by others, and there is no token yet; "
+            "make one with `answerkey serve token add NAME --role viewer`"
+        )
+    family = socket.AF_INET6 if ":" in served.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((served.host, served.port))
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"cannot listen on {served.host}:{served.port}: {error.strerror or error}; choose another --port"
+        ) from None
+    port = listening.getsockname()[1]
+    served = msgspec.structs.replace(served, port=port)
+    shown = f"[{served.host}]" if ":" in served.host else served.host
+    click.echo(f"answerkey dashboard on http://{shown}:{port} (Ctrl-C stops it)")
+    sys.stdout.flush()
+    app = create_app(opener, served, settings)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
+    )
+    try:
+        server.run(sockets=[listening])
+    finally:
+        app.state.holder.close()
+        listening.close()
+    return 0
+
+
+@serve.group()
+def token() -> None:
+    """Make, list and revoke the tokens of a dashboard that others can reach."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(["viewer", "annotator", "admin", "sender"]),
+    default="viewer",
+    show_default=True,
+    help="viewer looks, annotator also judges, admin also names baselines, sender only sends feedback.",
+)
+@store_flag
+def add_token(name: str, role: str, store: str | None) -> int:
+    """Make a token and show it, once.
+
+    \b
+    Example:
+      answerkey serve token add ann --role annotator
+    """
+    from answerkey.config import load_settings
+    from answerkey.store.tokens import ROLES, AccessTokens
+
+    chosen = next(known for known in ROLES if known == role)
+    with store_opener(load_settings(), store, create=True)() as opened:
+        secret = AccessTokens(opened).add(name, chosen)
+    click.echo(secret)
+    click.echo(f"the token of {name} ({role}); it is not shown again", err=True)
+    return 0
+
+
+@token.command("list")
+@store_flag
+@json_flag
+def list_tokens(store: str | None, as_json: bool) -> int:
+    """Show whose tokens there are; the tokens themselves are not kept."""
+    from answerkey.config import load_settings
+    from answerkey.store.tokens import AccessTokens
+
+    with store_opener(load_settings(), store)() as opened:
+        tokens = AccessTokens(opened).all()
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.format(msgspec.json.encode({"tokens": tokens}), indent=2).decode())
+        return 0
+    for one in tokens:
+        click.echo(f"{one.name:<24} {one.role:<10} {one.created_at[:16].replace('T', ' ')}")
+    if not tokens:
+        click.echo("no token yet; `answerkey serve token add NAME` makes one")
+    return 0
+
+
+@token.command("revoke")
+@click.argument("name")
+@store_flag
+def revoke_token(name: str, store: str | None) -> int:
+    """Make a token worthless from the next request on."""
+    from answerkey.config import load_settings
+    from answerkey.store.tokens import AccessTokens
+
+    with store_opener(load_settings(), store)() as opened:
+        AccessTokens(opened).revoke(name)
+    click.echo(f"revoked: {name}")
+    return 0

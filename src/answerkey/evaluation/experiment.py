@@ -1,0 +1,348 @@
+"""An interleaved experiment: two targets are asked the same questions side by side, in random order.
+
+Time of day, load and the network hit both alike, which two runs one after the other cannot promise. The result is two
+ordinary runs. With early stop, an always-valid test looks after every question, so that looking costs nothing.
+"""
+
+import asyncio
+import random
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from math import fsum
+from typing import Any, Literal
+
+import msgspec
+
+from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
+from answerkey.comparison.comparison import Comparison
+from answerkey.comparison.runs import compare_runs
+from answerkey.config import Options, Settings
+from answerkey.engine.local import LocalEngine
+from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.evaluation.progress import Progress, RunningScore, Silent
+from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.selection import select_questions
+from answerkey.evaluation.warnings import run_warnings
+from answerkey.protocols import Ask, Exchange, Target, Task
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Reply
+from answerkey.run import Run, RunInfo
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
+from answerkey.stats.paired import Verdict
+from answerkey.stats.sequential import AnytimeTest
+from answerkey.store.score_rows import score_rows
+from answerkey.store.sql import SqlStore
+from answerkey.tally import summarise
+from answerkey.targets.resolve import resolve_target
+
+__all__ = ["Experiment", "resume_experiment", "run_experiment"]
+
+ARMS = ("a", "b")
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an interleaved experiment found: b against a."""
+
+    runs: tuple[Run, Run]
+    comparison: Comparison
+    # The always-valid test, where early stop was on: then the verdict is its verdict.
+    sequential: dict[str, Any] | None
+    verdict: Verdict
+    asked: int
+    planned: int
+    stopped_early: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `ab --json` has it."""
+        return {
+            "a": {
+                "run": self.runs[0].id,
+                "target": self.runs[0].info.target,
+                "score": self.runs[0].summary.score,
+            },
+            "b": {
+                "run": self.runs[1].id,
+                "target": self.runs[1].info.target,
+                "score": self.runs[1].summary.score,
+            },
+            "verdict": self.verdict,
+            "asked": self.asked,
+            "planned": self.planned,
+            "stopped_early": self.stopped_early,
+            "sequential": self.sequential,
+            "comparison": self.comparison.to_dict(),
+        }
+
+
+async def run_experiment(
+    questions: QuestionSet,
+    targets: tuple[str | Callable[..., Any] | Target, str | Callable[..., Any] | Target],
+    options: Options,
+    *,
+    settings: Settings,
+    open_store: Callable[[], SqlStore],
+    early_stop: bool = False,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Ask both targets every question in random order, keep two runs, and compare them."""
+    chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
+    grader = make_grader(options.scoring, settings)
+    resolved = [
+        resolve_target(target, settings=settings.targets, concurrency=options.concurrency)
+        for target in targets
+    ]
+    async with AsyncExitStack() as opened:
+        for target in resolved:
+            await opened.enter_async_context(target)
+        store = open_store()
+        ids = (secrets.token_hex(5), secrets.token_hex(5))
+        infos = []
+        for index, (target, given) in enumerate(zip(resolved, targets, strict=True)):
+            experiment = {"runs": list(ids), "early_stop": early_stop, "seed": options.seed}
+            kept: dict[str, Any] = {**msgspec.to_builtins(options), "experiment": experiment}
+            if isinstance(given, str):
+                kept["target"] = given
+            infos.append(_info(ids[index], ARMS[index], target, chosen, options, grader, kept))
+            store.create_run(infos[-1], chosen)
+        arms = _Arms(store, infos, chosen, resolved, grader, options, early_stop)
+        return await arms.ask(progress or Silent())
+
+
+async def resume_experiment(
+    info: RunInfo, *, settings: Settings, store: SqlStore, progress: Progress | None = None
+) -> Experiment:
+    """Ask what both runs of an interrupted experiment still lack."""
+    kept = info.options.get("experiment")
+    if kept is None:
+        raise UsageError(f"run {info.id} is no experiment; go on with: answerkey resume {info.id}")
+    infos = [store.find_run(run_id) for run_id in kept["runs"]]
+    given = [other.options.get("target") for other in infos]
+    if None in given:
+        raise UsageError(f"the experiment of run {info.id} asked Python objects; run it again from Python")
+    plain = {name: value for name, value in info.options.items() if name not in ("target", "experiment")}
+    options = msgspec.convert(plain, Options)
+    chosen = QuestionSet(
+        questions=tuple(store.questions(info.question_set_hash)),
+        name=info.question_set,
+        path=info.question_path,
+    )
+    grader = make_grader(options.scoring, settings)
+    resolved = [
+        resolve_target(str(target), settings=settings.targets, concurrency=options.concurrency)
+        for target in given
+    ]
+    async with AsyncExitStack() as opened:
+        for target in resolved:
+            await opened.enter_async_context(target)
+        changed = [
+            msgspec.structs.replace(
+                other, status="running", target_hash=target.fingerprint, scoring_hash=grader.hash
+            )
+            for other, target in zip(infos, resolved, strict=True)
+        ]
+        for other in changed:
+            store.update_run(other)
+        arms = _Arms(store, changed, chosen, resolved, grader, options, bool(kept["early_stop"]))
+        return await arms.ask(progress or Silent())
+
+
+def _info(
+    run_id: str,
+    arm: str,
+    target: Target,
+    questions: QuestionSet,
+    options: Options,
+    grader: Grader,
+    kept: dict[str, Any],
+) -> RunInfo:
+    return RunInfo(
+        id=run_id,
+        name=f"{options.name or 'ab'}-{arm}",
+        status="running",
+        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
+        target=target.name,
+        target_hash=target.fingerprint,
+        question_set=questions.name,
+        question_set_hash=questions.hash,
+        question_path=questions.path,
+        repeat=options.repeat,
+        match=options.scoring.match,
+        weights=options.scoring.weights,
+        pass_mark=options.scoring.pass_mark,
+        options=kept,
+        scoring_hash=grader.hash,
+    )
+
+
+class _Pair:
+    """Both targets behind one: odd trials are the first target's, even ones the second's.
+
+    So the engine that asks one target asks both, under one limit of concurrency and one rate, and knows nothing of it.
+    """
+
+    def __init__(self, targets: list[Target]) -> None:
+        self._targets = targets
+        self.name = " and ".join(target.name for target in targets)
+        self.fingerprint = "+".join(target.fingerprint for target in targets)
+        known = [
+            capacity for target in targets if (capacity := getattr(target, "capacity", None)) is not None
+        ]
+        self.capacity = min(known) if known else None
+        self.replays = all(getattr(target, "replays", False) for target in targets)
+
+    async def __aenter__(self) -> "_Pair":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    async def ask(self, ask: Ask) -> Reply:
+        arm, trial = _arm_and_trial(ask.trial)
+        return await self._targets[arm].ask(msgspec.structs.replace(ask, trial=trial))
+
+
+def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:
+    return (0 if number % 2 else 1), (number + 1) // 2
+
+
+class _Arms:
+    def __init__(
+        self,
+        store: SqlStore,
+        infos: list[RunInfo],
+        questions: QuestionSet,
+        targets: list[Target],
+        grader: Grader,
+        options: Options,
+        early_stop: bool,
+    ) -> None:
+        self.store = store
+        self.infos = infos
+        self.questions = questions
+        self.pair = _Pair(targets)
+        self.grader = grader
+        self.options = options
+        self.early_stop = early_stop
+        self.test = AnytimeTest()
+        self.asked = [store.reply_keys(info) for info in infos]
+        # Content hash → the scores of each arm's trials so far.
+        self.scores: dict[str, tuple[list[float], list[float]]] = {}
+        self.units = self._units()
+        self.unit_of = {q.content_hash: unit for unit, group in enumerate(self.units) for _, q in group}
+        self.done_units: set[int] = set()
+
+    def _units(self) -> list[list[tuple[int, Question]]]:
+        """Questions in random order, those that belong together beside each other: the test counts them as one."""
+        groups: dict[str, list[tuple[int, Question]]] = {}
+        for position, question in enumerate(self.questions):
+            field = next((name for name in CLUSTER_FIELDS if name in question.metadata), None)
+            key = question.id if field is None else f"{field}={question.metadata[field]}"
+            groups.setdefault(key, []).append((position, question))
+        units = list(groups.values())
+        random.Random(self.options.seed).shuffle(units)
+        return units
+
+    def tasks(self) -> Iterator[Task]:
+        order = random.Random(self.options.seed + 1)
+        for unit in self.units:
+            for trial in range(1, self.options.repeat + 1):
+                for position, question in unit:
+                    arms = [0, 1]
+                    order.shuffle(arms)
+                    for arm in arms:
+                        if (question.ask_hash, trial) not in self.asked[arm]:
+                            yield Task(question, 2 * trial - 1 + arm, position)
+            # Looked at before each further question; those under way are finished and kept.
+            if self.early_stop and self.test.decided:
+                return
+
+    def count(self, content: str, arm: int, score: float | None) -> None:
+        """Note a score; once a unit has all its scores, the test gets its difference."""
+        if score is not None:
+            self.scores.setdefault(content, ([], []))[arm].append(score)
+        unit = self.unit_of.get(content)
+        if unit is None or unit in self.done_units:
+            return
+        differences = []
+        for _, question in self.units[unit]:
+            first, second = self.scores.get(question.content_hash, ([], []))
+            if min(len(first), len(second)) < self.options.repeat:
+                return
+            differences.append(fsum(second) / len(second) - fsum(first) / len(first))
+        self.done_units.add(unit)
+        self.test.add(round(fsum(differences) / len(differences), 9))
+
+    async def ask(self, progress: Progress) -> Experiment:
+        for arm, info in enumerate(self.infos):
+            for row in score_rows(self.store, info):
+                self.count(row.content_hash, arm, row.score)
+        planned = 2 * len(self.questions) * self.options.repeat
+        recorders = [Recorder(self.store, info, self.grader, Silent()) for info in self.infos]
+        running = RunningScore()
+        try:
+            async with recorders[0].recording(), recorders[1].recording():
+                progress.begin(self.infos[0], planned=planned, done=sum(map(len, self.asked)))
+                async for exchange in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
+                    arm, trial = _arm_and_trial(exchange.task.trial)
+                    task = msgspec.structs.replace(exchange.task, trial=trial)
+                    card = self.grader.grade(task.question, exchange.replies)
+                    await recorders[arm].add(Exchange(task, exchange.replies))
+                    running.add(card)
+                    progress.advance(running)
+                    self.count(task.question.content_hash, arm, card.total)
+        except asyncio.CancelledError:
+            self._finish("partial")
+            raise InterruptedRunError(
+                f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
+            ) from None
+        finally:
+            progress.end()
+        return self._conclude()
+
+    def _finish(self, status: Literal["partial", "complete"]) -> list[Run]:
+        finished = []
+        for info in self.infos:
+            ended = datetime.now(UTC).isoformat(timespec="microseconds")
+            changed = msgspec.structs.replace(info, status=status, finished_at=ended)
+            planned = len(self.questions) * self.options.repeat
+            summary = summarise(self.store.results(changed), planned=planned, pass_mark=changed.pass_mark)
+            self.store.finish_run(changed, summary)
+            run = self.store.load_run(changed)
+            finished.append(msgspec.structs.replace(run, warnings=run_warnings(changed, summary)))
+        return finished
+
+    def _conclude(self) -> Experiment:
+        planned = 2 * len(self.questions) * self.options.repeat
+        stopped = self.early_stop and self.test.decided and len(self.done_units) < len(self.units)
+        first, second = self._finish("partial" if stopped else "complete")
+        columns: Iterable[Any] = (columns_from_store(self.store, run.info) for run in (first, second))
+        comparison = compare_runs(*columns)
+        sequential = None
+        verdict = comparison.verdict
+        if self.early_stop:
+            interval = self.test.interval()
+            verdict = "no clear difference"
+            if self.test.decided:
+                verdict = "better" if self.test.mean > 0.0 else "worse"
+            sequential = {
+                "mean": self.test.mean,
+                "low": interval.low,
+                "high": interval.high,
+                "level": interval.level,
+                "p_value": self.test.p_value,
+                "differences": self.test.count,
+                "method": "betting, always valid",
+                "verdict": verdict,
+            }
+        return Experiment(
+            runs=(first, second),
+            comparison=comparison,
+            sequential=sequential,
+            verdict=verdict,
+            asked=first.summary.replies + second.summary.replies,
+            planned=planned,
+            stopped_early=stopped,
+        )

@@ -1,0 +1,119 @@
+"""People's verdicts on a run's replies, from a labelled file or from the feedback in the store, one for each reply."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from answerkey.datasets.rows import read_rows
+from answerkey.errors import InputError, UsageError
+from answerkey.feedback import Feedback, read_value
+
+__all__ = ["Labels", "labels_from_feedback", "labels_from_file"]
+
+_FIELDS = ("correct", "verdict", "score", "label", "human", "value")
+_RIGHT = frozenset(("pass", "passed", "correct", "right", "ok", "accept", "accepted"))
+_WRONG = frozenset(("fail", "failed", "incorrect", "wrong", "reject", "rejected"))
+
+# Question id and trial.
+Key = tuple[str, int]
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """Verdicts by reply."""
+
+    # Reply → whether people call it right.
+    right: dict[Key, bool]
+    # Replies on which people are evenly split; they are left out.
+    split: int = 0
+    source: str = ""
+    # Whether people chose themselves what to judge, so that the labels are hardly a random sample.
+    self_selected: bool = False
+
+
+def labels_from_file(path: Path, known: Iterable[Key], *, pass_mark: float) -> Labels:
+    """Rows of {id, trial, correct | verdict | score}; several verdicts on a reply are decided by the majority."""
+    keys = set(known)
+    trials: dict[str, set[int]] = defaultdict(set)
+    for identity, trial in keys:
+        trials[identity].add(trial)
+    given: dict[Key, list[bool]] = defaultdict(list)
+    for line, row in read_rows(path):
+        try:
+            given[_key(row, trials)].append(_right(row, pass_mark))
+        except (ValueError, UsageError) as error:
+            raise InputError(str(error), path=path, line=line) from None
+    if not given:
+        raise InputError("holds no verdict", path=path)
+    right, split = _majority(given)
+    return Labels(right=right, split=split, source=str(path))
+
+
+def labels_from_feedback(verdicts: Iterable[Feedback], replies: Mapping[tuple[str, int], Key]) -> Labels:
+    """Verdicts that people left in the store; `replies` finds the question of an (ask hash, trial)."""
+    given: dict[Key, list[bool]] = defaultdict(list)
+    sources = set()
+    for verdict in verdicts:
+        if verdict.reply is None:
+            continue
+        key = replies.get((verdict.reply.ask_hash, verdict.reply.trial))
+        if key is not None:
+            given[key].append(verdict.positive)
+            sources.add(verdict.source)
+    right, split = _majority(given)
+    return Labels(right=right, split=split, source="feedback", self_selected="user" in sources)
+
+
+def _majority(given: Mapping[Key, list[bool]]) -> tuple[dict[Key, bool], int]:
+    right: dict[Key, bool] = {}
+    split = 0
+    for key, verdicts in given.items():
+        if 2 * sum(verdicts) == len(verdicts):
+            split += 1
+        else:
+            right[key] = 2 * sum(verdicts) > len(verdicts)
+    return right, split
+
+
+def _key(row: Mapping[str, Any], trials: Mapping[str, set[int]]) -> Key:
+    identity = row.get("id", row.get("question_id"))
+    if isinstance(identity, int) and not isinstance(identity, bool):
+        identity = str(identity)
+    if not isinstance(identity, str):
+        raise ValueError("has no 'id', so it cannot be told which question it is about")
+    if identity not in trials:
+        raise ValueError(f"the run has no reply to a question with id {identity!r}")
+    trial = row.get("trial")
+    if trial is None:
+        if len(trials[identity]) > 1:
+            raise ValueError(f"the run asked {identity!r} several times; say which with 'trial'")
+        return identity, next(iter(trials[identity]))
+    if trial == "" or isinstance(trial, bool):
+        raise ValueError("'trial' must be a whole number")
+    try:
+        number = int(trial)
+    except (TypeError, ValueError):
+        raise ValueError("'trial' must be a whole number") from None
+    if number not in trials[identity]:
+        raise ValueError(f"the run has no trial {number} of {identity!r}")
+    return identity, number
+
+
+def _right(row: Mapping[str, Any], pass_mark: float) -> bool:
+    for name in _FIELDS:
+        value = row.get(name)
+        if value is None:
+            continue
+        word = value.strip().lower() if isinstance(value, str) else None
+        if word in _RIGHT or word in _WRONG:
+            return word in _RIGHT
+        try:
+            number = read_value(value)
+        except UsageError:
+            raise ValueError(
+                f"{name!r} is {str(value)[:40]!r}; write true or false, pass or fail, or a score from 0 to 1"
+            ) from None
+        return number >= (pass_mark if name == "score" else 0.5)
+    raise ValueError("has no verdict; give one as 'correct', 'verdict' or 'score'")

@@ -1,0 +1,68 @@
+"""A judge's calibration as lines of text."""
+
+from collections.abc import Iterator
+
+from answerkey.judge.calibration import Calibration, Rate
+from answerkey.stats.corrected_rates import CorrectedRate
+from answerkey.stats.intervals import Interval
+from answerkey.text.sanitise import one_line
+
+__all__ = ["calibration_lines"]
+
+# How agreement beyond chance is usually called (Landis and Koch); from each value on.
+_WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
+
+
+def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[str]:
+    """What a person reads, top down: how good the judge is, then what its pass rate is worth."""
+    table = found.confusion
+    yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
+    yield (
+        f"{found.labelled} labelled replies ({one_line(found.source, 60)}), {found.unlabelled} only judged"
+        + (f", {found.unjudged} not judged" if found.unjudged else "")
+        + f"; the judge passes from {found.pass_mark:g} on"
+    )
+    yield ""
+    yield f"{'':22}{'people: right':>15}{'people: wrong':>15}"
+    yield f"{'judge passes':22}{table.true_positive:>15}{table.false_positive:>15}"
+    yield f"{'judge fails':22}{table.false_negative:>15}{table.true_negative:>15}"
+    yield ""
+    yield f"{'agreement':22}{_rate(found.agreement)}"
+    if found.kappa is None:
+        yield f"{'Cohen κ':22}not defined: one of them gave every reply the same verdict"
+    else:
+        word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
+        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, percent=False)}  {word}"
+    for name, rate in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+        if rate is not None:
+            yield f"{name:22}{_rate(rate)}"
+    yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
+    yield ""
+    yield "Pass rate"
+    yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
+    yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
+    yield f"{'  corrected (PPI++)':22}{_corrected(found.prediction_powered, 'needs labelled and unlabelled replies')}"
+    yield f"{'  corrected (R–G)':22}{_corrected(found.rogan_gladen, 'the judge is not better than chance')}"
+    for warning in found.warnings:
+        yield f"! {warning}"
+
+
+def _direction(found: Calibration) -> str:
+    if found.bias_p_value is None or found.bias_p_value > 0.05:
+        return "no clear bias"
+    return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.value:.1%} {_within(rate.interval)}"
+
+
+def _corrected(rate: CorrectedRate | None, otherwise: str) -> str:
+    return otherwise if rate is None else f"{rate.value:.1%} {_within(rate.interval)}"
+
+
+def _within(interval: Interval | None, *, percent: bool = True) -> str:
+    if interval is None:
+        return ""
+    form = ".1%" if percent else ".2f"
+    return f"[{interval.low:{form}}, {interval.high:{form}}]"

@@ -1,0 +1,103 @@
+"""GitHub Actions: the job summary, and at most ten annotations, the worst first.
+
+What a chatbot said goes into both, so it is made harmless: a line that begins with `::` would be a command to the
+runner, and Markdown could hide or fake results.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from answerkey.comparison.comparison import Comparison
+from answerkey.report.comparison import comparison_headline, comparison_markdown
+from answerkey.report.losses import losses_of
+from answerkey.report.markdown import markdown_report
+from answerkey.report.wording import score_text
+from answerkey.run import Run
+from answerkey.text.sanitise import for_terminal
+
+__all__ = ["annotations", "tell_github"]
+
+# GitHub shows ten annotations of a step and drops the rest.
+MOST_ANNOTATIONS = 10
+# GitHub refuses a step's summary above one mebibyte.
+_LONGEST_SUMMARY = 900_000
+
+
+def tell_github(run: Run, comparison: Comparison | None, stream: TextIO) -> None:
+    """Write annotations to a stream that the runner reads, and the job summary to the file it names."""
+    for line in annotations(run, comparison):
+        stream.write(line + "\n")
+    stream.flush()
+    place = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not place:
+        return
+    text = markdown_report(run)
+    if comparison is not None:
+        text = comparison_markdown(comparison) + "\n" + text
+    if len(text.encode()) > _LONGEST_SUMMARY:
+        text = (
+            text.encode()[:_LONGEST_SUMMARY].decode(errors="ignore")
+            + "\n\n… cut; the report files hold the rest\n"
+        )
+    try:
+        with Path(place).open("a", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+    except OSError as error:
+        stream.write(
+            _command("warning", "answerkey", f"the job summary cannot be written: {error.strerror}") + "\n"
+        )
+
+
+def annotations(run: Run, comparison: Comparison | None = None) -> list[str]:
+    """Workflow commands: failed gates, then broken questions, then the worst of the failed ones."""
+    found = [
+        _command("error", "Gate failed", f"{gate.gate}: the value is {gate.value}")
+        for gate in run.gates
+        if not gate.passed
+    ]
+    named: set[str] = set()
+    if comparison is not None:
+        if comparison.verdict == "worse":
+            found.append(_command("error", "Regression", comparison_headline(comparison)))
+        for flip in comparison.flips:
+            if flip.kind == "broken":
+                named.add(flip.id)
+                change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
+                found.append(_command("warning", f"Broken: {flip.id}", change))
+    if len(found) < MOST_ANNOTATIONS:
+        found += _worst(run, named, MOST_ANNOTATIONS - len(found))
+    if len(found) > MOST_ANNOTATIONS:
+        more = len(found) - MOST_ANNOTATIONS + 1
+        found = [
+            *found[: MOST_ANNOTATIONS - 1],
+            _command("notice", "answerkey", f"{more} more in the job summary"),
+        ]
+    return found
+
+
+def _worst(run: Run, named: set[str], most: int) -> Iterator[str]:
+    import heapq
+
+    failed = (
+        (result.scorecard.total or 0.0, index, result)
+        for index, result in enumerate(run.results)
+        if not result.scorecard.passed and result.question.id not in named and result.trial == 1
+    )
+    for score, _, result in heapq.nsmallest(most, failed, key=lambda entry: entry[:2]):
+        reasons = "; ".join(str(loss) for loss in losses_of(result.scorecard))
+        yield _command(
+            "warning", f"Failed: {result.question.id}", f"score {score_text(score)}: {reasons}"[:600]
+        )
+
+
+def _command(level: str, title: str, message: str) -> str:
+    """A workflow command whose data cannot become another: GitHub's own escapes for its special characters."""
+    return f"::{level} title={_escape(title, property_value=True)}::{_escape(message)}"
+
+
+def _escape(text: str, *, property_value: bool = False) -> str:
+    safe = " ".join(for_terminal(text).split())
+    safe = safe.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return safe.replace(":", "%3A").replace(",", "%2C") if property_value else safe

@@ -1,0 +1,1 @@
+"""The dashboard: pages, JSON API and feedback endpoint over a store, as one web application."""

@@ -1,0 +1,172 @@
+"""The application: routes, what happens when something goes wrong, and the store that all of it reads."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from answerkey.config import Settings
+from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
+from answerkey.server.actions import action_routes
+from answerkey.server.assets import asset_routes
+from answerkey.server.gatekeeper import Gatekeeper
+from answerkey.server.intake import Intake
+from answerkey.server.openapi import openapi_document
+from answerkey.server.pages import PAGES, Page
+from answerkey.server.query import Address, read_query
+from answerkey.server.refusal import JsonResponse, refuse
+from answerkey.server.rendering import render
+from answerkey.server.settings import ServerSettings
+from answerkey.server.views.run import load_progress
+from answerkey.store.tokens import AccessToken, AccessTokens
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["StoreHolder", "create_app"]
+
+
+class StoreHolder:
+    """Opens the store when it is first needed, and again as long as that fails."""
+
+    def __init__(self, opener: "Callable[[], SqlStore]") -> None:
+        self._opener = opener
+        self._store: SqlStore | None = None
+        self._lock = Lock()
+
+    def get(self) -> "SqlStore":
+        """The open store; raises StoreError while it cannot be opened."""
+        with self._lock:
+            if self._store is None:
+                self._store = self._opener()
+                _impatient(self._store)
+            return self._store
+
+    def close(self) -> None:
+        """Give it back."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def check(self, secret: str) -> AccessToken | None:
+        """The access token that a secret is."""
+        return AccessTokens(self.get()).check(secret)
+
+
+def _impatient(store: "SqlStore") -> None:
+    """A reader at a page must not wait half a minute for a lock, as a run that writes may."""
+    from sqlalchemy import event
+
+    if store.engine.dialect.name != "sqlite":
+        return
+
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.execute("PRAGMA busy_timeout=3000")
+        # The same pages are read again and again.
+        connection.execute("PRAGMA cache_size=-16000")
+
+    event.listen(store.engine, "connect", prepare)
+    store.engine.dispose()
+
+
+def create_app(
+    opener: "Callable[[], SqlStore]",
+    settings: ServerSettings | None = None,
+    configured: Settings | None = None,
+) -> Starlette:
+    """The dashboard over the store that `opener` opens."""
+    served = settings or ServerSettings()
+    holder = StoreHolder(opener)
+    routes: list[Route] = []
+    for page in PAGES:
+        routes.append(Route(page.path, _html(page, holder), methods=["GET"]))
+    routes.extend(asset_routes(holder.get))
+    # Before the pages' API paths: `{question:path}` and `{run}` would swallow these.
+    api = [
+        Route("/api/openapi.json", _openapi, methods=["GET"]),
+        Route("/api/runs/{run}/progress", _progress(holder), methods=["GET"]),
+        *action_routes(holder.get, Intake(configured or Settings())),
+    ]
+    for page in PAGES:
+        api.append(Route(page.api, _json(page, holder), methods=["GET"]))
+
+    app = Starlette(
+        routes=[*api, *routes],
+        middleware=[Middleware(Gatekeeper, settings=served, check=holder.check)],
+        exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
+    )
+    app.state.holder = holder
+    return app
+
+
+def _html(page: Page, holder: StoreHolder) -> Callable[[Request], Any]:
+    def show(request: Request) -> Response:
+        query = read_query(request, page.query)
+        view = page.load(holder.get(), _address(request), query)
+        return HTMLResponse(render(page.template, request.scope, view=view))
+
+    return show
+
+
+def _json(page: Page, holder: StoreHolder) -> Callable[[Request], Any]:
+    def give(request: Request) -> Response:
+        query = read_query(request, page.query)
+        return JsonResponse(page.load(holder.get(), _address(request), query))
+
+    return give
+
+
+def _progress(holder: StoreHolder) -> Callable[[Request], Any]:
+    def give(request: Request) -> Response:
+        return JsonResponse(load_progress(holder.get(), _address(request).run))
+
+    return give
+
+
+def _openapi(request: Request) -> Response:
+    return JsonResponse(openapi_document())
+
+
+def _address(request: Request) -> Address:
+    parts = {name: str(value).replace("\x00", "") for name, value in request.path_params.items()}
+    return Address(**parts)
+
+
+async def _known_error(request: Request, error: Exception) -> Response:
+    message = str(error)
+    if isinstance(error, StoreError):
+        refusal = refuse(request.scope, 503, "store_unavailable", message)
+        refusal.headers["retry-after"] = "5"
+        return refusal
+    if isinstance(error, UnknownNameError):
+        return await run_in_threadpool(refuse, request.scope, 404, "not_found", message)
+    status = 400 if isinstance(error, UsageError) else 500
+    return refuse(request.scope, status, "bad_request" if status == 400 else "failed", message)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {404: "there is no such page", 405: f"{request.method} is not possible here"}
+    code = {404: "not_found", 405: "method_not_allowed"}.get(status, "failed")
+    refusal = refuse(request.scope, status, code, words.get(status, "the request failed"))
+    for name, value in (getattr(error, "headers", None) or {}).items():
+        refusal.headers[name] = value
+    return refusal
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    # The reader gets no insides; whoever runs the server does.
+    sys.stderr.write("".join(traceback.format_exception(error)))
+    return refuse(
+        request.scope, 500, "internal_error", "an error in answerkey; the server's terminal shows where"
+    )

@@ -1,0 +1,175 @@
+"""What pages load besides themselves: style sheets, the script, charts, whole replies and files to download."""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from answerkey.errors import UnknownNameError
+from answerkey.server import charts
+from answerkey.server.query import read_query
+from answerkey.server.theme import theme_sheet
+from answerkey.server.views.question import load_full_reply
+from answerkey.server.views.runs import load_trend
+from answerkey.store.browse import Browser
+from answerkey.store.feedback_stats import feedback_stats
+from answerkey.store.proposals import proposed_cases
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["asset_routes"]
+
+_STATIC = {
+    "report.css": ("answerkey.report", "templates/report.css", "text/css"),
+    "dashboard.css": ("answerkey.server", "static/dashboard.css", "text/css"),
+    "dashboard.js": ("answerkey.server", "static/dashboard.js", "text/javascript"),
+    "icon.svg": ("answerkey.server", "static/icon.svg", "image/svg+xml"),
+}
+# The colour of each tenth of the score is that of its grade.
+_TINTS = ("F", "F", "F", "F", "F", "F", "D", "C", "B", "A")
+_TENTHS = tuple(f"{step * 10}–{step * 10 + 10}%" for step in range(10))
+
+
+class _ChartQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """How a chart is drawn, and of what."""
+
+    theme: Literal["light", "dark"] = "light"
+    set: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    run: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    question: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+
+
+class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which reply in full."""
+
+    trial: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
+    turn: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
+
+
+def asset_routes(get_store: "Callable[[], SqlStore]") -> list[Route]:
+    """The routes of everything that is not a page."""
+
+    def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name == "theme.css":
+            return _cached(request, theme_sheet().encode(), "text/css", "no-cache")
+        if name not in _STATIC:
+            raise UnknownNameError(f"there is no file {name[:80]!r}")
+        content, kind = _static(name)
+        return _cached(request, content, kind, "no-cache")
+
+    def chart(request: Request) -> Response:
+        query = read_query(request, _ChartQuery)
+        drawn = _DRAWINGS.get(request.path_params["name"])
+        if drawn is None:
+            raise UnknownNameError(f"there is no chart {request.path_params['name'][:80]!r}")
+        return _cached(request, drawn(get_store(), query), "image/svg+xml", "no-cache")
+
+    def whole_reply(request: Request) -> Response:
+        query = read_query(request, _ReplyQuery)
+        path = request.path_params
+        text = load_full_reply(get_store(), path["run"], path["question"], query.trial, query.turn)
+        return Response(text.encode("utf-8", "replace"), media_type="text/plain")
+
+    def golden(request: Request) -> Response:
+        store = get_store()
+        body = (msgspec.json.encode(case) + b"\n" for case in proposed_cases(store))
+        return StreamingResponse(
+            body,
+            media_type="application/jsonl",
+            headers={"content-disposition": 'attachment; filename="golden-from-feedback.jsonl"'},
+        )
+
+    def healthy(request: Request) -> Response:
+        return Response("ok\n", media_type="text/plain")
+
+    return [
+        Route("/static/{name}", static, methods=["GET"]),
+        Route("/charts/{name}.svg", chart, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:path}", whole_reply, methods=["GET"]),
+        Route("/feedback/golden.jsonl", golden, methods=["GET"]),
+        Route("/healthz", healthy, methods=["GET"]),
+    ]
+
+
+@cache
+def _static(name: str) -> tuple[bytes, str]:
+    package, path, kind = _STATIC[name]
+    return (files(package) / path).read_bytes(), kind
+
+
+def _cached(request: Request, content: bytes, kind: str, policy: str) -> Response:
+    tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": policy}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _score_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+    points = load_trend(store, query.set or "")
+    names = dict.fromkeys(name for point in points for name in point.components)
+    series = (
+        ("score", tuple(point.score for point in points)),
+        *((name.replace("_", " "), tuple(point.components.get(name) for point in points)) for name in names),
+    )
+    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, top=1.0)
+
+
+def _latency_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+    points = load_trend(store, query.set or "")
+    series = (
+        ("half of the replies within (p50)", tuple(point.latency_p50 for point in points)),
+        ("19 of 20 within (p95)", tuple(point.latency_p95 for point in points)),
+    )
+    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, unit="ms")
+
+
+def _cost_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+    points = load_trend(store, query.set or "")
+    series = (("cost of the run", tuple(point.cost for point in points)),)
+    return charts.lines(
+        series, tuple(_label(point.created_at) for point in points), query.theme, unit="money"
+    )
+
+
+def _distribution(store: "SqlStore", query: _ChartQuery) -> bytes:
+    counts = Browser(store).distribution(store.find_run(query.run or "latest"))
+    return charts.bars(tuple(counts), _TENTHS, query.theme, tints=_TINTS)
+
+
+def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
+    points = Browser(store).history(query.question or "")[::-1]
+    series = (("score", tuple(point.score for point in points)),)
+    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, top=1.0)
+
+
+def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
+    days = feedback_stats(store).days
+    series = (
+        ("thumbs up", tuple(float(day.positive) for day in days)),
+        ("thumbs down", tuple(float(day.feedback - day.positive) for day in days)),
+    )
+    return charts.stacked(series, tuple(day.day[5:] for day in days), query.theme, tints=("A", "F"))
+
+
+_DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
+    "score": _score_trend,
+    "latency": _latency_trend,
+    "cost": _cost_trend,
+    "distribution": _distribution,
+    "history": _history,
+    "feedback": _feedback,
+}
+
+
+def _label(moment: str) -> str:
+    """A time as short as a chart needs it: 11-16 08:30."""
+    return moment[5:16].replace("T", " ")

@@ -1,0 +1,159 @@
+"""The API's own description (OpenAPI 3.1), made from the types that the server reads and writes."""
+
+import re
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from answerkey.feedback import Feedback
+from answerkey.server.actions import GivenBaseline
+from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
+from answerkey.server.pages import PAGES
+from answerkey.server.views.review import ReviewVerdict
+from answerkey.store.listing import Progress
+
+__all__ = ["openapi_document"]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong."""
+
+    # A word for programs.
+    code: str
+    # A sentence for people.
+    message: str
+
+
+class ProblemReport(msgspec.Struct, frozen=True):
+    """Every error has this shape."""
+
+    error: Problem
+
+
+class NamedBaseline(msgspec.Struct, frozen=True):
+    """A baseline as it is kept."""
+
+    name: str
+    run: str
+
+
+# (path, what it does, what it takes, what it gives, the statuses of success)
+_ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
+    ("/api/feedback", "Send a verdict on a reply", GivenFeedback, FeedbackReceipt, ("200", "201", "202")),
+    (
+        "/api/replies",
+        "Send replies that the chatbot gave in production",
+        GivenReplies,
+        RepliesReceipt,
+        ("201",),
+    ),
+    ("/api/review", "Say whether a borderline reply can be trusted", ReviewVerdict, Feedback, ("201",)),
+    ("/api/baselines", "Give a run a name to compare with", GivenBaseline, NamedBaseline, ("201",)),
+)
+_ERRORS = {
+    "400": "the request cannot be read as what it should be",
+    "401": "a token is needed",
+    "403": "the token or the origin does not allow it",
+    "404": "no such run or question",
+    "413": "the body is too large",
+    "429": "too many requests",
+    "503": "the store cannot be used right now",
+}
+_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+
+
+@cache
+def openapi_document() -> dict[str, Any]:
+    """The document under /api/openapi.json."""
+    models = [page.view for page in PAGES] + [Progress, ProblemReport]
+    models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
+    schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
+    known = dict(zip(models, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for page in PAGES:
+        operation = {
+            "summary": page.summary,
+            "parameters": _path_parameters(page.api) + _query_parameters(page.query),
+            "responses": _responses({"200": known[page.view]}, known[ProblemReport]),
+        }
+        paths.setdefault(_PARAMETER.sub(r"{\1}", page.api), {})["get"] = operation
+    paths["/api/runs/{run}/progress"] = {
+        "get": {
+            "summary": "How far a run is",
+            "parameters": _path_parameters("/api/runs/{run}/progress"),
+            "responses": _responses({"200": known[Progress]}, known[ProblemReport]),
+        }
+    }
+    for path, summary, taken, given, statuses in _ACTIONS:
+        paths.setdefault(path, {})["post"] = {
+            "summary": summary,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
+            "responses": _responses(dict.fromkeys(statuses, known[given]), known[ProblemReport]),
+        }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "answerkey",
+            "version": version("answerkey"),
+            "description": "Everything that the dashboard shows, and where chat pages send feedback and replies.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        # On loopback no token is needed; elsewhere one is.
+        "security": [{}, {"token": []}],
+    }
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    words = {
+        "run": "an id, a unique prefix of one, a name, `latest` or `latest~1`",
+        "question": "a question's id",
+    }
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": words[name],
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in _PARAMETER.findall(path)
+    ]
+
+
+def _query_parameters(model: type[Any]) -> list[dict[str, Any]]:
+    (_,), components = msgspec.json.schema_components([model], ref_template="#/{name}")
+    properties = components[model.__name__]["properties"]
+    parameters = []
+    for name, schema in properties.items():
+        parameter = {"name": name, "in": "query", "required": False, "schema": _not_null(schema)}
+        parameters.append(parameter)
+    return parameters
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is given or not; it cannot be null."""
+    plain = {key: value for key, value in schema.items() if key != "default"}
+    if "anyOf" in plain:
+        options = [option for option in plain["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            plain.pop("anyOf")
+            plain |= options[0]
+    if "enum" in plain:
+        plain["enum"] = [value for value in plain["enum"] if value is not None]
+    return plain
+
+
+def _responses(good: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
+    answers = {
+        status: {"description": "done", "content": {"application/json": {"schema": schema}}}
+        for status, schema in good.items()
+    }
+    for status, words in _ERRORS.items():
+        answers[status] = {"description": words, "content": {"application/json": {"schema": problem}}}
+    return answers

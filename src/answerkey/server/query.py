@@ -1,0 +1,99 @@
+"""Query strings and bodies as typed values, with an error that says which part is wrong."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from answerkey.errors import UsageError
+
+__all__ = ["Address", "BadRequestError", "read_body", "read_mapping", "read_object", "read_query"]
+
+Model = TypeVar("Model", bound=msgspec.Struct)
+
+
+class BadRequestError(UsageError):
+    """A request that cannot be read as what it should be."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """The parts of a path, decoded."""
+
+    run: str = ""
+    question: str = ""
+
+
+def read_query(request: Request, model: type[Model]) -> Model:
+    """The query string as `model`; empty and unknown parameters are left out."""
+    lists = {field.name for field in msgspec.structs.fields(model) if field.default == ()}
+    given: dict[str, Any] = {}
+    for name in model.__struct_fields__:
+        values = [_clean(value) for value in request.query_params.getlist(name) if value != ""]
+        if values:
+            given[name] = values if name in lists else values[-1]
+    try:
+        return msgspec.convert(given, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(f"in the address: {_explain(error)}") from None
+
+
+async def read_body(request: Request, model: type[Model]) -> Model:
+    """A JSON body, or a form's fields, as `model`."""
+    if _kind(request) == "application/x-www-form-urlencoded":
+        return read_mapping(_form(await request.body()), model, strict=False)
+    return read_mapping(await read_object(request), model)
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """A JSON body's fields."""
+    kind = _kind(request)
+    # A page that may not send JSON without asking first may send it as plain text.
+    if kind not in ("application/json", "text/plain", ""):
+        raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
+    try:
+        value = msgspec.json.decode(await request.body())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequestError(f"the body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise BadRequestError("the body is not valid JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise BadRequestError("the body must be a JSON object")
+    return value
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def read_mapping(value: Mapping[str, Any], model: type[Model], *, strict: bool = True) -> Model:
+    """Named values as `model`."""
+    try:
+        return msgspec.convert(dict(value), model, strict=strict)
+    except msgspec.ValidationError as error:
+        raise BadRequestError(_explain(error)) from None
+
+
+def _form(body: bytes) -> dict[str, str]:
+    from urllib.parse import parse_qsl
+
+    try:
+        return {
+            name: _clean(value)
+            for name, value in parse_qsl(body.decode("utf-8", "replace"), max_num_fields=100)
+        }
+    except ValueError:
+        raise BadRequestError("the form has too many fields") from None
+
+
+def _clean(value: str) -> str:
+    # No database takes a lone surrogate, and PostgreSQL no NUL.
+    return value.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def _explain(error: msgspec.ValidationError) -> str:
+    message = str(error)
+    if " - at `$." in message:
+        what, _, where = message.partition(" - at `$.")
+        return f"{where.rstrip('`')}: {what[:200]}"
+    return message[:260]

@@ -1,0 +1,162 @@
+"""The Question page: what was said and done in every trial, why it scored so, and how it went in other runs."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from answerkey.errors import UnknownNameError
+from answerkey.feedback import Feedback, ReplyKey
+from answerkey.question import Question
+from answerkey.report.detail import TrialDetail, trial_detail
+from answerkey.run import RunInfo
+from answerkey.server.views.run import RunQuery, row_filter
+from answerkey.store.browse import Browser
+from answerkey.store.feedback import FeedbackBook
+from answerkey.store.listing import HistoryPoint
+from answerkey.store.sql import SqlStore
+from answerkey.text.sanitise import one_line
+
+__all__ = ["Neighbours", "QuestionQuery", "QuestionView", "TrialView", "load_full_reply", "load_question"]
+
+_HISTORY = 50
+# Characters of a finding (a judge's reasons) that are shown.
+_FINDING = 4_000
+
+
+class QuestionQuery(RunQuery, frozen=True, kw_only=True):
+    """The list from which the reader came, and the question's place in it, for the next and the one before."""
+
+    at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] | None = None
+
+
+class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
+    """The questions around this one in the reader's list."""
+
+    before: str | None = None
+    after: str | None = None
+    at: int = 0
+    total: int = 0
+
+
+class TrialView(msgspec.Struct, frozen=True, kw_only=True):
+    """One asking of the question."""
+
+    detail: TrialDetail
+    # Where each call stands on the trial's time line: (start, length) as shares of the whole.
+    timeline: tuple[tuple[tuple[float, float], ...], ...]
+    # What scorers found beyond a number, as text: a judge's reasons, for instance.
+    findings: dict[str, str]
+    metrics: dict[str, float | None]
+    ids: dict[str, str]
+    feedback: tuple[Feedback, ...]
+
+
+class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    info: RunInfo
+    query: QuestionQuery
+    question: Question
+    score: float | None
+    grade: str | None
+    passed: bool
+    trials: tuple[TrialView, ...]
+    history: tuple[HistoryPoint, ...]
+    neighbours: Neighbours
+
+
+def load_question(store: SqlStore, reference: str, question_id: str, query: QuestionQuery) -> QuestionView:
+    """Read the page."""
+    info = store.find_run(reference)
+    browser = Browser(store)
+    results = browser.question(info, question_id)
+    book = FeedbackBook(store)
+    question = results[0].question
+    history = browser.history(question_id, limit=_HISTORY)
+    mine = next((point for point in history if point.run_id == info.id), None)
+    trials = []
+    for result in results:
+        detail = trial_detail(result)
+        card = result.scorecard
+        reply = result.replies[-1] if result.replies else None
+        ids = (
+            {}
+            if reply is None
+            else {
+                name: one_line(value, 200)
+                for name in ("response_id", "trace_id", "conversation_id")
+                if (value := getattr(reply, name))
+            }
+        )
+        trials.append(
+            TrialView(
+                detail=detail,
+                timeline=tuple(
+                    _timeline([call.duration_ms for call in turn.tools], turn.latency_ms)
+                    for turn in detail.turns
+                ),
+                findings={
+                    name: _readable(finding)
+                    for name, finding in card.findings.items()
+                    if name != "groundedness"
+                },
+                metrics=card.metrics,
+                ids=ids,
+                feedback=tuple(book.of_reply(ReplyKey(info.id, question.ask_hash, result.trial))),
+            )
+        )
+    first = results[0].scorecard
+    return QuestionView(
+        info=info,
+        query=query,
+        question=question,
+        score=first.total if mine is None else mine.score,
+        grade=first.grade if mine is None else mine.grade,
+        passed=first.passed if mine is None else mine.passed,
+        trials=tuple(trials),
+        history=tuple(history),
+        neighbours=_neighbours(browser, info, query),
+    )
+
+
+def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: int, turn: int) -> str:
+    """A reply's whole text, however long."""
+    info = store.find_run(reference)
+    for result in Browser(store).question(info, question_id, trials=1000):
+        if result.trial == trial and 0 < turn <= len(result.replies):
+            return result.replies[turn - 1].text or ""
+    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
+
+
+def _neighbours(browser: Browser, info: RunInfo, query: QuestionQuery) -> Neighbours:
+    if query.at is None:
+        return Neighbours()
+    start = max(0, query.at - 1)
+    rows, total = browser.rows(info, row_filter(query), limit=3 if query.at else 2, offset=start)
+    index = query.at - start
+    return Neighbours(
+        before=rows[0].id if query.at and rows else None,
+        after=rows[index + 1].id if len(rows) > index + 1 else None,
+        at=query.at,
+        total=total,
+    )
+
+
+def _timeline(durations: list[float | None], latency: float | None) -> tuple[tuple[float, float], ...]:
+    """Calls one after the other: only how long each took is known, not when it began."""
+    known = [duration or 0.0 for duration in durations]
+    whole = max(sum(known), latency or 0.0)
+    if whole <= 0:
+        return tuple((0.0, 0.0) for _ in known)
+    spans = []
+    begin = 0.0
+    for duration in known:
+        spans.append((begin / whole, duration / whole))
+        begin += duration
+    return tuple(spans)
+
+
+def _readable(finding: Any) -> str:
+    if isinstance(finding, str):
+        return finding[:_FINDING]
+    return msgspec.json.format(msgspec.json.encode(finding), indent=2).decode()[:_FINDING]

@@ -1,0 +1,130 @@
+"""The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
+
+from typing import Literal
+
+import msgspec
+from sqlalchemy import select
+
+from answerkey.report.losses import Loss, losses_of
+from answerkey.report.story import tell
+from answerkey.report.view import ComponentView, build_view
+from answerkey.run import Run, RunInfo
+from answerkey.server.views.paging import PageNumber, Paging, ShortText
+from answerkey.store import schema
+from answerkey.store.browse import Browser
+from answerkey.store.listing import Facets, Progress, QuestionRow, RowFilter, Sort
+from answerkey.store.sql import SqlStore
+from answerkey.summary import Slice, Summary
+
+__all__ = ["RowView", "RunQuery", "RunView", "load_progress", "load_run", "row_filter"]
+
+_PAGE = 50
+_decode_summary = msgspec.json.Decoder(Summary).decode
+
+
+class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the run's questions, and in what order."""
+
+    page: PageNumber = 1
+    category: ShortText | None = None
+    grade: Literal["A", "B", "C", "D", "F"] | None = None
+    result: Literal["failed", "passed", "lost", "error"] | None = None
+    # A kind of error.
+    error: ShortText | None = None
+    # A tool that was called.
+    tool: ShortText | None = None
+    # Words in the question or the reply.
+    text: ShortText | None = None
+    sort: Sort = "worst"
+
+
+class RowView(msgspec.Struct, frozen=True, kw_only=True):
+    """A question in the list."""
+
+    id: str
+    position: int
+    question: str
+    category: str
+    score: float | None
+    grade: str | None
+    passed: bool
+    trials: int
+    trials_passed: int
+    error: str | None
+    latency_ms: float | None
+    cost: float | None
+    tools: tuple[str, ...]
+    losses: tuple[Loss, ...]
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows."""
+
+    info: RunInfo
+    query: RunQuery
+    # None while the run is under way.
+    summary: Summary | None
+    progress: Progress | None
+    story: tuple[str, ...]
+    warnings: tuple[str, ...]
+    components: tuple[ComponentView, ...]
+    # The weakest first.
+    categories: tuple[Slice, ...]
+    slices: dict[str, tuple[Slice, ...]]
+    # Questions by score, in ten equal steps.
+    distribution: tuple[int, ...]
+    facets: Facets
+    baselines: tuple[str, ...]
+    paging: Paging
+    rows: tuple[RowView, ...]
+
+
+def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
+    """Read the page."""
+    info = store.find_run(reference)
+    browser = Browser(store)
+    rows, total = browser.rows(info, row_filter(query), limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    summary = _summary(store, info)
+    told = None
+    if summary is not None:
+        # The report's view of a run without its rows: those come from the query above.
+        told = build_view(Run(info=info, summary=summary))
+    return RunView(
+        info=info,
+        query=query,
+        summary=summary,
+        progress=browser.progress(info) if summary is None or info.status == "running" else None,
+        story=() if told is None else tell(told),
+        warnings=() if told is None else told.warnings,
+        components=() if told is None else told.components,
+        categories=() if told is None else told.categories,
+        slices={} if told is None else told.slices,
+        distribution=tuple(browser.distribution(info)),
+        facets=browser.facets(info),
+        baselines=tuple(sorted(name for name, run_id in store.baselines().items() if run_id == info.id)),
+        paging=Paging(query.page, _PAGE, total),
+        rows=tuple(_row(row) for row in rows),
+    )
+
+
+def load_progress(store: SqlStore, reference: str) -> Progress:
+    """How far a run is."""
+    return Browser(store).progress(store.find_run(reference))
+
+
+def row_filter(query: RunQuery) -> RowFilter:
+    """The filter that a query means."""
+    return RowFilter(**{name: getattr(query, name) for name in RowFilter.__struct_fields__})
+
+
+def _summary(store: SqlStore, info: RunInfo) -> Summary | None:
+    with store.transaction() as connection:
+        payload = connection.execute(
+            select(schema.runs.c.summary).where(schema.runs.c.id == info.id)
+        ).scalar()
+    return None if payload is None else _decode_summary(payload)
+
+
+def _row(row: QuestionRow) -> RowView:
+    shared = {name: getattr(row, name) for name in RowView.__struct_fields__ if name != "losses"}
+    return RowView(**shared, losses=losses_of(row.scorecard))

@@ -1,0 +1,86 @@
+"""Proposals: questions whose replies people did not like, as golden cases to complete."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+
+from answerkey.feedback import POSITIVE, Feedback
+from answerkey.question import Question
+from answerkey.store import schema
+from answerkey.store.feedback import FeedbackBook
+from answerkey.store.production import ProductionReplies
+from answerkey.store.sql import SqlStore
+
+__all__ = ["TAG", "proposed_cases"]
+
+TAG = "from-feedback"
+_REPLY = 2_000
+_decode_question = msgspec.json.Decoder(Question).decode
+
+
+def proposed_cases(store: SqlStore, *, most: int = 1_000) -> Iterator[dict[str, Any]]:
+    """A golden case for every question with a negative verdict, newest first; reviewers' verdicts count too.
+
+    A question that a golden set already has keeps its id and expectations: they may be too weak. A new one has none
+    yet: a person must say what a good reply calls and contains.
+    """
+    book = FeedbackBook(store)
+    production = ProductionReplies(store)
+    seen: set[str] = set()
+    for feedback in book.every(schema.feedback.c.value < POSITIVE):
+        question = feedback.question
+        if not question or question.casefold().strip() in seen:
+            continue
+        if len(seen) == most:
+            return
+        seen.add(question.casefold().strip())
+        known = _golden(store, feedback)
+        case = _plain(known) if known is not None else _new(feedback, question)
+        case["tags"] = [*(tag for tag in case.get("tags", ()) if tag != TAG), TAG]
+        case["feedback"] = {
+            "value": feedback.value,
+            "comment": feedback.comment,
+            "given_at": feedback.created_at,
+            "source": feedback.source,
+        }
+        if feedback.production_id is not None and (given := production.find(feedback.production_id)):
+            case["feedback"]["reply"] = (given.reply.text or "")[:_REPLY]
+            case["feedback"]["tools_used"] = list(given.reply.tools_used)
+        if feedback.correction and "reference_answer" not in case:
+            case["reference_answer"] = feedback.correction
+        yield case
+
+
+def _new(feedback: Feedback, question: str) -> dict[str, Any]:
+    name = hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=5).hexdigest()
+    case: dict[str, Any] = {"id": f"fb-{name}", "question": question}
+    if feedback.category:
+        case["category"] = feedback.category
+    case["expected_tools"] = []
+    case["expected_keywords"] = []
+    return case
+
+
+def _plain(question: Question) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(question, line=None))
+    plain.pop("line", None)
+    plain |= plain.pop("metadata", {})
+    return plain
+
+
+def _golden(store: SqlStore, feedback: Feedback) -> Question | None:
+    key = feedback.reply
+    if key is None:
+        return None
+    cards = schema.scorecards.c
+    with store.transaction() as connection:
+        payload = connection.execute(
+            select(schema.questions.c.payload)
+            .join(schema.scorecards, cards.content_hash == schema.questions.c.content_hash)
+            .where(cards.run_id == key.run_id, cards.ask_hash == key.ask_hash, cards.trial == key.trial)
+            .limit(1)
+        ).scalar()
+    return None if payload is None else _decode_question(payload)

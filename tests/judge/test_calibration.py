@@ -1,0 +1,199 @@
+import json
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import answerkey
+from answerkey.cli.main import cli
+from answerkey.errors import AnswerkeyError, InputError, UsageError
+from answerkey.feedback import Feedback, ReplyKey
+from answerkey.judge.calibration import calibrate
+from answerkey.judge.labels import Labels, labels_from_file
+from answerkey.store import open_store
+from answerkey.store.feedback import FeedbackBook, new_id, now
+
+from .judging import ScriptedJudge
+
+
+def labelled(both: int, lenient: int, harsh: int, neither: int, unlabelled: tuple[int, int]) -> tuple:
+    """Values and labels with this confusion matrix, and so many unlabelled passes and fails."""
+    values: dict[tuple[str, int], float | None] = {}
+    right: dict[tuple[str, int], bool] = {}
+    cells = [(True, True, both), (False, True, lenient), (True, False, harsh), (False, False, neither)]
+    for is_right, passes, count in cells:
+        for _ in range(count):
+            key = (f"q{len(values)}", 1)
+            values[key], right[key] = (0.9 if passes else 0.2), is_right
+    for passes, count in ((True, unlabelled[0]), (False, unlabelled[1])):
+        for _ in range(count):
+            values[(f"q{len(values)}", 1)] = 0.7 if passes else 0.699
+    return values, Labels(right=right, source="test")
+
+
+def test_the_numbers_of_a_lenient_judge() -> None:
+    values, labels = labelled(40, 20, 2, 38, (600, 400))
+    found = calibrate(values, labels, pass_mark=0.7)
+    assert (found.labelled, found.unlabelled, found.unjudged) == (100, 1000, 0)
+    assert found.agreement.value == 0.78
+    assert found.sensitivity is not None
+    assert found.specificity is not None
+    assert found.sensitivity.value == pytest.approx(40 / 42)
+    assert found.specificity.value == pytest.approx(38 / 58)
+    assert found.bias == pytest.approx(0.18)
+    assert found.bias_p_value is not None
+    assert found.bias_p_value < 0.001
+    assert found.kappa is not None
+    assert found.kappa.value == pytest.approx(0.5738, abs=1e-3)
+    # The judge passes 60% of all; people call 42% of the labelled right, and so do both corrections.
+    assert found.judge_rate.value == pytest.approx(0.6)
+    for corrected in (found.prediction_powered, found.rogan_gladen):
+        assert corrected is not None
+        assert corrected.value == pytest.approx(0.42, abs=0.001)
+        assert corrected.interval.low < corrected.value < corrected.interval.high
+        assert corrected.interval.high < found.judge_rate.value
+    assert found.warnings == ()
+
+
+def test_replies_that_were_not_judged_are_counted_apart() -> None:
+    values, labels = labelled(20, 5, 5, 20, (10, 10))
+    values[("q0", 1)] = None
+    found = calibrate(values, labels, pass_mark=0.7)
+    assert (found.labelled, found.unjudged) == (49, 1)
+
+
+def test_a_judge_at_chance_is_called_one() -> None:
+    values, labels = labelled(20, 20, 20, 20, (100, 100))
+    found = calibrate(values, labels, pass_mark=0.7)
+    assert found.kappa is not None
+    assert found.kappa.value == 0.0
+    assert found.rogan_gladen is None
+    assert any("no better than chance" in line for line in found.warnings)
+
+
+def test_few_labels_say_so() -> None:
+    values, labels = labelled(3, 0, 0, 3, (10, 10))
+    assert "6 labels say little" in calibrate(values, labels, pass_mark=0.7).warnings[0]
+    with pytest.raises(UsageError, match="no reply has both"):
+        calibrate(values, Labels(right={}), pass_mark=0.7)
+
+
+def test_labels_are_read_in_the_usual_words(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "correct": True},
+        {"id": "b", "verdict": "FAIL"},
+        {"id": "c", "score": 0.69},
+        {"id": "d", "trial": 2, "verdict": "pass"},
+        {"id": "e", "label": "wrong"},
+        *({"id": "f", "correct": verdict} for verdict in (True, True, False)),
+        *({"id": "g", "correct": verdict} for verdict in (True, False)),
+    ]
+    path = tmp_path / "labels.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    known = [(name, 1) for name in "abcefg"] + [("d", 1), ("d", 2)]
+    found = labels_from_file(path, known, pass_mark=0.7)
+    assert found.right == {
+        ("a", 1): True,
+        ("b", 1): False,
+        ("c", 1): False,
+        ("d", 2): True,
+        ("e", 1): False,
+        ("f", 1): True,
+    }
+    assert found.split == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        ({"correct": True}, "labels.jsonl:1: has no 'id'"),
+        ({"id": "zz", "correct": True}, "no reply to a question with id 'zz'"),
+        ({"id": "a"}, "has no verdict; give one as 'correct', 'verdict' or 'score'"),
+        ({"id": "a", "correct": "perhaps"}, "'correct' is 'perhaps'; write true or false"),
+        ({"id": "a", "score": 4}, "'score' is '4'"),
+        ({"id": "d", "correct": True}, "asked 'd' several times; say which with 'trial'"),
+        ({"id": "d", "trial": 9, "correct": True}, "no trial 9 of 'd'"),
+        ({"id": "d", "trial": "x", "correct": True}, "'trial' must be a whole number"),
+    ],
+)
+def test_a_bad_label_names_its_line(tmp_path: Path, row: dict[str, object], line: str) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(json.dumps(row))
+    with pytest.raises(InputError) as raised:
+        labels_from_file(path, [("a", 1), ("d", 1), ("d", 2)], pass_mark=0.7)
+    assert line in str(raised.value)
+
+
+@pytest.fixture
+def judged_run(tmp_path: Path, scripted: ScriptedJudge, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run of 60 replies by a judge that takes confident nonsense for right."""
+    monkeypatch.chdir(tmp_path)
+    questions = [
+        {"id": f"q{number}", "question": f"Where is number {number}?", "reference_answer": "In Montrose."}
+        for number in range(60)
+    ]
+
+    def bot(question: str) -> str:
+        number = int(question.split()[-1].rstrip("?"))
+        if number % 3 == 0:
+            return f"It is in Montrose ({number})."
+        return f"A perfect answer ({number})." if number % 3 == 1 else f"Unknown ({number})."
+
+    answerkey.evaluate(questions, bot, judge=scripted.settings("gullible"), name="judged")
+    return tmp_path
+
+
+def verdicts(count: int) -> list[dict[str, object]]:
+    numbers = random.Random(4).sample(range(60), count)
+    return [{"id": f"q{number}", "correct": number % 3 == 0} for number in numbers]
+
+
+def test_calibrating_a_gullible_judge_on_the_command_line(judged_run: Path) -> None:
+    (judged_run / "labels.jsonl").write_text("\n".join(map(json.dumps, verdicts(36))))
+    ended = CliRunner().invoke(cli, ["judge", "calibrate", "judged", "--labels", "labels.jsonl", "--json"])
+    assert ended.exit_code == 0, ended.output
+    document = json.loads(ended.output)
+    # It passes two thirds, and one third is right; the corrected rates say so.
+    assert document["judge_rate"]["value"] == pytest.approx(2 / 3)
+    assert document["sensitivity"]["value"] == 1.0
+    for name in ("prediction_powered", "rogan_gladen"):
+        interval = document[name]["interval"]
+        assert interval["low"] <= 1 / 3 <= interval["high"]
+    assert document["prediction_powered"]["interval"]["high"] < 2 / 3
+    shown = CliRunner().invoke(cli, ["judge", "calibrate", "judged", "--labels", "labels.jsonl"])
+    assert "the judge is lenient" in shown.output
+    assert "corrected (PPI++)" in shown.output
+    assert "gullible against people · judged" in shown.output
+
+
+def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:
+    refused = CliRunner().invoke(cli, ["judge", "calibrate", "judged"])
+    assert isinstance(refused.exception, AnswerkeyError)
+    assert "nobody has given a verdict" in str(refused.exception)
+    with open_store(".answerkey/answerkey.db") as store:
+        info = store.find_run("judged")
+        book = FeedbackBook(store)
+        for result in store.results(info):
+            number = int(result.question.id[1:])
+            if number < 40:
+                key = ReplyKey(info.id, result.question.ask_hash, result.trial)
+                value = float(number % 3 == 0)
+                book.add(Feedback(id=new_id(), created_at=now(), value=value, source="review", reply=key))
+    ended = CliRunner().invoke(cli, ["judge", "calibrate", "judged", "--json"])
+    document = json.loads(ended.output)
+    assert (document["labelled"], document["unlabelled"], document["source"]) == (40, 20, "feedback")
+    assert document["confusion"] == {
+        "true_positive": 14,
+        "false_positive": 13,
+        "false_negative": 0,
+        "true_negative": 13,
+    }
+
+
+def test_a_run_without_a_judge_cannot_be_calibrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    answerkey.evaluate([{"id": "a", "question": "What?"}], lambda _: "x", name="plain")
+    ended = CliRunner().invoke(cli, ["judge", "calibrate", "plain"])
+    assert isinstance(ended.exception, UsageError)
+    assert "answerkey rescore RUN --judge MODEL" in str(ended.exception)

@@ -1,0 +1,78 @@
+"""What reports show: the worst first, means over trials, and as much as was asked for."""
+
+from collections.abc import Callable
+
+from answerkey.question import Question
+from answerkey.reply import Reply
+from answerkey.report.selection import failures_of, only_failures
+from answerkey.report.story import tell
+from answerkey.report.view import build_view
+from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
+from answerkey.run import Run
+from answerkey.scorecard import Score, Scorecard, grade
+from answerkey.summary import Result
+
+
+def result(identity: str, score: float | None, trial: int = 1) -> Result:
+    return Result(
+        question=Question(id=identity, question=f"{identity}?"),
+        trial=trial,
+        replies=(Reply(text="x"),),
+        scorecard=Scorecard(
+            components={"response_quality": Score("response_quality", score, "why", 1.0)},
+            total=score,
+            grade=None if score is None else grade(score),
+            passed=score is not None and score >= 0.7,
+        ),
+    )
+
+
+def test_the_worst_come_first_and_the_unscored_before_them(run_of: Callable[..., Run]) -> None:
+    scores = {"a": 0.9, "b": 0.2, "c": 1.0, "d": None, "e": 0.2, "f": 0.5}
+    run = run_of([result(name, score) for name, score in scores.items()])
+    view = build_view(run, worst=3, rows=4)
+    assert [question.id for question in view.worst] == ["d", "b", "e"]
+    assert (view.imperfect, view.failed, view.total_rows) == (5, 4, 6)
+    assert [question.id for question in view.rows] == ["d", "b", "e", "f"]
+    assert [question.id for question in build_view(run, rows=6).rows] == ["d", "b", "e", "f", "a", "c"]
+    assert [question.id for question in failures_of(run)] == ["b", "d", "e", "f"]
+    assert [entry.question.id for entry in only_failures(run).results] == ["b", "d", "e", "f"]
+
+
+def test_a_question_is_the_mean_of_its_trials(run_of: Callable[..., Run]) -> None:
+    run = run_of([result("a", 1.0, 1), result("a", 0.0, 2), result("a", 1.0, 3)], repeat=3)
+    (question,) = build_view(run, rows=5).rows
+    assert question.score is not None
+    assert (score_text(question.score), question.trials, question.trials_passed) == ("0.666", 3, 2)
+    assert question.details[0].score == 0.0
+    assert "3 times each" in tell(build_view(run))[0]
+
+
+def test_a_run_without_results(run_of: Callable[..., Run]) -> None:
+    view = build_view(run_of([]), rows=5)
+    assert (view.rows, view.worst) == ((), ())
+    assert tell(view)[0].endswith("nothing could be scored.")
+
+
+def test_scores_are_never_rounded_up_into_a_better_grade() -> None:
+    assert score_text(0.899999) == "0.899"
+    assert score_percent(0.899999) == "89.9%"
+    assert score_text(0.4 + 0.3 + 0.2) == "0.900"
+    assert score_text(0.92) == "0.920"
+    assert score_percent(1.0) == "100%"
+    assert percent(0.9999999) != "100%"
+    assert percent(2 / 3) == "66.7%"
+    assert score_text(None) == "–"
+
+
+def test_points_and_times() -> None:
+    assert points(0.08) == "(−0.08)"
+    assert points(0.0031) == "(−0.003)"
+    assert points(None) == ""
+    assert [milliseconds(value) for value in (0.5, 25, 1234, 61_000, 180_000)] == [
+        "0.5 ms",
+        "25 ms",
+        "1.23 s",
+        "61.0 s",
+        "3.0 min",
+    ]
