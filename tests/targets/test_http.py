@@ -1,7 +1,11 @@
 import asyncio
 import json
+import shlex
 import socket
+import ssl
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -342,3 +346,59 @@ def test_lines_of_json() -> None:
         )
 
     assert ask_server(stream)[0].text == "ab"
+
+
+def test_json_that_only_a_lax_reader_takes_can_be_kept() -> None:
+    async def lax(request: web.Request) -> web.Response:
+        text = '{"answer": "half \\ud83d pair", "tool_calls": [{"name": "a", "result": ["\\ud83d", NaN, 1e999]}]}'
+        return web.Response(text=text, content_type="application/json")
+
+    (reply,) = ask_server(lax)
+    assert reply.failure is None
+    assert reply.tools_used == ("a",)
+    msgspec.json.encode(reply)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate that no authority signed, and its key beside it."""
+    folder = tmp_path_factory.mktemp("tls")
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
+    )
+    command += " -addext subjectAltName=DNS:localhost"
+    try:
+        subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no openssl to make a certificate with")
+    return folder / "cert.pem"
+
+
+def ask_over_tls(certificate: Path, **settings: Any) -> Reply:
+    async def run() -> Reply:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+        app = web.Application()
+        app.router.add_post("/", echo)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        url = f"https://localhost:{runner.addresses[0][1]}/"
+        try:
+            async with HttpTarget(HttpSettings(url=url, **settings)) as target:
+                return await target.ask(Ask(question="q", conversation_id="c"))
+        finally:
+            await runner.cleanup()
+
+    return asyncio.run(run())
+
+
+def test_certificates(certificate: Path) -> None:
+    refused = ask_over_tls(certificate)
+    assert refused.failure is not None
+    assert refused.failure.kind == "connection"
+    assert "certificate" in refused.failure.message
+    assert ask_over_tls(certificate, verify_tls=False).failure is None
+    assert ask_over_tls(certificate, ca_file=str(certificate)).failure is None
+    with pytest.raises(ConfigError, match=r"ca_file /no/such\.pem cannot be used"):
+        ask_over_tls(certificate, ca_file="/no/such.pem")

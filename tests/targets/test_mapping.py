@@ -204,6 +204,27 @@ def test_what_a_python_callable_returns_can_always_be_kept() -> None:
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
 
 
+def test_objects_within_objects_and_within_themselves() -> None:
+    class Message:
+        def __init__(self, **fields: Any) -> None:
+            self.fields = fields
+
+        def model_dump(self) -> dict[str, Any]:
+            return self.fields
+
+    state = {
+        "output": {
+            "messages": [Message(type="human", content="?"), Message(type="ai", content="x", tool_calls=[])]
+        }
+    }
+    assert reply_from_object(state).text == "x"
+    endless: list[Any] = ["a"]
+    endless += [endless, endless]
+    reply = reply_from_object({"answer": "x", "tool_calls": [{"name": "a", "result": endless}]})
+    msgspec.json.encode(reply)
+    assert reply.tools_used == ("a",)
+
+
 def test_expressions_from_the_configuration() -> None:
     mapping = ReplyMapping(
         text="data.final.text",

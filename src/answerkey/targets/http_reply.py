@@ -13,6 +13,7 @@ from answerkey.targets.failures import one_line
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.numbers import read_number
 from answerkey.targets.mapping import ReplyMapping, reply_from_payload
+from answerkey.targets.objects import as_json
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.streams.assemble import assemble
 from answerkey.targets.streams.events import EventReader, StreamKind, stream_kind
@@ -126,7 +127,7 @@ def decode_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return json.loads(text)
+        return as_json(json.loads(text))
 
 
 def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMapping | None = None) -> Reply:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -12,19 +13,21 @@ from answerkey.targets.fields.text import safe_text
 
 __all__ = ["as_builtin", "as_json"]
 
+# Nobody's reply is nested deeper; an object that holds itself would be.
+_DEEPEST = 50
 
-def as_builtin(value: Any) -> Any:
+
+def as_builtin(value: Any, within: tuple[int, ...] = ()) -> Any:
     """An SDK's or a user's object as the dict that it would be in JSON."""
     if value is None or isinstance(value, (str, bytes, int, float, Reply)):
         return value
+    if id(value) in within or len(within) > _DEEPEST:
+        return "…"
+    inside = (*within, id(value))
     if type(value) is dict:
-        return (
-            {key: as_builtin(part) for key, part in value.items()}
-            if _holds_objects(value.values())
-            else value
-        )
+        return {key: as_builtin(part, inside) for key, part in value.items()}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
-        return [as_builtin(part) for part in value]
+        return [as_builtin(part, inside) for part in value]
     if isinstance(value, Mapping):
         return {str(key): part for key, part in value.items()}
     if isinstance(value, msgspec.Struct):
@@ -43,14 +46,8 @@ def as_builtin(value: Any) -> Any:
     return value
 
 
-def _holds_objects(parts: Any) -> bool:
-    return any(not isinstance(part, (str, int, float, type(None), dict)) for part in parts)
-
-
-def as_json(value: Any, depth: int = 0) -> Any:
-    """`value` in types that JSON has; what is nested too deep or unknown becomes text."""
-    if depth > 100:
-        return "…"
+def as_json(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """`value` in types that JSON has; what is unknown, nested too deep or inside itself becomes text."""
     if isinstance(value, str):
         return safe_text(str(value))
     if value is None or isinstance(value, bool):
@@ -58,12 +55,15 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return value if abs(value) < 2**63 else str(value)
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
+        return value if isfinite(value) else None
+    if id(value) in within or len(within) > _DEEPEST:
+        return "…"
+    inside = (*within, id(value))
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.asdict(value)
     if isinstance(value, Mapping):
-        return {safe_text(str(key)): as_json(part, depth + 1) for key, part in value.items()}
+        return {safe_text(str(key)): as_json(part, inside) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [as_json(part, depth + 1) for part in value]
+        return [as_json(part, inside) for part in value]
     plain = as_builtin(value)
-    return as_json(plain, depth + 1) if plain is not value else safe_text(str(value))
+    return as_json(plain, inside) if plain is not value else safe_text(str(value))

@@ -61,13 +61,12 @@ class PythonTarget:
         """Call it once; what it raises is the reply's failure."""
         watch = _Watch()
         try:
-            given = await self._call(ask, watch)
+            reply = reply_from_object(await self._call(ask, watch), mapping=self._mapping)
         except (Exception, SystemExit) as error:  # the user's code may raise anything, and it is data
             retryable = retryable_from_exception(error)
             if retryable is not None:
                 raise retryable from error
             return msgspec.structs.replace(reply_from_exception(error), timings=watch.timings())
-        reply = reply_from_object(given, mapping=self._mapping)
         timings = watch.timings()
         if reply.timings.first_byte_ms is not None and timings.first_byte_ms is None:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
