@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import json_flag, match_flag, parse_rate, scoring_for, store_flag, store_opener
+from answerkey.cli.options import (
+    JudgeFlags,
+    json_flag,
+    judge_flags,
+    match_flag,
+    parse_rate,
+    scoring_for,
+    store_flag,
+    store_opener,
+)
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -44,6 +53,7 @@ __all__ = ["ab"]
     type=click.Choice(["regression", "inconclusive"]),
     help="Exit 1 if b is worse; with inconclusive also 4 if there is no clear difference.",
 )
+@judge_flags
 @store_flag
 @json_flag
 def ab(
@@ -63,10 +73,13 @@ def ab(
     seed: int | None,
     match: str | None,
     fail_on: str | None,
+    judge: JudgeFlags,
     store: str | None,
     as_json: bool,
 ) -> int:
     """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
+
+    With --judge, a model also says of each pair of replies which is better, once all are there.
 
     \b
     Examples:
@@ -83,6 +96,8 @@ def ab(
     from answerkey.report.rows import encode
 
     settings = load_settings()
+    pair_judge = judge.pair_judge(settings)
+    judged = None
     progress = progress_for_terminal(quiet=as_json)
     stores: list[SqlStore] = []
     opener = store_opener(settings, store, create=resume is None)
@@ -127,13 +142,25 @@ def ab(
                 progress=progress,
             )
         experiment = asyncio.run(work)
+        if pair_judge is not None:
+            from answerkey.evaluation.pairwise import judge_runs
+
+            first_run, second_run = (run.info for run in experiment.runs)
+            judged = asyncio.run(judge_runs(stores[0], first_run, second_run, pair_judge))
     finally:
         for opened in stores:
             opened.close()
     if as_json:
-        sys.stdout.buffer.write(encode(experiment.to_dict()) + b"\n")
+        document = experiment.to_dict()
+        if judged is not None:
+            document["judge"] = judged.document()
+        sys.stdout.buffer.write(encode(document) + b"\n")
     else:
         print_experiment(experiment)
+        if judged is not None:
+            from answerkey.report.pairwise import pairwise_lines
+
+            click.echo("\n".join(pairwise_lines(judged)))
     if fail_on is not None and experiment.verdict == "worse":
         return 1
     if fail_on == "inconclusive" and experiment.verdict == "no clear difference":

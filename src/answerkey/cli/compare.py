@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.cli.options import JudgeFlags, json_flag, judge_flags, store_flag, store_opener
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison
@@ -28,6 +28,7 @@ __all__ = ["compare", "exit_code"]
     "conversation).",
 )
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@judge_flags
 @store_flag
 @json_flag
 def compare(
@@ -36,17 +37,19 @@ def compare(
     gates: tuple[str, ...],
     cluster: str | None,
     markdown: bool,
+    judge: JudgeFlags,
     store: str | None,
     as_json: bool,
 ) -> int:
     """Say whether the candidate is better than the base: paired by question, with its uncertainty.
 
-    With more than two runs, rank them all.
+    With more than two runs, rank them all. With --judge, a model also says of each pair of replies which is better.
 
     \b
     Examples:
       answerkey compare latest~1 latest
       answerkey compare production latest --fail-on regression
+      answerkey compare latest~1 latest --judge gpt-4o-mini
       answerkey compare gpt-small gpt-large local --json
     """
     from answerkey.comparison import compare_runs
@@ -62,11 +65,14 @@ def compare(
         raise UsageError(
             "compare needs two runs: a base and a candidate, as in: answerkey compare latest~1 latest"
         )
-    if len(runs) > 2 and (fail_on or gates or markdown):
-        raise UsageError("--fail-on, --gate and --markdown compare two runs; give exactly two")
+    if len(runs) > 2 and (fail_on or gates or markdown or judge.models):
+        raise UsageError("--fail-on, --gate, --judge and --markdown compare two runs; give exactly two")
     parsed = [parse_gate(gate) for gate in gates]
     fields = CLUSTER_FIELDS if cluster is None else (cluster,)
-    with store_opener(load_settings(), store)() as opened:
+    settings = load_settings()
+    pair_judge = judge.pair_judge(settings)
+    judged = None
+    with store_opener(settings, store)() as opened:
         infos = [opened.find_run(reference) for reference in runs]
         if len({info.id for info in infos}) < len(infos):
             raise UsageError("the runs to compare are the same run; name different ones")
@@ -81,6 +87,12 @@ def compare(
                 print_ranking(ranking)
             return 0
         comparison = compare_runs(*columns)
+        if pair_judge is not None:
+            import asyncio
+
+            from answerkey.evaluation.pairwise import judge_runs
+
+            judged = asyncio.run(judge_runs(opened, infos[0], infos[1], pair_judge))
         results = []
         if parsed:
             from answerkey.gate import evaluate_gates
@@ -92,11 +104,17 @@ def compare(
         import msgspec
 
         document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
+        if judged is not None:
+            document["judge"] = judged.document()
         sys.stdout.buffer.write(encode(document) + b"\n")
     elif markdown:
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
         print_comparison(comparison)
+        if judged is not None:
+            from answerkey.report.pairwise import pairwise_lines
+
+            click.echo("\n".join(pairwise_lines(judged)))
         for result in results:
             click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {result.gate} ({result.value})")
     if not all(result.passed for result in results):

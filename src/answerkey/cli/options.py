@@ -12,6 +12,7 @@ from answerkey.config import JudgePrices, JudgeSettings, Scoring, Settings
 from answerkey.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
     from answerkey.store.sql import SqlStore
 
 __all__ = [
@@ -79,6 +80,14 @@ class JudgeFlags(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(base, **changes)
         except ConfigError as error:
             raise UsageError(str(error).replace("[judge] ", "--judge-").replace("_", "-")) from None
+
+    def pair_judge(self, settings: Settings) -> "Judge | None":
+        """The judge that compares pairs of replies: only one that the command line names, since it costs."""
+        if not self.models or self.models == ("none",):
+            return None
+        from answerkey.judge.judge import Judge
+
+        return Judge(self.settings(settings.judge), folder=settings.folder)
 
 
 def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:

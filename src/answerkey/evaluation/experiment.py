@@ -20,7 +20,7 @@ from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
 from answerkey.config import Options, Settings
 from answerkey.engine.local import LocalEngine
-from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.errors import ConfigError, InterruptedRunError, UsageError
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.selection import select_questions
@@ -88,6 +88,11 @@ async def run_experiment(
     progress: Progress | None = None,
 ) -> Experiment:
     """Ask both targets every question in random order, keep two runs, and compare them."""
+    if options.scoring.needs_judge:
+        raise ConfigError(
+            "an experiment's score cannot wait for a judge; score by keywords and give `ab --judge MODEL`, "
+            "or run both targets with the judge and compare the runs"
+        )
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
     grader = make_grader(options.scoring, settings)
     resolved = [

@@ -1,0 +1,48 @@
+"""Two stored runs put before a judge, question by question."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from answerkey.errors import UsageError
+from answerkey.judge.judge import Judge
+from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
+from answerkey.judge.session import open_judging
+from answerkey.reply import Reply
+from answerkey.run import RunInfo
+from answerkey.store.judgements import SqlJudgements
+from answerkey.store.sql import SqlStore
+
+__all__ = ["judge_runs"]
+
+
+async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: Judge) -> Pairwise:
+    """Judge every question that both runs answered; what was judged before is not asked again."""
+    pairs = list(_pairs(store, base, candidate))
+    if not pairs:
+        raise UsageError("the runs have no question in common that both answered")
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store") as writer:
+        kept = SqlJudgements(store)
+        paid_by = f"{base.id}:{candidate.id}"
+        async with open_judging(
+            judge, run_id=paid_by, store=kept, executor=writer, canaries=False
+        ) as session:
+            verdicts = await asyncio.gather(*(judge_pair(session.panel, pair) for pair in pairs))
+            document = session.document()
+    return sum_up_pairs(
+        verdicts,
+        model=document["model"],
+        calls=document["calls"],
+        cached=document["cached"],
+        cost=document["cost"],
+    )
+
+
+def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:
+    replies: dict[tuple[str, int], tuple[Reply, ...]] = {
+        (result.question.ask_hash, result.trial): result.replies for result in store.results(base)
+    }
+    for result in store.results(candidate):
+        other = replies.get((result.question.ask_hash, result.trial))
+        if other is not None:
+            yield Pair(result.question, result.trial, other, result.replies)
