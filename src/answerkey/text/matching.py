@@ -9,30 +9,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-import msgspec
-
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.text.match import Match
 from answerkey.text.numbers import Number, bare_digits, find_numbers, parse_number, significant_digits
 from answerkey.text.patterns import check_pattern, compile_pattern
 
 __all__ = ["KeywordMatcher", "Match", "MatchMode", "check_pattern", "find_keywords", "keyword_matcher"]
 
 MatchMode = Literal["literal", "standard", "smart"]
-
-
-class Match(msgspec.Struct, frozen=True, gc=False):
-    """Whether and how one keyword was found in a reply."""
-
-    found: bool
-    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
-    rule: str
-    # Span of the matched text in the reply as it was given; None where there is none.
-    start: int | None = None
-    end: int | None = None
-    # The matched text itself.
-    text: str = ""
-    # The decision in words.
-    why: str = ""
 
 
 _NO_REPLY = Match(False, "none", why="there is no reply")
@@ -90,14 +74,14 @@ class _ReplyText:
 class KeywordMatcher:
     """The keywords of one question, prepared once and matched against many replies."""
 
-    __slots__ = ("_keywords", "_mode", "_prepared", "_question")
+    __slots__ = ("_keywords", "_mode", "_prepared", "_smart")
 
     def __init__(
         self, keywords: Sequence[Keyword], mode: MatchMode = "standard", *, question: str = ""
     ) -> None:
         self._keywords = tuple(keywords)
         self._mode = mode
-        self._question = question
+        self._smart = _SmartKeywords(self._keywords, question) if mode == "smart" else None
         # Lower-cased form of the plain keywords; None for those that are more than a string.
         self._prepared = tuple(
             (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
@@ -108,6 +92,8 @@ class KeywordMatcher:
         """One Match for each keyword, in order."""
         if text is None:
             return (_NO_REPLY,) * len(self._keywords)
+        if self._smart is not None:
+            return self._smart.match(text)
         reply = _ReplyText(text)
         lowered = reply.lowered
         aligned = len(lowered) == len(text)
@@ -128,6 +114,43 @@ class KeywordMatcher:
                     matches.append(_ABSENT)
             else:
                 matches.append(_match(keyword, reply, numeric))
+        return tuple(matches)
+
+
+class _SmartKeywords:
+    """The keywords as `smart` sees them: their strings judged by meaning, numbers and patterns as in `standard`."""
+
+    __slots__ = ("_asked", "_keywords", "_reply_words")
+
+    def __init__(self, keywords: tuple[Keyword, ...], question: str) -> None:
+        # Loaded here: the other modes do without the libraries that this one needs.
+        from answerkey.text.smart.decide import SmartKeyword
+        from answerkey.text.smart.reply import ReplyWords
+        from answerkey.text.smart.wanted import question_stems
+
+        self._reply_words = ReplyWords
+        self._asked = question_stems(question)
+        self._keywords: list[tuple[SmartKeyword | None, tuple[Keyword, ...]]] = []
+        for keyword in keywords:
+            options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
+            texts = tuple(option for option in options if isinstance(option, str) and option.strip())
+            others = tuple(option for option in options if not isinstance(option, str))
+            smart = SmartKeyword(texts, self._asked, question) if texts else None
+            self._keywords.append((smart, others))
+
+    def match(self, text: str) -> tuple[Match, ...]:
+        words = self._reply_words(text, self._asked)
+        reply: _ReplyText | None = None
+        matches = []
+        for smart, others in self._keywords:
+            match = smart.match(words) if smart is not None else _EMPTY
+            if not match.found and others:
+                reply = reply or _ReplyText(text)
+                for option in others:
+                    match = _match(option, reply, True)
+                    if match.found:
+                        break
+            matches.append(match)
         return tuple(matches)
 
 

@@ -6,9 +6,17 @@ from functools import lru_cache
 
 from text_to_num import alpha2digit
 
-from answerkey.text.numbers import canonical_number, find_numbers
+from answerkey.text.numbers import CURRENCY_SIGNS, canonical_number, find_numbers
 
-__all__ = ["has_number_words", "scaled_worth", "spell_out_digits", "spelled_numbers", "worths_in_words"]
+__all__ = [
+    "has_number_words",
+    "scaled_worth",
+    "spell_out_digits",
+    "spelled_numbers",
+    "worths_in_words",
+    "worths_with_scale",
+    "write_out_scales",
+]
 
 _NAMES = (
     "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
@@ -97,7 +105,27 @@ def worths_with_scale(text: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+def write_out_scales(text: str) -> str:
+    """A short text with its scaled numbers as plain ones: "£186k" gives "£186000"; a lone "5 m" may be metres and stays."""
+
+    def plain(match: re.Match[str]) -> str:
+        if len(match[2]) == 1 and match[2] not in "kK" and not _CURRENCY.search(text):
+            return match.group()
+        return scaled_worth(match[1], match[2]) or match.group()
+
+    return _SCALED.sub(plain, text)
+
+
+_CURRENCY = re.compile(f"[{CURRENCY_SIGNS}]")
+
+
 @lru_cache(maxsize=8192)
 def spell_out_digits(text: str) -> str:
     """A short text with its number words as digits: "Nine hundred South Ninth Street" gives "900 South 9th Street"."""
-    return str(alpha2digit(_INDEFINITE.sub("one", text), "en", 0.0))
+    if not _RUN.search(text):
+        return text
+    try:
+        return str(alpha2digit(_INDEFINITE.sub("one", text), "en", 0.0))
+    except UnicodeEncodeError:
+        # Lone surrogates cannot reach the library; such a text is not a number.
+        return text

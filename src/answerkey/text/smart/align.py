@@ -1,0 +1,124 @@
+"""How well each word of an accepted answer is present in a reply, and how it was recognised."""
+
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from answerkey.text.smart.reply import ReplyWords
+from answerkey.text.smart.vocabulary import equivalents
+from answerkey.text.smart.wanted import Wanted
+
+__all__ = ["COMPOUND", "INITIAL", "MISSPELT", "Alignment", "align"]
+
+# A typo leaves at least this share of a word in place ("Shostakovitch" for "Shostakovich").
+_SIMILAR = 0.68
+# An answer of one word has nothing else to be recognised by.
+_SIMILAR_ALONE = 0.8
+# Shorter words are more often other words than misspelt ones.
+_SHORTEST_FUZZY = 4
+_SHORTEST_COMPOUND = 5
+_SHORTEST_PREFIX = 6
+
+# How a word was recognised.
+EXACT, NUMBER, INFLECTED, ABBREVIATED, COMPOUND, MISSPELT, INITIAL, ABSENT = (
+    "word", "number", "inflected", "abbreviation", "compound", "misspelt", "initial", "absent",
+)  # fmt: skip
+
+
+class Alignment:
+    """For each word of the answer: strength from 0 (absent) to 1 (there), and the way it was recognised."""
+
+    __slots__ = ("found_as", "strengths", "ways")
+
+    def __init__(self) -> None:
+        self.strengths: list[float] = []
+        self.ways: list[str] = []
+        # The reply's own form of the word where it differs.
+        self.found_as: list[str | None] = []
+
+    def add(self, strength: float, way: str, found_as: str | None = None) -> None:
+        self.strengths.append(strength)
+        self.ways.append(way)
+        self.found_as.append(found_as)
+
+    def raise_to(self, strength: float, way: str) -> None:
+        """At least this strength for every word: the answer was recognised as a whole."""
+        for index, present in enumerate(self.strengths):
+            if present < strength:
+                self.strengths[index] = strength
+                self.ways[index] = way
+
+
+def align(wanted: Wanted, reply: ReplyWords) -> Alignment:
+    """Each word of the answer looked for in the reply: exact, inflected, abbreviated, run together, misspelt, initial."""
+    alignment = Alignment()
+    words = reply.word_set
+    for word, stemmed, numeric in zip(wanted.words, wanted.stems, wanted.numeric, strict=True):
+        if word in words:
+            alignment.add(1.0, EXACT, word)
+        elif numeric:
+            # A number is there or not; a number that is nearly right is wrong.
+            there = word in reply.worths
+            alignment.add(1.0 if there else 0.0, NUMBER if there else ABSENT)
+        elif stemmed in reply.stem_set:
+            alignment.add(0.95, INFLECTED)
+        else:
+            _align_loosely(alignment, word, stemmed, wanted, reply)
+    if wanted.telling > 1:
+        _align_initials(alignment, wanted, reply)
+    if len(wanted.compact) >= _SHORTEST_COMPOUND and reply.writes_together(wanted.compact):
+        alignment.raise_to(0.95, COMPOUND)
+    elif wanted.initials and wanted.initials in words and wanted.initials not in reply.asked:
+        alignment.raise_to(0.9, ABBREVIATED)
+    return alignment
+
+
+def _align_loosely(alignment: Alignment, word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> None:
+    others = equivalents(word)
+    if others:
+        for other in others:
+            if other in reply.word_set:
+                alignment.add(0.95, ABBREVIATED, other)
+                return
+    if len(word) >= _SHORTEST_COMPOUND and word in reply.runs:
+        alignment.add(0.9, COMPOUND)
+        return
+    if len(word) >= _SHORTEST_PREFIX:
+        for longer in reply.spellable.get(word[0], ()):
+            if longer.startswith(word):
+                alignment.add(0.9, COMPOUND, longer)
+                return
+    if len(word) >= _SHORTEST_FUZZY and stemmed not in reply.asked:
+        # A word of the question is not a misspelling of the answer ("Monet" in the question is not Manet), and people
+        # get the first letter right: "lease" is not a misspelt "please", nor "deduction" a "reduction".
+        best = process.extractOne(
+            word,
+            reply.spellable.get(word[0], ()),
+            scorer=Levenshtein.normalized_similarity,
+            score_cutoff=_SIMILAR if wanted.telling > 1 else _SIMILAR_ALONE,
+        )
+        if best is not None:
+            alignment.add(1.0 - 1.6 * (1.0 - float(best[1])), MISSPELT, best[0])
+            return
+    alignment.add(0.0, ABSENT)
+
+
+def _align_initials(alignment: Alignment, wanted: Wanted, reply: ReplyWords) -> None:
+    """ "J. Turner" for Joseph Turner: an initial counts where another word of the name is there."""
+    if not any(
+        way in _SURE and weight >= 0.5 for way, weight in zip(alignment.ways, wanted.weights, strict=True)
+    ):
+        return
+    for index, (word, way) in enumerate(zip(wanted.words, alignment.ways, strict=True)):
+        # "I" and what is left of "it's", "don't", "I'd" and "I'm" are no initials.
+        if (
+            way == ABSENT
+            and not wanted.numeric[index]
+            and word[0] in reply.word_set
+            and word[0] not in "istdm"
+        ):
+            alignment.strengths[index] = 0.5
+            alignment.ways[index] = INITIAL
+            alignment.found_as[index] = word[0]
+
+
+_SURE = (EXACT, MISSPELT)
