@@ -64,6 +64,12 @@ def test_too_long_an_input_is_not_searched_for(bot: Chatbot) -> None:
     assert reply["tool_calls"] == []
 
 
+def test_a_flood_of_questions_is_answered_in_part(bot: Chatbot) -> None:
+    reply = bot.ask_sync("What was the rental income in 2024? Is anything overdue? " * 60)
+    assert "$187,673" in reply["answer"]
+    assert len(reply["tool_calls"]) <= 12
+
+
 def test_another_language_gets_an_honest_reply(bot: Chatbot) -> None:
     reply = bot.ask_sync("¿Cuál es la dirección de nuestra propiedad?")
     assert "English" in reply["answer"]

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 import answerkey
+from answerkey.datasets.questions import read_questions
 from answerkey.demo import golden_set_path
 from answerkey.demo.knowledge import open_knowledge
 from answerkey.demo.tools.toolbox import TOOL_SCHEMAS
+from answerkey.golden.audit import audit_document, audit_questions
+from answerkey.golden.lint import lint_questions
 
 CASES = [json.loads(line) for line in golden_set_path().read_text(encoding="utf-8").splitlines()]
 ASKED = [(case, part) for case in CASES for part in case.get("turns", [case])]
@@ -61,17 +64,39 @@ def test_keywords_are_specific() -> None:
     assert [word for word, count in counts.items() if count > 2] == []
 
 
+def test_lint_has_nothing_to_complain_of() -> None:
+    assert lint_questions(read_questions(golden_set_path())) == []
+
+
+def test_a_bot_that_knows_nothing_scores_little_and_passes_nothing() -> None:
+    document = audit_document(audit_questions(read_questions(golden_set_path())))
+    assert document["floor"] < 0.35
+    assert not any(bot["passed"] for bot in document["bots"])
+    assert max(question["floor"] for question in document["questions"]) < 0.70
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The run documents of three variants over the bundled set."""
+def evaluated() -> dict[str, answerkey.Run]:
+    """Three variants over the bundled set."""
     return {
-        name: answerkey.evaluate(str(golden_set_path()), target=target).to_dict()
+        name: answerkey.evaluate(str(golden_set_path()), target=target)
         for name, target in {
             "demo": "demo",
             "basic": "demo:basic",
             "flaky": "demo:flaky?rate=0.5&seed=3",
         }.items()
     }
+
+
+@pytest.fixture(scope="module")
+def runs(evaluated: dict[str, answerkey.Run]) -> dict[str, dict[str, Any]]:
+    """Their run documents."""
+    return {name: run.to_dict() for name, run in evaluated.items()}
+
+
+def test_a_comparison_finds_the_difference(evaluated: dict[str, answerkey.Run]) -> None:
+    assert answerkey.compare(evaluated["basic"], evaluated["demo"]).verdict == "better"
+    assert answerkey.compare(evaluated["demo"], evaluated["flaky"]).verdict == "worse"
 
 
 def test_the_demo_earns_an_a_and_the_basic_version_ten_points_less(runs: dict[str, dict[str, Any]]) -> None:

@@ -25,6 +25,7 @@ _SPLIT = re.compile(
     r",\s+(?=(?:what|which|who|how|when|where)\b)",
     re.IGNORECASE,
 )
+_MAX_CLAUSES = 6
 # In order of preference where two explain a question equally well.
 _SKILLS: list[Skill] = [
     DocumentList(),
@@ -34,6 +35,7 @@ _SKILLS: list[Skill] = [
     PropertyFacts(),
     Transactions(),
 ]
+# Asks for what a paper says, where a table may have the same word.
 _CONTENT = re.compile(
     r"\b(?:say|says|said|state[sd]?|according to|mention\w*|clause|provision|cover(?:s|ed|age)?|"
     r"exclu\w+|allowed|permitted|prohibit\w*|forbidden|terms of|require\w*|"
@@ -116,4 +118,7 @@ class Planner:
 
 def _clauses(question: str) -> list[str]:
     parts = [p.strip() for p in _SPLIT.split(question) if p and p.strip()]
-    return parts if parts and all(len(p.split()) >= 2 for p in parts) else [question]
+    if not parts or any(len(p.split()) < 2 for p in parts):
+        return [question]
+    # nobody asks more at once in earnest, and every clause may cost several tool calls
+    return parts[:_MAX_CLAUSES]

@@ -127,34 +127,26 @@ class Quotes:
         )
 
     def _mentions(self, u: Understanding, context: Context) -> str:
-        targets = (
-            [p.label for p in u.properties] or [p.label for p in context.vocabulary.properties]
-            if (u.properties or u.has("propert(?:y|ies)|buildings?|them|it"))
-            else [" ".join(_topic(u))]
-        )
+        """Which documents mention a property, all of them, or some other thing."""
+        known = context.vocabulary.properties
+        if u.properties or u.has("propert(?:y|ies)|buildings?|them|it"):
+            # the street without number and suffix is how the documents may call it: "9th", "cascade"
+            wanted = [(p.label, _street(p.label)) for p in u.properties or known]
+        else:
+            topic = " ".join(_topic(u))
+            wanted = [(topic, topic)]
         lines = []
-        for target in targets:
-            passages = context.turn.use("search_document_content", query=target, limit=20)["passages"]
-            needle = normalise(target).split()
-            core = (
-                " ".join(needle[-2:-1] if len(needle) > 2 else needle[:1])
-                if target[:1].isdigit()
-                else normalise(target)
-            )
-            titles = list(
-                dict.fromkeys(
-                    p["title"]
-                    for p in passages
-                    if core in normalise(f"{p['title']} {p['heading']} {p['text']}")
-                )
-            )
+        for label, core in wanted:
+            passages = context.turn.use("search_document_content", query=label, limit=20)["passages"]
+            titles = [
+                p["title"] for p in passages if core in normalise(f"{p['title']} {p['heading']} {p['text']}")
+            ]
+            titles = list(dict.fromkeys(titles))
             if titles:
-                lines.append(f"{target} is mentioned in {len(titles)} documents: {'; '.join(titles)}.")
+                lines.append(f"{label} is mentioned in {len(titles)} documents: {'; '.join(titles)}.")
             else:
-                lines.append(
-                    f"Not on record: none of the {len(context.vocabulary.documents)} documents "
-                    f"mentions {target}."
-                )
+                count = len(context.vocabulary.documents)
+                lines.append(f"Not on record: none of the {count} documents mentions {label}.")
         return " ".join(lines)
 
 
@@ -165,6 +157,11 @@ def _defines(text: str, words: list[str]) -> bool:
         re.search(rf"\b{w}\w* (?:is|was|are|were) |\b(?:is|was|are|were) the {w}", normal)
         for w in map(re.escape, words)
     )
+
+
+def _street(address: str) -> str:
+    words = normalise(address).split()
+    return words[-2] if len(words) > 1 else address.lower()
 
 
 def _topic(u: Understanding) -> list[str]:
