@@ -137,3 +137,23 @@ def test_paths_in_the_configuration_start_from_its_folder(
     }
     assert ask(resolve_target("file", settings=settings, folder=tmp_path), "hi").text == "hi"
     assert ask(resolve_target("program", settings=settings, folder=tmp_path)).text == str(tmp_path)
+
+
+def test_a_kind_that_another_package_brings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site"
+    (package / "answerkey_parrot-1.dist-info").mkdir(parents=True)
+    (package / "answerkey_parrot-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: answerkey-parrot\nVersion: 1\n"
+    )
+    (package / "answerkey_parrot-1.dist-info" / "entry_points.txt").write_text(
+        "[answerkey.targets]\nparrot = answerkey_parrot:make\nbroken = answerkey_parrot:broken\n",
+    )
+    (package / "answerkey_parrot.py").write_text(
+        "from answerkey.targets.python import PythonTarget\n"
+        "def make(rest): return PythonTarget(lambda question: f'{rest} {question}', name='parrot')\n"
+        "def broken(rest): return 5\n",
+    )
+    monkeypatch.syspath_prepend(str(package))
+    assert ask(resolve_target("parrot:polly"), "hi").text == "polly hi"
+    with pytest.raises(UsageError, match="gave a int"):
+        resolve_target("broken:x")

@@ -96,7 +96,9 @@ async def run_experiment(
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
     grader = make_grader(options.scoring, settings)
     resolved = [
-        resolve_target(target, settings=settings.targets, concurrency=options.concurrency)
+        resolve_target(
+            target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
+        )
         for target in targets
     ]
     async with AsyncExitStack() as opened:
@@ -136,7 +138,9 @@ async def resume_experiment(
     )
     grader = make_grader(options.scoring, settings)
     resolved = [
-        resolve_target(str(target), settings=settings.targets, concurrency=options.concurrency)
+        resolve_target(
+            str(target), settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
+        )
         for target in given
     ]
     async with AsyncExitStack() as opened:

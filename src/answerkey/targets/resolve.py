@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from answerkey.errors import ConfigError, UnknownNameError, UsageError
+from answerkey.plugins import find_plugin
 from answerkey.protocols import Target
 from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.safe_names import safe_url, settings_hash
@@ -83,7 +84,19 @@ class _Builder:
         place, colon, name = spec.rpartition(":")
         if colon and place.endswith(".py") and name.isidentifier():
             return self._make("python", {"python": spec}, None)
-        return None
+        return self._plugin(kind, rest)
+
+    def _plugin(self, kind: str, rest: str) -> Target | None:
+        """A kind of target that another package brings: an entry point of the group `answerkey.targets`."""
+        make = find_plugin("target", kind) if kind.isidentifier() else None
+        if make is None:
+            return None
+        made = make(rest)
+        if not isinstance(made, Target):
+            raise UsageError(
+                f"the plug-in for the target {kind!r} gave a {type(made).__name__}, which is no Target"
+            )
+        return made
 
     def from_table(self, name: str, table: Mapping[str, Any]) -> Target:
         """A `[targets.NAME]` table."""
