@@ -1,0 +1,108 @@
+"""`answerkey plan`: how many questions and repeats a difference needs."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
+if TYPE_CHECKING:
+    from answerkey.comparison.planning import Plan
+
+__all__ = ["plan"]
+
+_ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[QUESTIONS | RUN [RUN]]")
+@click.option(
+    "--difference", type=float, default=0.05, show_default=True, help="The smallest difference that matters."
+)
+@click.option("--power", type=float, default=0.8, show_default=True, help="The wanted chance to show it.")
+@click.option("--deviation", type=float, help="Without a run: the spread of question scores (0.3).")
+@click.option(
+    "--correlation", type=float, help="Without two runs: how alike two versions do on a question (0.5)."
+)
+@store_flag
+@json_flag
+def plan(
+    sources: tuple[str, ...],
+    difference: float,
+    power: float,
+    deviation: float | None,
+    correlation: float | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Say how many questions and repeats a difference needs, and what those at hand can show.
+
+    Best from two runs over the same questions; one run tells the spread of scores, and with --repeat also how much
+    of it is noise and which questions are flaky; a golden set alone gives a guess. Without arguments: the latest run.
+
+    \b
+    Examples:
+      answerkey plan latest~1 latest --difference 0.03
+      answerkey plan latest --difference 0.02 --power 0.9
+      answerkey plan golden.jsonl --json
+    """
+    from answerkey.comparison.planning import GUESSED_CORRELATION, GUESSED_DEVIATION
+    from answerkey.errors import UsageError
+    from answerkey.report.rows import encode
+
+    if not 0 < difference < 1:
+        raise UsageError(
+            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
+        )
+    if not 0 < power < 1:
+        raise UsageError(f"--power {power:g}: must be between 0 and 1")
+    if deviation is not None and not 0 < deviation <= 0.5:
+        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
+    if correlation is not None and not -1 < correlation < 1:
+        raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
+    if len(sources) > 2:
+        raise UsageError("a plan is made from a golden set, from one run or from two; not from more")
+    made = _make(
+        sources or ("latest",),
+        difference,
+        power,
+        GUESSED_DEVIATION if deviation is None else deviation,
+        GUESSED_CORRELATION if correlation is None else correlation,
+        store,
+    )
+    if as_json:
+        sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
+        return 0
+    from answerkey.report.plan import print_plan
+
+    print_plan(made)
+    return 0
+
+
+def _make(
+    sources: tuple[str, ...],
+    wanted: float,
+    power: float,
+    deviation: float,
+    correlation: float,
+    store: str | None,
+) -> "Plan":
+    from answerkey.comparison.columns import columns_from_store
+    from answerkey.comparison.planning import plan_from_guess, plan_from_pair, plan_from_run
+    from answerkey.config import load_settings
+    from answerkey.datasets.questions import read_questions
+
+    settings = load_settings()
+    first = sources[0]
+    if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
+        count = len(read_questions(first))
+        return plan_from_guess(
+            count, wanted=wanted, power=power, deviation=deviation, correlation=correlation
+        )
+    with store_opener(settings, store)() as opened:
+        columns = [columns_from_store(opened, opened.find_run(reference)) for reference in sources]
+    if len(columns) == 2:
+        return plan_from_pair(columns[0], columns[1], wanted=wanted, power=power)
+    return plan_from_run(columns[0], wanted=wanted, power=power, correlation=correlation)

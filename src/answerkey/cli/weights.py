@@ -1,0 +1,65 @@
+"""`answerkey weights`: do the weights say what people think?"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from answerkey.cli.options import json_flag, store_flag, store_opener
+
+__all__ = ["weights"]
+
+
+@click.command()
+@click.argument("labelled", required=False, type=click.Path(path_type=Path))
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resampling.")
+@store_flag
+@json_flag
+def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) -> int:
+    """Say how well the weights in force predict people's verdicts, and which weights would.
+
+    Verdicts come from the store's feedback, or from a file with one object a line:
+    {"id": …, "components": {"tool_usage": 1, …}, "verdict": true}.
+
+    \b
+    Examples:
+      answerkey weights
+      answerkey weights labelled.jsonl --json
+    """
+    from answerkey.config import load_settings
+    from answerkey.report.rows import encode
+    from answerkey.stats.weights import fit_weights
+
+    settings = load_settings()
+    current = dict(settings.scoring.weights)
+    rows = _rows(labelled, settings, store)
+    found = fit_weights(
+        [components for _, components, _ in rows],
+        [verdict for _, _, verdict in rows],
+        current,
+        clusters=[question for question, _, _ in rows],
+        seed=seed,
+    )
+    if as_json:
+        import msgspec
+
+        sys.stdout.buffer.write(encode(msgspec.to_builtins(found)) + b"\n")
+        return 0
+    from answerkey.report.weights import print_weights
+
+    print_weights(found)
+    return 0
+
+
+def _rows(
+    labelled: Path | None, settings: Any, store: str | None
+) -> list[tuple[str, dict[str, float], float]]:
+    if labelled is not None:
+        from answerkey.datasets.labelled import read_labelled
+
+        return list(read_labelled(labelled))
+    from answerkey.store.verdict_rows import verdict_rows
+
+    with store_opener(settings, store)() as opened:
+        return [(row.question, row.components, row.value) for row in verdict_rows(opened)]
