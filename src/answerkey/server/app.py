@@ -73,7 +73,7 @@ def _impatient(store: "SqlStore") -> None:
     def prepare(connection: Any, _record: Any) -> None:
         connection.execute("PRAGMA busy_timeout=3000")
         # The same pages are read again and again.
-        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute("PRAGMA mmap_size=268435456")
 
     event.listen(store.engine, "connect", prepare)
     store.engine.dispose()

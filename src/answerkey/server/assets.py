@@ -1,7 +1,7 @@
 """What pages load besides themselves: style sheets, the script, charts, whole replies and files to download."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,9 +16,10 @@ from answerkey.server import charts
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
-from answerkey.server.views.runs import load_trend
+from answerkey.server.views.runs import TrendPoint, load_trend
 from answerkey.store.browse import Browser
 from answerkey.store.feedback_stats import feedback_stats
+from answerkey.store.listing import HistoryPoint
 from answerkey.store.proposals import proposed_cases
 
 if TYPE_CHECKING:
@@ -34,13 +35,14 @@ _STATIC = {
 }
 # The colour of each tenth of the score is that of its grade.
 _TINTS = ("F", "F", "F", "F", "F", "F", "D", "C", "B", "A")
-_TENTHS = tuple(f"{step * 10}–{step * 10 + 10}%" for step in range(10))
+_TENTHS = tuple(f"{step * 10}%" for step in range(10))
 
 
 class _ChartQuery(msgspec.Struct, frozen=True, kw_only=True):
     """How a chart is drawn, and of what."""
 
     theme: Literal["light", "dark"] = "light"
+    size: Literal["wide", "half", "small"] = "half"
     set: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     run: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     question: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
@@ -120,7 +122,7 @@ def _score_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
         ("score", tuple(point.score for point in points)),
         *((name.replace("_", " "), tuple(point.components.get(name) for point in points)) for name in names),
     )
-    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, top=1.0)
+    return charts.lines(series, _labels(points), query.theme, size=query.size, top=1.0)
 
 
 def _latency_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
@@ -129,26 +131,24 @@ def _latency_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
         ("half of the replies within (p50)", tuple(point.latency_p50 for point in points)),
         ("19 of 20 within (p95)", tuple(point.latency_p95 for point in points)),
     )
-    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, unit="ms")
+    return charts.lines(series, _labels(points), query.theme, size=query.size, unit="ms")
 
 
 def _cost_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
     points = load_trend(store, query.set or "")
     series = (("cost of the run", tuple(point.cost for point in points)),)
-    return charts.lines(
-        series, tuple(_label(point.created_at) for point in points), query.theme, unit="money"
-    )
+    return charts.lines(series, _labels(points), query.theme, size=query.size, unit="money")
 
 
 def _distribution(store: "SqlStore", query: _ChartQuery) -> bytes:
     counts = Browser(store).distribution(store.find_run(query.run or "latest"))
-    return charts.bars(tuple(counts), _TENTHS, query.theme, tints=_TINTS)
+    return charts.bars(tuple(counts), _TENTHS, query.theme, tints=_TINTS, size=query.size)
 
 
 def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
     points = Browser(store).history(query.question or "")[::-1]
     series = (("score", tuple(point.score for point in points)),)
-    return charts.lines(series, tuple(_label(point.created_at) for point in points), query.theme, top=1.0)
+    return charts.lines(series, _labels(points), query.theme, size=query.size, top=1.0)
 
 
 def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
@@ -157,7 +157,9 @@ def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
         ("thumbs up", tuple(float(day.positive) for day in days)),
         ("thumbs down", tuple(float(day.feedback - day.positive) for day in days)),
     )
-    return charts.stacked(series, tuple(day.day[5:] for day in days), query.theme, tints=("A", "F"))
+    return charts.stacked(
+        series, tuple(day.day[5:] for day in days), query.theme, tints=("A", "F"), size=query.size
+    )
 
 
 _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
@@ -170,6 +172,9 @@ _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
 }
 
 
-def _label(moment: str) -> str:
-    """A time as short as a chart needs it: 11-16 08:30."""
-    return moment[5:16].replace("T", " ")
+def _labels(points: Sequence[TrendPoint | HistoryPoint]) -> tuple[str, ...]:
+    """Times as short as a chart needs them: days, or with the hour where a day has several runs."""
+    days = tuple(point.created_at[5:10] for point in points)
+    if len(set(days)) == len(days):
+        return days
+    return tuple(point.created_at[5:16].replace("T", " ") for point in points)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["bars", "lines", "stacked"]
 
+# Width and height: beside other things, over the whole page, and on a phone. Text keeps its size in all of them.
+SIZES = {"wide": (960, 260), "half": (540, 260), "small": (400, 260)}
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
-# Labels under a chart that still can be read side by side.
-_LABELS = 7
 
 
 @lru_cache(maxsize=256)
@@ -24,6 +24,7 @@ def lines(
     labels: tuple[str, ...],
     theme: str,
     *,
+    size: str = "half",
     top: float | None = None,
     unit: str = "percent",
 ) -> bytes:
@@ -35,10 +36,10 @@ def lines(
         series,
         labels,
         theme,
+        size=size,
         top=top,
         unit=unit,
         dots_size=3.2 if len(labels) < 30 else 2,
-        stroke_style={"width": 2.4},
         show_legend=len(series) > 1,
     )
 
@@ -50,6 +51,7 @@ def bars(
     theme: str,
     *,
     tints: tuple[str, ...],
+    size: str = "half",
     unit: str = "count",
 ) -> bytes:
     """One bar for each label, in the colours that `tints` name."""
@@ -64,7 +66,7 @@ def bars(
             ),
         ),
     )
-    return _draw(pygal.Bar, series, labels, theme, unit=unit, show_legend=False, every_label=True)
+    return _draw(pygal.Bar, series, labels, theme, unit=unit, size=size, show_legend=False)
 
 
 @lru_cache(maxsize=256)
@@ -74,13 +76,20 @@ def stacked(
     theme: str,
     *,
     tints: tuple[str, ...],
+    size: str = "half",
 ) -> bytes:
     """Counts on top of each other, for each label."""
     import pygal
 
     palette = colours(theme)
     return _draw(
-        pygal.StackedBar, series, labels, theme, unit="count", tints=tuple(palette[tint] for tint in tints)
+        pygal.StackedBar,
+        series,
+        labels,
+        theme,
+        unit="count",
+        size=size,
+        tints=tuple(palette[tint] for tint in tints),
     )
 
 
@@ -91,25 +100,25 @@ def _draw(
     theme: str,
     *,
     unit: str,
+    size: str,
     top: float | None = None,
     tints: Sequence[str] | None = None,
-    every_label: bool = False,
     **options: Any,
 ) -> bytes:
     tokens = colours(theme)
+    width, height = SIZES[size]
     chart: Graph = kind(
         style=_style(tokens, tints),
         js=(),
-        width=860,
-        height=250,
+        width=width,
+        height=height,
         margin=8,
         spacing=8,
         legend_at_bottom=True,
-        legend_at_bottom_columns=4,
+        legend_at_bottom_columns=4 if width > 600 else 2,
         legend_box_size=11,
-        show_minor_x_labels=False,
         truncate_label=14,
-        truncate_legend=24,
+        truncate_legend=34,
         tooltip_border_radius=4,
         disable_xml_declaration=True,
         range=None if top is None else (0.0, top),
@@ -119,24 +128,27 @@ def _draw(
         **options,
     )
     chart.x_labels = [one_line(label, 40) for label in labels]
-    if not every_label and len(labels) > _LABELS:
+    room = width // 75
+    if len(labels) > room:
         # By position, not by text: two runs may have the same label.
-        step = -(-len(labels) // _LABELS)
+        step = -(-len(labels) // room)
         chart.x_labels = [label if index % step == 0 else "" for index, label in enumerate(chart.x_labels)]
-        chart.show_minor_x_labels = True
     for name, values in series:
-        chart.add(one_line(name, 40), list(values))
+        chart.add(one_line(name, 40), list(values), stroke_style={"width": 2.2})
     root = chart.render_tree()
-    _without_scripts(root)
+    _tidy(root)
     return bytes(tostring(root, encoding="utf-8"))
 
 
-def _without_scripts(element: Element) -> None:
+def _tidy(element: Element, inside: str = "") -> None:
+    """Without scripts, titles that only name the library, and the vertical lines."""
     for child in list(element):
-        if str(child.tag).endswith("script"):
+        kind = str(child.tag).rpartition("}")[2]
+        role = child.get("class", "")
+        if kind in ("script", "title") or (kind == "path" and "axis x" in inside):
             element.remove(child)
         else:
-            _without_scripts(child)
+            _tidy(child, f"{inside} {role}")
 
 
 def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:

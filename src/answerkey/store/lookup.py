@@ -1,11 +1,13 @@
 """By what a stored reply is found again: the chatbot's own ids of it, the tools it used and the words in it."""
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from answerkey.protocols import Exchange
+from answerkey.reply import Reply
 
-__all__ = ["id_rows", "text_rows"]
+__all__ = ["id_rows", "reply_digest", "text_rows"]
 
 # Characters kept for searching: a page of text from each side.
 _QUESTION_SHOWN = 300
@@ -36,6 +38,12 @@ def id_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 def text_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Rows of `reply_texts`."""
     return [_text_row(run_id, item) for item in exchanges]
+
+
+def reply_digest(replies: Sequence[Reply]) -> str:
+    """Equal for replies that say the same."""
+    said = "\x00".join("\x01" if reply.text is None else reply.text for reply in replies)
+    return blake2b(said.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def _text_row(run_id: str, item: Exchange) -> dict[str, Any]:

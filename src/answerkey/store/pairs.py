@@ -71,17 +71,17 @@ class Pairs:
     def scores(self) -> list[tuple[float, ...]]:
         """The scores of every question that all runs have and could score."""
         groups = [_grouped(info) for info in self._infos]
-        query = select(*(group.c.score for group in groups)).select_from(_join(groups))
+        query = select(*(group.c.score for group in groups)).select_from(self._join(groups))
         with self._store.transaction() as connection:
             rows = connection.execute(query.where(*(group.c.score.is_not(None) for group in groups)))
             return [tuple(map(round_score, row)) for row in rows]
 
     def _joined(self, show: Show, sort: PairSort, text: str | None) -> Select[Any]:
         groups = [_grouped(info) for info in self._infos]
-        joined: Any = _join(groups)
+        joined: Any = self._join(groups)
         first = groups[0].c
         searched = []
-        if show == "different" or text:
+        if text:
             for info, group in zip(self._infos, groups, strict=True):
                 table = schema.reply_texts.alias()
                 joined = joined.outerjoin(
@@ -107,7 +107,7 @@ class Pairs:
             query = query.where(
                 or_(
                     *(func.abs(change) > EPSILON for change in changes),
-                    *(other.is_distinct_from(searched[0]) for other in searched[1:]),
+                    *(group.c.reply_digest.is_distinct_from(first.reply_digest) for group in groups[1:]),
                 )
             )
         if text:
@@ -119,6 +119,15 @@ class Pairs:
             "order": (first.position,),
         }
         return query.order_by(*order[sort])
+
+    def _join(self, groups: Sequence[Subquery]) -> Any:
+        """Paired by id; runs of the same set by the place in it, which is the same and faster."""
+        same_set = len({info.question_set_hash for info in self._infos}) == 1
+        key = "position" if same_set else "question_id"
+        joined: Any = groups[0]
+        for group in groups[1:]:
+            joined = joined.join(group, group.c[key] == groups[0].c[key])
+        return joined
 
     def _texts(self, connection: Any, rows: Sequence[Any]) -> dict[tuple[int, str], tuple[str, str | None]]:
         """(which run, ask hash) → the question and the last reply, for the questions of one page."""
@@ -148,25 +157,33 @@ class Pairs:
 
 def _grouped(info: RunInfo) -> Subquery:
     cards = schema.scorecards.c
+    if info.repeat == 1:
+        # Nothing to average: the index is read in its own order.
+        return (
+            select(
+                cards.question_id,
+                cards.position,
+                cards.category,
+                cards.ask_hash,
+                cards.score,
+                cards.reply_digest,
+            )
+            .where(*of_run(info), cards.trial == 1)
+            .subquery()
+        )
     return (
         select(
-            cards.question_id,
-            func.min(cards.position).label("position"),
+            func.min(cards.question_id).label("question_id"),
+            cards.position,
             func.min(cards.category).label("category"),
             func.min(cards.ask_hash).label("ask_hash"),
             func.avg(cards.score).label("score"),
+            func.min(cards.reply_digest).label("reply_digest"),
         )
         .where(*of_run(info))
-        .group_by(cards.question_id)
+        .group_by(cards.position)
         .subquery()
     )
-
-
-def _join(groups: Sequence[Subquery]) -> Any:
-    joined: Any = groups[0]
-    for group in groups[1:]:
-        joined = joined.join(group, group.c.question_id == groups[0].c.question_id)
-    return joined
 
 
 def _rounded(score: float | None) -> float | None:

@@ -91,9 +91,27 @@ scorecards = Table(
     Column("payload", Text, nullable=False),
     # The judge's value, where one graded the reply: disagreements are found by it.
     Column("judge", Double),
+    # Equal for equal replies: differences between runs are found by it.
+    Column("reply_digest", Text),
     Index("scorecards_by_ask", "run_id", "ask_hash", "trial"),
     Index("scorecards_by_question", "question_id"),
-    Index("scorecards_by_score", "run_id", "scoring_hash", "score"),
+    Index(
+        "scorecards_listing",
+        "run_id",
+        "scoring_hash",
+        "position",
+        "trial",
+        "score",
+        "passed",
+        "category",
+        "error_kind",
+        "latency_ms",
+        "cost",
+        "question_id",
+        "ask_hash",
+        "judge",
+        "reply_digest",
+    ),
 )
 
 baselines = Table(

@@ -20,7 +20,8 @@ from answerkey.scorecard import Scorecard
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
 from answerkey.store.lookup import id_rows, text_rows
-from answerkey.summary import Result, Summary, total_latency
+from answerkey.store.rows import reply_row, run_row, scorecard_row
+from answerkey.summary import Result, Summary
 from answerkey.tally import summarise
 
 __all__ = ["SqlStore"]
@@ -72,18 +73,18 @@ class SqlStore:
         """Begin a run: what it is, and the questions it will ask."""
         with self.transaction() as connection:
             self._keep_questions(connection, questions)
-            connection.execute(insert(schema.runs).values(_run_row(info)))
+            connection.execute(insert(schema.runs).values(run_row(info)))
 
     def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
         """Change what a run is; with `questions`, also which set it asks."""
         with self.transaction() as connection:
             if questions is not None:
                 self._keep_questions(connection, questions)
-            connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(_run_row(info)))
+            connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(run_row(info)))
 
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
         """Keep the run's summary and status."""
-        values = {**_run_row(info), "summary": _text(summary)}
+        values = {**run_row(info), "summary": _text(summary)}
         with self.transaction() as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(values))
 
@@ -94,9 +95,7 @@ class SqlStore:
         with self.transaction() as connection:
             if with_replies:
                 self._keep_replies(connection, info, [item.exchange for item in graded])
-            connection.execute(
-                self.upsert(schema.scorecards), [_scorecard_row(info, item) for item in graded]
-            )
+            connection.execute(self.upsert(schema.scorecards), [scorecard_row(info, item) for item in graded])
 
     def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -106,7 +105,7 @@ class SqlStore:
 
     def _keep_replies(self, connection: Connection, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
         now = _now()
-        rows = [_reply_row(info, exchange, now) for exchange in exchanges]
+        rows = [reply_row(info, exchange, now) for exchange in exchanges]
         connection.execute(self.upsert(schema.replies), rows)
         connection.execute(self.upsert(schema.reply_texts), text_rows(info.id, exchanges))
         if ids := id_rows(info.id, exchanges):
@@ -345,57 +344,6 @@ class SqlStore:
         with self.transaction() as connection:
             rows = connection.execute(select(schema.baselines.c.name, schema.baselines.c.run_id))
             return dict(rows.tuples().all())
-
-
-def _run_row(info: RunInfo) -> dict[str, Any]:
-    return {
-        "id": info.id,
-        "name": info.name,
-        "status": info.status,
-        "created_at": info.created_at,
-        "target": info.target,
-        "question_set": info.question_set,
-        "question_set_hash": info.question_set_hash,
-        "scoring_hash": info.scoring_hash,
-        "info": _text(info),
-    }
-
-
-def _reply_row(info: RunInfo, exchange: Exchange, now: str) -> dict[str, Any]:
-    return {
-        "run_id": info.id,
-        "ask_hash": exchange.task.question.ask_hash,
-        "trial": exchange.task.trial,
-        "target_hash": info.target_hash,
-        "created_at": now,
-        "payload": _text(exchange.replies),
-    }
-
-
-def _scorecard_row(info: RunInfo, graded: Graded) -> dict[str, Any]:
-    task, replies, card = graded.exchange.task, graded.exchange.replies, graded.scorecard
-    question = task.question
-    costs = [
-        reply.usage.cost for reply in replies if reply.usage is not None and reply.usage.cost is not None
-    ]
-    return {
-        "run_id": info.id,
-        "scoring_hash": info.scoring_hash,
-        "position": task.position,
-        "trial": task.trial,
-        "question_id": question.id,
-        "content_hash": question.content_hash,
-        "ask_hash": question.ask_hash,
-        "category": question.category,
-        "score": card.total,
-        "grade": card.grade,
-        "passed": card.passed,
-        "error_kind": None if card.error is None else card.error.kind,
-        "latency_ms": total_latency(replies),
-        "cost": sum(costs) if costs else None,
-        "payload": _text(card),
-        "judge": card.metrics.get("judge"),
-    }
 
 
 def _text(value: Any) -> str:

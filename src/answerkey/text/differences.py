@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 __all__ = ["Piece", "word_diff"]
 
-_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+# A word goes with the space after it, so that a changed phrase stays one piece.
+_TOKEN = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
 class Piece(NamedTuple):
@@ -22,12 +23,24 @@ def word_diff(before: str, after: str, *, most: int = 4_000) -> list[Piece]:
 
     first, second = _TOKEN.findall(before[:most]), _TOKEN.findall(after[:most])
     pieces: list[Piece] = []
+    removed: list[str] = []
+    added: list[str] = []
+
+    def flush() -> None:
+        # What went comes before what came in its place.
+        _append(pieces, "removed", removed)
+        _append(pieces, "added", added)
+        removed.clear()
+        added.clear()
+
     for operation in Indel.opcodes(first, second):
         if operation.tag == "equal":
+            flush()
             _append(pieces, "same", first[operation.src_start : operation.src_end])
         else:
-            _append(pieces, "removed", first[operation.src_start : operation.src_end])
-            _append(pieces, "added", second[operation.dest_start : operation.dest_end])
+            removed += first[operation.src_start : operation.src_end]
+            added += second[operation.dest_start : operation.dest_end]
+    flush()
     return pieces
 
 

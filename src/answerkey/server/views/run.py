@@ -100,7 +100,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         categories=() if told is None else told.categories,
         slices={} if told is None else told.slices,
         distribution=tuple(browser.distribution(info)),
-        facets=browser.facets(info),
+        facets=browser.facets(info) if summary is None else _facets(summary),
         baselines=tuple(sorted(name for name, run_id in store.baselines().items() if run_id == info.id)),
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(_row(row) for row in rows),
@@ -123,6 +123,12 @@ def _summary(store: SqlStore, info: RunInfo) -> Summary | None:
             select(schema.runs.c.summary).where(schema.runs.c.id == info.id)
         ).scalar()
     return None if payload is None else _decode_summary(payload)
+
+
+def _facets(summary: Summary) -> Facets:
+    """A finished run's summary has them already."""
+    categories = sorted((part.name, part.questions) for part in summary.categories)
+    return Facets(dict(categories), summary.errors)
 
 
 def _row(row: QuestionRow) -> RowView:

@@ -24,6 +24,16 @@ STATEMENTS = (
     )
     """,
     "ALTER TABLE scorecards ADD COLUMN judge DOUBLE PRECISION",
+    "ALTER TABLE scorecards ADD COLUMN reply_digest TEXT",
+    # All that lists need of a run, in the set's order, without touching the wide rows.
+    """
+    CREATE INDEX scorecards_listing ON scorecards (
+        run_id, scoring_hash, position, trial, score, passed, category, error_kind, latency_ms, cost,
+        question_id, ask_hash, judge, reply_digest
+    )
+    """,
+    # No list is sorted by single trials' scores.
+    "DROP INDEX scorecards_by_score",
     "CREATE INDEX scorecards_by_ask ON scorecards (run_id, ask_hash, trial)",
     """
     CREATE TABLE feedback (
