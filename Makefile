@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CORE = $(wildcard $(foreach name,aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 msgspec multidict propcache re2 rich sqlalchemy yaml yarl,$(VENV)/lib/python3.*/site-packages/$(name)))
 
 .PHONY: setup demo test lint lock bench clean
 
@@ -14,6 +15,8 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+# What every command loads, compiled now: where Python may not write bytecode, each start would compile it anew.
+	@$(BIN)/python -m compileall -q -j 0 src $(CORE) >/dev/null
 	@touch $@
 
 demo: setup

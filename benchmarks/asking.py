@@ -93,7 +93,7 @@ def main() -> None:
                     hand = measured(
                         sys.executable, str(HERE / "by_hand.py"), str(path), url, str(CONCURRENCY)
                     )
-                    own = measured(*ours(path, url, folder))
+                    own = measured(*ours(path, url, folder, "--json"))
                     pairs.append((hand, own))
             finally:
                 bot.kill()

@@ -10,7 +10,7 @@ import click
 
 from answerkey.errors import AnswerkeyError
 
-__all__ = ["COMMANDS", "cli", "main"]
+__all__ = ["COMMANDS", "cli", "main", "run_command"]
 
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -88,14 +88,15 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
-    sys.exit(_run())
+    sys.exit(run_command())
 
 
-def _run() -> int:
+def run_command(arguments: list[str] | None = None) -> int:
+    """Run one command (by default the one on the command line) and return its exit code."""
     # Imports and streams of records make few cycles: looking for them rarely saves a tenth of the time.
     gc.set_threshold(50_000, 20, 100)
     try:
-        result = cli.main(standalone_mode=False)
+        result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
     except AnswerkeyError as error:
         return _fail(str(error), error.exit_code)
     except click.exceptions.Exit as error:

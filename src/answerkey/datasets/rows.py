@@ -69,15 +69,31 @@ def _jsonl(path: Path) -> Iterator[Row]:
                 if not line.strip():
                     continue
                 try:
-                    yield number, _object(decode(line), path, number)
+                    value = decode(line)
                 except msgspec.DecodeError as error:
-                    raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
+                    value = _with_lone_surrogates(line)
+                    if value is None:
+                        raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
                 except UnicodeDecodeError:
                     raise InputError(
                         "not UTF-8 text; save the file as UTF-8", path=path, line=number
                     ) from None
+                yield number, _object(value, path, number)
     except OSError as error:
         raise _unreadable(path, error) from None
+
+
+def _with_lone_surrogates(line: bytes) -> Any:
+    """A line that is JSON but for halves of surrogate pairs, which become replacement characters; None if it is not."""
+    if b"\\u" not in line:
+        return None
+    import json  # unlike msgspec, it reads half a surrogate pair
+
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+    return msgspec.json.decode(text.encode("utf-8", "replace"))
 
 
 def _object(value: Any, path: Path, line: int | None) -> dict[str, Any]:

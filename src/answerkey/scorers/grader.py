@@ -88,7 +88,9 @@ class Grader:
             if score.name == ResponseQuality.name and "judge" in self._quality_shares:
                 score = _blended(score, judged, self._quality_shares)  # the same score, blended
             if score.name in weights:
-                components[score.name] = msgspec.structs.replace(score, weight=weights[score.name])
+                components[score.name] = Score(
+                    score.name, score.value, score.reason, weights[score.name], score.details
+                )
             else:
                 metrics[score.name] = score.value
                 if score.details:

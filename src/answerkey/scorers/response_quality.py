@@ -27,12 +27,11 @@ class ResponseQuality:
         matches = find_keywords(question.expected_keywords, reply.text, self.mode, question=question.question)
         found: list[str] = []
         missing: list[str] = []
+        spans: list[dict[str, Any]] = []
         for keyword, match in zip(question.expected_keywords, matches, strict=True):
-            (found if match.found else missing).append(describe_keyword(keyword))
-        spans = [
-            _span(describe_keyword(keyword), match)
-            for keyword, match in zip(question.expected_keywords, matches, strict=True)
-        ]
+            name = keyword if type(keyword) is str else describe_keyword(keyword)
+            (found if match.found else missing).append(name)
+            spans.append(_span(name, match))
         details: dict[str, Any] = {"found": found, "missing": missing, "matches": spans}
         said = self._forbidden(question, reply)
         if said:

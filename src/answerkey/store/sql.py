@@ -42,6 +42,7 @@ class SqlStore:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._compiled: dict[str, Any] = {}
 
     @classmethod
     def open(cls, url: str | None = None, *, folder: Path | None = None, create: bool = True) -> "SqlStore":
@@ -151,6 +152,15 @@ class SqlStore:
         connection.execute(insert(schema.set_items), items)
         rows.clear()
         items.clear()
+
+    def _write(self, connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+        """Upsert many rows straight through the driver: their values are plain, so nothing need be converted."""
+        compiled = self._compiled.get(table.name)
+        if compiled is None:
+            compiled = self._compiled[table.name] = self.upsert(table).compile(dialect=self.engine.dialect)
+        names = compiled.positiontup
+        values = rows if names is None else [tuple([row[name] for name in names]) for row in rows]
+        connection.exec_driver_sql(str(compiled), values)
 
     def upsert(self, table: Any, *, replace: bool = True) -> Any:
         """An insert that replaces (or keeps) a row with the same key, so that writing twice is harmless."""
@@ -292,12 +302,12 @@ class SqlStore:
 
     def results(self, info: RunInfo, *where: Any) -> Iterator[Result]:
         """The run's results in the set's order, trial by trial."""
-        for row in self.stream(self.results_query(info, *where)):
+        for trial, card, replies, question in self.stream(self.results_query(info, *where)):
             yield Result(
-                question=_decode_question(row.question),
-                trial=row.trial,
-                replies=_decode_replies(row.replies),
-                scorecard=_decode_scorecard(row.payload),
+                question=_decode_question(question),
+                trial=trial,
+                replies=_decode_replies(replies),
+                scorecard=_decode_scorecard(card),
             )
 
     def results_query(self, info: RunInfo, *where: Any) -> Select[Any]:

@@ -1,0 +1,114 @@
+"""Bad input gets one clear line and its exit code, and nothing is written."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FINE = {"id": "a", "question": "Yes or no?", "expected_keywords": ["yes"]}
+BOT = "def answer(question):\n    return {'answer': 'yes', 'tools_used': []}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, write_rows: Callable[..., Path]) -> Path:
+    write_rows("fine.jsonl", FINE)
+    write_rows("broken.jsonl", FINE, {"question": "b"}, '{"question": ', {"question": "d"}, {"question": "e"})
+    write_rows("typed.jsonl", {"question": "x", "expected_tools": 5})
+    (tmp_path / "bot.py").write_text(BOT)
+    return tmp_path
+
+
+CASES = [
+    (["run", "missing.jsonl"], 2, "missing.jsonl: no such file"),
+    (["run", "broken.jsonl", "--target", "bot.py:answer"], 2, "broken.jsonl:3: not valid JSON"),
+    (
+        ["run", "typed.jsonl", "--target", "bot.py:answer"],
+        2,
+        "typed.jsonl:1: 'expected_tools' must be a list",
+    ),
+    (["run", "fine.jsonl", "--target", "nosuch"], 2, "nosuch"),
+    (["run", "fine.jsonl", "--target", "bot.py:nosuch"], 2, "nosuch"),
+    (["run", "fine.jsonl", "--target", "http://127.0.0.1:9/chat"], 3, "127.0.0.1:9"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--gate", "skore >= 1"], 2, "skore"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--gate", "score >= "], 2, "score >="),
+    (
+        ["run", "fine.jsonl", "--target", "bot.py:answer", "--repeat", "0"],
+        2,
+        "repeat = 0: must be at least 1",
+    ),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--rate", "fast"], 2, "--rate 'fast'"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--where", "tax"], 2, "field=value"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "--where", "category=tax"], 2, "no question meets"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "-o", "report.docx"], 2, ".html"),
+    (["run", "fine.jsonl", "--target", "bot.py:answer", "-o", "none/report.html"], 2, "does not exist"),
+    (["run", "fine.jsonl", "--match", "psychic"], 2, "--match"),
+    (["score", "missing.jsonl"], 2, "missing.jsonl: no such file"),
+    (["score", "broken.jsonl"], 2, "broken.jsonl:3"),
+    (["show", "latest"], 2, "answerkey run"),
+    (["resume", "nosuch"], 2, "answerkey"),
+    (["nosuch"], 2, "no command 'nosuch'"),
+    (["runn"], 2, "did you mean 'run'"),
+    (["run", "--nosuch"], 2, "--nosuch"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "says"), CASES, ids=[" ".join(case[0]) for case in CASES])
+def test_one_clear_line(answerkey: Any, folder: Path, arguments: list[str], code: int, says: str) -> None:
+    before = {path.name for path in folder.iterdir()}
+    outcome = answerkey(*arguments)
+    assert outcome.code == code
+    assert says in outcome.err
+    assert outcome.err.startswith("answerkey: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
+    assert {path.name for path in folder.iterdir()} - before <= {"__pycache__"}
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        (
+            "[scoring.weights]\ntool_usage = 0.4\nresponse_quality = 0.4\nerror_handling = 0.1\n",
+            "add up to 0.9",
+        ),
+        ("[scoring]\nmatsch = 'smart'\n", "did you mean 'match'"),
+        ("[scoring]\nmatch = 'psychic'\n", "match"),
+        ("[run]\nrepeat = 'often'\n", "repeat"),
+        ("colour = 'red'\n", "unknown setting 'colour'"),
+        ("[scoring\n", "not valid TOML"),
+    ],
+)
+def test_a_bad_configuration(answerkey: Any, folder: Path, toml: str, says: str) -> None:
+    (folder / "answerkey.toml").write_text(toml)
+    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer")
+    assert outcome.code == 2
+    assert says in outcome.err
+    assert "answerkey.toml" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (folder / ".answerkey").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_store(answerkey: Any, folder: Path) -> None:
+    (folder / "ro").mkdir(mode=0o500)
+    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "ro" / "x.db")
+    assert outcome.code == 2
+    assert "--store" in outcome.err
+
+
+def test_a_store_that_cannot_be_written(answerkey: Any, folder: Path) -> None:
+    # Works for root too: what stands in the folder's place is a file.
+    (folder / "file").write_text("x")
+    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "file" / "x.db")
+    assert outcome.code == 2
+    assert "--store" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_hostile_error_message_cannot_write_to_the_terminal(answerkey: Any, folder: Path) -> None:
+    outcome = answerkey("run", "fine.jsonl", "--target", "no\x1b[2Jsuch\nthing")
+    assert outcome.code == 2
+    assert "\x1b" not in outcome.err
+    assert outcome.err.count("\n") == 1

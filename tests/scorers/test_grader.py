@@ -1,0 +1,169 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import answerkey as ak
+from answerkey.errors import ConfigError
+from answerkey.reply import Failure, Reply, ToolCall
+from answerkey.scorecard import Score
+from answerkey.scorers.grader import Grader
+
+TEXTS = st.one_of(st.none(), st.text(max_size=200))
+WORDS = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), max_size=5)
+
+
+def component(card: ak.Scorecard, name: str) -> float | None:
+    return card.components[name].value
+
+
+@given(TEXTS, WORDS)
+def test_scores_stay_within_bounds_on_any_text(text: str | None, keywords: list[str]) -> None:
+    card = ak.score({"expected_keywords": keywords}, ak.Reply(text=text))
+    assert card.total is not None
+    assert 0.0 <= card.total <= 1.0
+    assert card.grade in "ABCDF"
+
+
+@given(st.text(max_size=200), WORDS, st.text(max_size=40))
+def test_saying_more_never_loses_a_keyword(text: str, keywords: list[str], more: str) -> None:
+    less = ak.score({"expected_keywords": keywords}, ak.Reply(text=text), ak.Scoring(match="literal"))
+    # A character that lower-cases with its neighbour (Σ at a word's end) may change when text follows: keep them apart.
+    longer = ak.score(
+        {"expected_keywords": keywords}, ak.Reply(text=f"{text} | {more}"), ak.Scoring(match="literal")
+    )
+    assert component(longer, "response_quality") >= component(less, "response_quality")
+
+
+@given(WORDS.flatmap(lambda words: st.tuples(st.just(words), st.permutations(words))), st.text(max_size=100))
+def test_the_order_of_keywords_does_not_matter(orders: tuple[list[str], list[str]], text: str) -> None:
+    first, second = (ak.score({"expected_keywords": words}, ak.Reply(text=text)) for words in orders)
+    assert component(first, "response_quality") == component(second, "response_quality")
+
+
+@given(st.text(max_size=200), WORDS)
+def test_literal_equals_standard_where_there_is_no_digit(text: str, keywords: list[str]) -> None:
+    plain = "".join(character for character in text if not character.isnumeric())
+    words = [word for word in keywords if not any(character.isnumeric() for character in word)]
+    literal, standard = (
+        ak.score({"expected_keywords": words}, ak.Reply(text=plain), ak.Scoring(match=mode))
+        for mode in ("literal", "standard")
+    )
+    assert component(literal, "response_quality") == component(standard, "response_quality")
+
+
+def test_repeated_keywords_count_each_time() -> None:
+    card = ak.score({"expected_keywords": ["yes", "yes", "no"]}, {"answer": "yes"})
+    assert component(card, "response_quality") == pytest.approx(2 / 3)
+
+
+def test_a_forbidden_keyword_or_tool_costs_the_component() -> None:
+    card = ak.score(
+        {"expected_keywords": ["42"], "forbidden_keywords": ["guess"], "forbidden_tools": ["delete"]},
+        {"answer": "My guess is 42.", "tools_used": ["delete"]},
+    )
+    assert component(card, "response_quality") == 0.0
+    assert component(card, "tool_usage") == 0.0
+    assert card.components["response_quality"].details["forbidden"] == ["guess"]
+    assert card.components["tool_usage"].details["forbidden"] == ["delete"]
+
+
+def test_a_question_that_wants_no_tool() -> None:
+    assert component(ak.score({"tools": "none"}, {"answer": "Hello.", "tools_used": []}), "tool_usage") == 1.0
+    assert (
+        component(ak.score({"tools": "none"}, {"answer": "Hello.", "tools_used": ["x"]}), "tool_usage") == 0.0
+    )
+
+
+def test_keywords_may_be_alternatives_numbers_and_patterns() -> None:
+    keywords = [["real estate", "property"], {"number": 100, "tolerance": 1}, {"regex": r"9th\s+st(reet)?"}]
+    reply = {"answer": "The property on 9th  Street costs 100.6 a day."}
+    assert component(ak.score({"expected_keywords": keywords}, reply), "response_quality") == 1.0
+    assert (
+        component(ak.score({"expected_keywords": keywords}, {"answer": "It costs 98."}), "response_quality")
+        == 0.0
+    )
+
+
+def test_a_pattern_that_would_backtrack_for_ever_does_not() -> None:
+    card = ak.score({"expected_keywords": [{"regex": "(a+)+$"}]}, {"answer": "a" * 50_000 + "b"})
+    assert component(card, "response_quality") == 0.0
+
+
+def test_every_tool_mode_is_recorded_as_a_metric_whichever_is_the_component() -> None:
+    question = {"expected_tools": ["a", {"name": "b", "arguments": {"x": 1}}]}
+    reply = ak.Reply(text="ok", tool_calls=(ToolCall(name="b", arguments={"x": 2}), ToolCall(name="a")))
+    card = ak.score(question, reply)
+    assert component(card, "tool_usage") == 1.0
+    recorded = {
+        name: card.metrics[name] for name in ("tool_partial", "tool_f1", "tool_ordered", "tool_arguments")
+    }
+    assert recorded == {"tool_partial": 1.0, "tool_f1": 1.0, "tool_ordered": 0.5, "tool_arguments": 0.5}
+    for mode in ("partial", "f1", "ordered", "arguments"):
+        by_mode = ak.score(question, reply, ak.Scoring(tool_mode=mode))
+        assert component(by_mode, "tool_usage") == recorded[f"tool_{mode}"]
+
+
+def test_a_tool_that_failed_was_still_used_and_only_costs_if_the_reply_is_no_answer() -> None:
+    failed = ToolCall(name="search", error="ToolExecutionError: index missing")
+    answered = ak.score(
+        {"expected_tools": ["search"]}, ak.Reply(text="It is in the lease.", tool_calls=(failed,))
+    )
+    assert (component(answered, "tool_usage"), component(answered, "error_handling")) == (1.0, 1.0)
+    gave_up = ak.score(
+        {"expected_tools": ["search"]},
+        ak.Reply(text="I encountered an error while searching.", tool_calls=(failed,)),
+    )
+    assert component(gave_up, "error_handling") == 0.0
+    assert gave_up.error == Failure("tool", "search: ToolExecutionError: index missing")
+
+
+def test_a_conversation_scores_the_mean_of_its_turns() -> None:
+    question = ak.Question(
+        id="c",
+        question="hi",
+        turns=(
+            ak.Question(id="c#1", question="hi", expected_keywords=("hello",)),
+            ak.Question(id="c#2", question="address?", expected_keywords=("900",)),
+        ),
+    )
+    card = Grader().grade(question, (Reply(text="hello"), Reply(text="no idea")))
+    assert [turn.total for turn in card.turns] == [1.0, 0.6]
+    assert card.total == 0.8
+    assert "turn 2" in card.components["response_quality"].reason
+
+
+def test_a_turn_that_was_never_reached_scores_as_a_null_reply() -> None:
+    turns = tuple(ak.Question(id=f"c#{n}", question="?", expected_keywords=("x",)) for n in (1, 2))
+    card = Grader().grade(ak.Question(id="c", question="?", turns=turns), (Reply(text="x"),))
+    assert [turn.total for turn in card.turns] == [1.0, 0.4]
+
+
+class Broken:
+    name = "broken"
+    version = "1"
+
+    def score(self, question: ak.Question, reply: ak.Reply) -> Score:
+        raise RuntimeError("no model")
+
+
+def test_a_scorer_that_fails_gives_a_score_without_a_value() -> None:
+    card = Grader(metrics=[Broken()]).grade_turn(ak.Question(id="q", question="?"), Reply(text="x"))
+    assert card.metrics["broken"] is None
+    assert card.total == 1.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ({"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.1}, "add up to 0.9"),
+        ({"tool_usage": -0.2, "response_quality": 1.0, "error_handling": 0.2}, "must not be negative"),
+    ],
+)
+def test_weights_that_make_no_mean_are_refused(weights: dict[str, float], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        ak.Scoring(weights=weights)
+
+
+def test_an_unknown_component_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no such component"):
+        Grader(ak.Scoring(weights={"tool_usage": 0.5, "vibes": 0.5}))

@@ -1,0 +1,162 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+from sqlalchemy import inspect, text
+
+from answerkey.errors import StoreError, UnknownNameError
+from answerkey.protocols import Exchange, Graded, Task
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Failure, Reply, Timings, ToolCall, Usage
+from answerkey.run import RunInfo
+from answerkey.scorers.grader import Grader
+from answerkey.store import open_store, schema
+from answerkey.store.migrations import MIGRATIONS
+from answerkey.store.sql import SqlStore
+from answerkey.tally import summarise
+
+QUESTIONS = QuestionSet(
+    questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))
+)
+HOSTILE = "NUL \0, ünïcode, emoji 🏠, \u202e right to left"
+
+
+def info_for(identity: str, *, at: str = "2026-01-01T00:00:00+00:00", name: str = "demo") -> RunInfo:
+    return RunInfo(
+        id=identity,
+        name=name,
+        status="running",
+        created_at=at,
+        target="demo",
+        target_hash="t",
+        question_set="g",
+        question_set_hash=QUESTIONS.hash,
+        weights={},
+        scoring_hash="s1",
+    )
+
+
+def graded(position: int, reply: Reply, trial: int = 1) -> Graded:
+    question = QUESTIONS.questions[position]
+    exchange = Exchange(Task(question, trial, position), (reply,))
+    return Graded(exchange, Grader().grade(question, (reply,)))
+
+
+def test_what_goes_in_comes_out_in_the_sets_order(store_url: str) -> None:
+    replies = [
+        Reply(text=HOSTILE, tool_calls=(ToolCall(name="t", arguments={"a": [1, None]}, result={"x": 1.5}),)),
+        Reply(failure=Failure("timeout", "slow"), timings=Timings(latency_ms=12.5)),
+        Reply(text="2", usage=Usage(cost=0.25)),
+    ]
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        store.add(info, [graded(2, replies[2]), graded(0, replies[0])])
+        store.add(info, [graded(1, replies[1])])
+    with open_store(store_url) as again:
+        results = list(again.results(info))
+        assert [result.question for result in results] == list(QUESTIONS)
+        assert [result.replies[0] for result in results] == replies
+        assert [result.scorecard.total for result in results] == [0.6, 0.4, 1.0]
+
+
+def test_writing_twice_is_harmless(store_url: str) -> None:
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        for _ in range(2):
+            store.add(info, [graded(0, Reply(text="0"))])
+        assert len(list(store.results(info))) == 1
+
+
+def test_a_finished_run_keeps_its_summary(store_url: str) -> None:
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        store.add(info, [graded(n, Reply(text=str(n))) for n in range(3)])
+        summary = summarise(store.results(info), planned=3)
+        done = msgspec.structs.replace(info, status="complete")
+        store.finish_run(done, summary)
+        assert store.load_run(store.find_run("r1")).summary == summary
+        assert store.list_runs() == [(done, summary)]
+
+
+def test_runs_are_found_by_id_prefix_name_age_and_baseline(store_url: str) -> None:
+    with open_store(store_url) as store:
+        for identity, day, name in (("aa11", 1, "one"), ("aa22", 2, "two"), ("bb33", 3, "one")):
+            store.create_run(info_for(identity, at=f"2026-01-0{day}T00:00:00+00:00", name=name), QUESTIONS)
+        store.set_baseline("production", "aa11")
+        found = {
+            ref: store.find_run(ref).id
+            for ref in ("aa11", "bb", "one", "two", "latest", "latest~1", "production")
+        }
+        assert found == {
+            "aa11": "aa11",
+            "bb": "bb33",
+            "one": "bb33",
+            "two": "aa22",
+            "latest": "bb33",
+            "latest~1": "aa22",
+            "production": "aa11",
+        }
+        for reference, says in (
+            ("aa", "ambiguous"),
+            ("zz", "no run"),
+            ("latest~9", "no run"),
+            ("latest~x", "latest~1"),
+        ):
+            with pytest.raises(UnknownNameError, match=says):
+                store.find_run(reference)
+        store.delete_run("bb33")
+        assert store.count_runs() == 2
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(store_url: str) -> None:
+    with open_store(store_url) as store:
+        found = inspect(store.engine)
+        for table in schema.metadata.sorted_tables:
+            assert [column["name"] for column in found.get_columns(table.name)] == [c.name for c in table.c]
+            key = found.get_pk_constraint(table.name)["constrained_columns"]
+            assert key == [column.name for column in table.primary_key]
+
+
+def test_opening_again_migrates_nothing(store_url: str) -> None:
+    for _ in range(2):
+        with open_store(store_url) as store, store.transaction() as connection:
+            versions = (
+                connection.execute(text("SELECT version FROM answerkey_schema ORDER BY version"))
+                .scalars()
+                .all()
+            )
+        assert versions == list(range(1, len(MIGRATIONS) + 1))
+
+
+def test_a_store_from_a_newer_version_is_refused_untouched(store_url: str) -> None:
+    with open_store(store_url) as store, store.transaction() as connection:
+        connection.execute(text("INSERT INTO answerkey_schema (version) VALUES (999)"))
+    with pytest.raises(StoreError, match="newer answerkey"):
+        open_store(store_url)
+
+
+def test_bad_places(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("this is not a database, it is text" * 50)
+    (tmp_path / "folder").mkdir()
+    for url, says in (
+        (str(tmp_path / "text.db"), "not an answerkey store"),
+        (str(tmp_path / "folder"), "writable|another --store"),
+        ("mysql://x", "unknown kind of database"),
+        ("postgresql://nobody@127.0.0.1:1/none", "check the address"),
+        ("://", "not a database address"),
+    ):
+        with pytest.raises(StoreError, match=says) as caught:
+            open_store(url)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(StoreError, match="no such file"):
+        open_store(str(tmp_path / "absent.db"), create=False)
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_a_password_never_shows(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        SqlStore.open("postgresql://user:hunter2@127.0.0.1:1/none")
+    assert "hunter2" not in str(caught.value)
