@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def answerkey(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Outcome]:
+def command(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Outcome]:
     """Run a command as the console script would, in an empty folder."""
     from answerkey.cli.main import run_command
 
@@ -96,7 +96,7 @@ class Chatbot:
         async def start() -> web.AppRunner:
             app = web.Application()
             app.router.add_post("/chat", chat)
-            runner = web.AppRunner(app, access_log=None)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             return runner

@@ -73,12 +73,12 @@ def through_library(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(params=["library", "command line"])
-def graded(request: pytest.FixtureRequest, answerkey: Any, write_rows: Any) -> Any:
+def graded(request: pytest.FixtureRequest, command: Any, write_rows: Any) -> Any:
     if request.param == "library":
         return through_library
 
     def through_command_line(row: dict[str, Any]) -> dict[str, Any]:
-        outcome = answerkey("score", write_rows("replies.jsonl", row), "--json")
+        outcome = command("score", write_rows("replies.jsonl", row), "--json")
         assert outcome.code == 0, outcome.err
         (result,) = outcome.document["results"]
         error = result["reply"]["error"]
@@ -160,29 +160,29 @@ def test_a_component_without_a_value_leaves_the_weights() -> None:
     assert total({"tool_usage": None, "response_quality": None, "error_handling": None}, weights) is None
 
 
-def test_means_are_over_questions_not_over_replies(answerkey: Any, write_rows: Any) -> None:
+def test_means_are_over_questions_not_over_replies(command: Any, write_rows: Any) -> None:
     good, bad = {"answer": "yes", "tools_used": []}, {"answer": "no", "tools_used": []}
     rows = [
         {"id": "a", "question": "A?", "expected_keywords": ["yes"], "category": "x", **good} for _ in range(3)
     ]
     rows.append({"id": "b", "question": "B?", "expected_keywords": ["yes"], "category": "x", **bad})
-    document = answerkey("score", write_rows("r.jsonl", *rows), "--json").document
+    document = command("score", write_rows("r.jsonl", *rows), "--json").document
     assert document["summary"]["score"] == pytest.approx((1.0 + 0.6) / 2)
     assert document["summary"]["questions"] == 2
     assert document["summary"]["replies"] == 4
     assert document["categories"][0]["score"] == pytest.approx(0.8)
 
 
-def test_what_was_not_asked_shows_in_coverage(answerkey: Any, write_rows: Any) -> None:
+def test_what_was_not_asked_shows_in_coverage(command: Any, write_rows: Any) -> None:
     golden = write_rows("g.jsonl", {"id": "a", "question": "A?"}, {"id": "b", "question": "B?"})
     replies = write_rows("r.jsonl", {"id": "a", "answer": "yes", "tools_used": []})
-    outcome = answerkey("score", replies, "--questions", golden, "--json")
+    outcome = command("score", replies, "--questions", golden, "--json")
     assert outcome.document["summary"]["coverage"] == 0.5
     assert any("coverage" in line for line in outcome.document["warnings"])
 
 
-def test_tools_that_were_not_observed_are_reported(answerkey: Any, write_rows: Any) -> None:
+def test_tools_that_were_not_observed_are_reported(command: Any, write_rows: Any) -> None:
     rows = write_rows("r.jsonl", {"question": "A?", "expected_tools": ["t"], "answer": "yes"})
-    outcome = answerkey("score", rows, "--json")
+    outcome = command("score", rows, "--json")
     assert outcome.document["results"][0]["components"]["tool_usage"]["score"] == 0.0
     assert any("not observed" in line and "tools_used" in line for line in outcome.document["warnings"])

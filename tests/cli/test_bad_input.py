@@ -55,9 +55,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "says"), CASES, ids=[" ".join(case[0]) for case in CASES])
-def test_one_clear_line(answerkey: Any, folder: Path, arguments: list[str], code: int, says: str) -> None:
+def test_one_clear_line(command: Any, folder: Path, arguments: list[str], code: int, says: str) -> None:
     before = {path.name for path in folder.iterdir()}
-    outcome = answerkey(*arguments)
+    outcome = command(*arguments)
     assert outcome.code == code
     assert says in outcome.err
     assert outcome.err.startswith("answerkey: ")
@@ -80,9 +80,9 @@ def test_one_clear_line(answerkey: Any, folder: Path, arguments: list[str], code
         ("[scoring\n", "not valid TOML"),
     ],
 )
-def test_a_bad_configuration(answerkey: Any, folder: Path, toml: str, says: str) -> None:
+def test_a_bad_configuration(command: Any, folder: Path, toml: str, says: str) -> None:
     (folder / "answerkey.toml").write_text(toml)
-    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer")
+    outcome = command("run", "fine.jsonl", "--target", "bot.py:answer")
     assert outcome.code == 2
     assert says in outcome.err
     assert "answerkey.toml" in outcome.err
@@ -91,24 +91,24 @@ def test_a_bad_configuration(answerkey: Any, folder: Path, toml: str, says: str)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_store(answerkey: Any, folder: Path) -> None:
+def test_a_read_only_store(command: Any, folder: Path) -> None:
     (folder / "ro").mkdir(mode=0o500)
-    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "ro" / "x.db")
+    outcome = command("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "ro" / "x.db")
     assert outcome.code == 2
     assert "--store" in outcome.err
 
 
-def test_a_store_that_cannot_be_written(answerkey: Any, folder: Path) -> None:
+def test_a_store_that_cannot_be_written(command: Any, folder: Path) -> None:
     # Works for root too: what stands in the folder's place is a file.
     (folder / "file").write_text("x")
-    outcome = answerkey("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "file" / "x.db")
+    outcome = command("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "file" / "x.db")
     assert outcome.code == 2
     assert "--store" in outcome.err
     assert outcome.err.count("\n") == 1
 
 
-def test_a_hostile_error_message_cannot_write_to_the_terminal(answerkey: Any, folder: Path) -> None:
-    outcome = answerkey("run", "fine.jsonl", "--target", "no\x1b[2Jsuch\nthing")
+def test_a_hostile_error_message_cannot_write_to_the_terminal(command: Any, folder: Path) -> None:
+    outcome = command("run", "fine.jsonl", "--target", "no\x1b[2Jsuch\nthing")
     assert outcome.code == 2
     assert "\x1b" not in outcome.err
     assert outcome.err.count("\n") == 1

@@ -58,10 +58,10 @@ def stripped(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_run_is_graded_kept_and_found_again(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:
     bot = chatbot(know)
-    document = answerkey(
+    document = command(
         "run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "first", "--json"
     ).document
     assert document["schema"] == 1
@@ -69,13 +69,13 @@ def test_a_run_is_graded_kept_and_found_again(
     assert document["summary"]["score"] == pytest.approx((1 + 0.6 + 1) / 3)
     assert [result["score"] for result in document["results"]] == [1.0, 0.6, 1.0]
     assert {part["category"]: part["score"] for part in document["categories"]} == {"geo": 0.8, "sums": 1.0}
-    assert answerkey("show", "first", "--json").document == document
+    assert command("show", "first", "--json").document == document
 
 
-def test_repeats_make_one_question(answerkey: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
+def test_repeats_make_one_question(command: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
     said = iter(["Lima", "Cusco", "Lima"])
     bot = chatbot(lambda body: {"answer": next(said), "tools_used": []})
-    document = answerkey(
+    document = command(
         "run",
         write_rows("g.jsonl", ROWS[1]),
         "--target",
@@ -96,7 +96,7 @@ def test_repeats_make_one_question(answerkey: Any, chatbot: Callable[..., Any], 
     assert document["summary"]["score"] == pytest.approx(2.6 / 3)
 
 
-def test_conversations_go_turn_by_turn(answerkey: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
+def test_conversations_go_turn_by_turn(command: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
     bot = chatbot(know)
     row = {
         "id": "talk",
@@ -105,64 +105,61 @@ def test_conversations_go_turn_by_turn(answerkey: Any, chatbot: Callable[..., An
             {"question": "Capital of Peru?", "expected_keywords": ["Lima"]},
         ],
     }
-    (result,) = answerkey("run", write_rows("g.jsonl", row), "--target", bot.url, "--json").document[
-        "results"
-    ]
+    (result,) = command("run", write_rows("g.jsonl", row), "--target", bot.url, "--json").document["results"]
     assert [turn["score"] for turn in result["turns"]] == [1.0, 0.6]
     assert result["score"] == 0.8
     assert len({body["conversation_id"] for body in bot.asked}) == 1
 
 
 def test_an_edited_question_is_asked_again_alone(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:
     bot = chatbot(know)
-    answerkey("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "r")
+    command("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "r")
     bot.asked.clear()
     edited = [ROWS[0], {**ROWS[1], "question": "Capital of Peru, please?"}, ROWS[2]]
     write_rows("g.jsonl", *edited)
-    document = answerkey("resume", "r", "--json").document
+    document = command("resume", "r", "--json").document
     assert [body["question"] for body in bot.asked] == ["Capital of Peru, please?"]
     assert document["results"][1]["question"] == "Capital of Peru, please?"
     assert document["summary"]["coverage"] == 1.0
 
 
 def test_edited_expectations_are_scored_again_without_asking(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:
     bot = chatbot(know)
-    answerkey("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "r")
+    command("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "r")
     bot.asked.clear()
     write_rows("g.jsonl", ROWS[0], {**ROWS[1], "expected_keywords": ["Cusco"]}, ROWS[2])
-    document = answerkey("resume", "r", "--json").document
+    document = command("resume", "r", "--json").document
     assert bot.asked == []
     assert document["summary"]["score"] == 1.0
 
 
 def test_rescoring_asks_nothing_and_changes_only_scores(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:
     bot = chatbot(lambda body: {"answer": "It is $1,000.", "tools_used": []})
     row = {"id": "m", "question": "How much?", "expected_keywords": ["1000"]}
-    first = answerkey("run", write_rows("g.jsonl", row), "--target", bot.url, "--json").document
+    first = command("run", write_rows("g.jsonl", row), "--target", bot.url, "--json").document
     bot.asked.clear()
-    literal = answerkey("rescore", "latest", "--match", "literal", "--json").document
+    literal = command("rescore", "latest", "--match", "literal", "--json").document
     assert (first["summary"]["score"], literal["summary"]["score"]) == (1.0, 0.6)
     assert literal["run"]["match"] == "literal"
     assert bot.asked == []
     assert (
-        answerkey("rescore", "latest", "--match", "standard", "--json").document["summary"]
-        == first["summary"]
+        command("rescore", "latest", "--match", "standard", "--json").document["summary"] == first["summary"]
     )
 
 
 def test_a_scored_log_gives_the_same_document_as_the_live_run(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
 ) -> None:
     golden = write_rows("g.jsonl", *ROWS)
-    live = answerkey("run", golden, "--target", chatbot(know).url, "--json").document
+    live = command("run", golden, "--target", chatbot(know).url, "--json").document
     log = [{"id": row["id"], **know(row)} for row in reversed(ROWS)]
-    scored = answerkey("score", write_rows("log.jsonl", *log), "--questions", golden, "--json").document
+    scored = command("score", write_rows("log.jsonl", *log), "--questions", golden, "--json").document
     by_id = {result["id"]: result for result in scored["results"]}
     for result in live["results"]:
         assert stripped(by_id[result["id"]])["components"] == stripped(result)["components"]
@@ -181,7 +178,7 @@ def test_a_scored_log_gives_the_same_document_as_the_live_run(
 
 
 def test_killed_at_any_moment_and_resumed_it_ends_like_an_undisturbed_run(
-    answerkey: Any, chatbot: Callable[..., Any], write_rows: Any, tmp_path: Path
+    command: Any, chatbot: Callable[..., Any], write_rows: Any, tmp_path: Path
 ) -> None:
     async def slow(body: dict[str, Any]) -> dict[str, Any]:
         await asyncio.sleep(0.02)
@@ -192,9 +189,9 @@ def test_killed_at_any_moment_and_resumed_it_ends_like_an_undisturbed_run(
         for n in range(200)
     ]
     golden, bot = write_rows("g.jsonl", *rows), chatbot(slow)
-    command = [sys.executable, "-m", "answerkey", "run", golden, "--target", bot.url, "--concurrency", "2"]
+    started = [sys.executable, "-m", "answerkey", "run", golden, "--target", bot.url, "--concurrency", "2"]
     process = subprocess.Popen(
-        [*map(str, command), "--name", "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        [*map(str, started), "--name", "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL
     )
     store = tmp_path / ".answerkey" / "answerkey.db"
     for _ in range(600):
@@ -208,27 +205,29 @@ def test_killed_at_any_moment_and_resumed_it_ends_like_an_undisturbed_run(
     # What came in within the last fraction of a second may be lost: two at a time, a fiftieth of a second each.
     assert kept >= len(bot.asked) - 2 - 40
     asked_before = len(bot.asked)
-    resumed = answerkey("resume", "killed", "--json").document
+    resumed = command("resume", "killed", "--json").document
     assert len(bot.asked) - asked_before == 200 - kept
-    undisturbed = answerkey("run", golden, "--target", bot.url, "--json").document
+    undisturbed = command("run", golden, "--target", bot.url, "--json").document
     assert stripped(resumed) == stripped(undisturbed)
 
 
 def test_interrupting_keeps_what_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked: list[str] = []
+    stuck = asyncio.Event()
 
     async def bot(question: str) -> str:
         asked.append(question)
-        await asyncio.sleep(0 if len(asked) < 4 else 30)
+        if len(asked) == 4:
+            stuck.set()
+            await asyncio.sleep(30)
         return "yes"
 
     questions = [{"id": f"q{n}", "question": f"Q{n}?"} for n in range(10)]
 
     async def interrupted() -> None:
         task = asyncio.create_task(ak.evaluate_async(questions, bot, concurrency=1))
-        while len(asked) < 4:
-            await asyncio.sleep(0.01)
+        await stuck.wait()
         task.cancel()
         await task
 
@@ -285,13 +284,12 @@ def test_the_python_interface_in_a_running_loop(tmp_path: Path, monkeypatch: pyt
     assert run.info.repeat == 2
 
 
-def test_filters_and_samples(answerkey: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
+def test_filters_and_samples(command: Any, chatbot: Callable[..., Any], write_rows: Any) -> None:
     bot, golden = chatbot(know), write_rows("g.jsonl", *ROWS)
 
     def ids(*flags: object) -> list[str]:
         return [
-            r["id"]
-            for r in answerkey("run", golden, "--target", bot.url, "--json", *flags).document["results"]
+            r["id"] for r in command("run", golden, "--target", bot.url, "--json", *flags).document["results"]
         ]
 
     assert ids("--where", "category=geo") == ["a", "b"]

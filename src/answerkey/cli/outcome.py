@@ -26,7 +26,8 @@ def conclude(
     """Judge the gates, write the reports, show the run; returns the exit code."""
     comparison = None
     if gates or baseline is not None:
-        from answerkey.comparison.judging import check_gates, judge_run
+        from answerkey.comparison.judging import judge_run
+        from answerkey.gate import check_gates
 
         found = None if baseline is None or store is None else store.find_run(baseline)
         run, comparison = judge_run(run, check_gates(gates, baseline), baseline=found, store=store)

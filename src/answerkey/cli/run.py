@@ -82,10 +82,10 @@ def run(
     """
     from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
-    from answerkey.comparison.judging import check_gates
     from answerkey.config import load_settings
     from answerkey.evaluation.inputs import golden_set
     from answerkey.evaluation.live import ask_questions
+    from answerkey.gate import check_gates
     from answerkey.report.writers import check_output
 
     settings = load_settings()
@@ -107,7 +107,7 @@ def run(
         engine=engine,
     )
     # Everything that can be wrong is found before the first question is asked.
-    check_gates(options.gates, options.baseline)
+    check_gates(options.gates, options.baseline, components=options.scoring.weights)
     for path in outputs:
         check_output(path)
     chosen = golden_set(questions, settings)

@@ -64,14 +64,13 @@ def score(
     from answerkey.datasets.questions import read_questions
     from answerkey.evaluation.judged_log import judge_recorded
     from answerkey.evaluation.recorded import score_recorded
-    from answerkey.gate import parse_gate
+    from answerkey.gate import check_gates
     from answerkey.judge.judge import make_judge
     from answerkey.report.writers import check_output
     from answerkey.scorers.plan import make_grader
 
     settings = load_settings()
-    for gate in gates:
-        parse_gate(gate)
+    check_gates(gates, components=settings.scoring.weights)
     for path in outputs:
         check_output(path)
     golden = None if questions is None else read_questions(questions)

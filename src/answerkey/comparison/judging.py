@@ -8,29 +8,13 @@ import msgspec
 from answerkey.comparison.columns import columns_from_run, columns_from_store
 from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
-from answerkey.errors import UsageError
-from answerkey.gate import Gate, evaluate_gates, parse_gate
+from answerkey.gate import Gate, evaluate_gates
 from answerkey.run import Run, RunInfo, run_header
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["check_gates", "judge_run"]
-
-
-def check_gates(gates: Sequence[str], baseline: str | None) -> list[Gate]:
-    """Read gates before a run; one that needs a baseline is refused without.
-
-    A run that is given a baseline but no gate on the comparison must not be a regression.
-    """
-    parsed = [parse_gate(gate) for gate in gates]
-    if baseline is None:
-        for gate in parsed:
-            if gate.needs_comparison:
-                raise UsageError(f"gate {gate.text!r} needs a run to compare with: add --baseline RUN")
-    elif not any(gate.needs_comparison for gate in parsed):
-        parsed.append(parse_gate("no regression"))
-    return parsed
+__all__ = ["judge_run"]
 
 
 def judge_run(

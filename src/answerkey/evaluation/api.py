@@ -41,8 +41,9 @@ async def evaluate_async(
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
-    from answerkey.comparison.judging import check_gates, judge_run
+    from answerkey.comparison.judging import judge_run
     from answerkey.evaluation.live import ask_questions
+    from answerkey.gate import check_gates
     from answerkey.store import open_store
 
     settings = load_settings()

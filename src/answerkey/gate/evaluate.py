@@ -6,12 +6,15 @@ import operator as operators
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gate.parse import COMPARISON_NAMES, GRADES, Gate, parse_gate
 from answerkey.reply import ERROR_KINDS
 from answerkey.run import GateResult
+from answerkey.tally import summarise
 
-__all__ = ["evaluate_gates"]
+__all__ = ["evaluate_gates", "known_names", "unknown_name"]
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operators.ge,
@@ -80,7 +83,7 @@ def _evaluate_comparison(gate: Gate, comparison: Mapping[str, Any]) -> GateResul
     if component:
         known = {**comparison.get("components", {}), **comparison.get("metrics", {})}
         if component not in known:
-            raise _unknown(gate, component, known)
+            raise unknown_name(gate, component, known)
         measured = known[component]
     if name == "regression":
         verdict = measured["verdict"]
@@ -131,7 +134,7 @@ def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:
         counted, _, kind = gate.name.partition(".")
         if counted == "errors" and kind in ERROR_KINDS:
             return 0
-        raise _unknown(gate, gate.name, names)
+        raise unknown_name(gate, gate.name, names)
     value: Any = names[gate.name]
     if gate.name == "grade":
         return float(GRADES.index(value)) if value else None
@@ -140,7 +143,14 @@ def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:
     return None if value is None else float(value)
 
 
-def _unknown(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
+def known_names() -> frozenset[str]:
+    """What a gate may name in any run, whichever components and metrics it has."""
+    empty = msgspec.to_builtins(summarise((), planned=0))
+    return frozenset(_names(empty))
+
+
+def unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for a name that a gate cannot use, with what was probably meant."""
     names = sorted({*known, *COMPARISON_NAMES, *(f"errors.{kind}" for kind in ERROR_KINDS)})
     close = difflib.get_close_matches(name, names, n=3)
     remedy = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(names)}"

@@ -353,7 +353,7 @@ class SqlStore:
         """Baseline name → run id."""
         with self.transaction() as connection:
             rows = connection.execute(select(schema.baselines.c.name, schema.baselines.c.run_id))
-            return dict(rows.tuples().all())
+            return {name: run_id for name, run_id in rows}  # noqa: C416  # a Row is no pair for dict()
 
 
 def _text(value: Any) -> str:
