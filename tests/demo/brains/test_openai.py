@@ -154,6 +154,20 @@ def test_a_broken_endpoint_is_a_connection_error(
         ask(lambda messages: document, monkeypatch, "Hello?")
 
 
+def test_a_setting_that_a_model_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(
+        [
+            {"status": 400, "text": "Unsupported parameter: 'max_tokens'"},
+            {"content": "Hello."},
+            {"content": "Again."},
+        ]
+    )
+    reply, requests = ask(lambda messages: next(answers), monkeypatch, "Hello?", "Hello again?")
+    assert reply["answer"] == "Again."
+    assert ["max_tokens" in request["body"] for request in requests] == [True, False, False]
+    assert all(request["body"]["temperature"] == 0 for request in requests)
+
+
 def test_a_null_reply_stays_null(monkeypatch: pytest.MonkeyPatch) -> None:
     reply, _ = ask(lambda messages: {"content": None}, monkeypatch, "Hello?")
     assert reply["answer"] is None

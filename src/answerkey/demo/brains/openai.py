@@ -14,6 +14,7 @@ __all__ = ["OpenAIBrain"]
 
 _MAX_ROUNDS = 8
 _MAX_RESULT = 12_000
+_MAX_TOKENS = 1_500
 _TIMEOUT_S = 120.0
 
 
@@ -24,6 +25,8 @@ class OpenAIBrain:
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # the same question should get the same answer, and no model rambles for ever
+        self._settings: dict[str, int] = {"temperature": 0, "max_tokens": _MAX_TOKENS}
         schema = (knowledge.data / "schema.sql").read_text(encoding="utf-8")
         self._system = (
             f"You are the assistant of {knowledge.company}. Today is "
@@ -72,16 +75,21 @@ class OpenAIBrain:
         raise ToolExecutionError(f"the model called tools {_MAX_ROUNDS} times without answering")
 
     async def _complete(self, session: Any, messages: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
-        body = {
-            "model": self._model,
-            "messages": messages,
-            "tools": [{"type": "function", "function": schema} for schema in TOOL_SCHEMAS],
-            "temperature": 0,
-        }
-        async with session.post(self._url, json=body) as response:
-            text = await response.text()
-            if response.status >= 400:
-                raise ConnectionError(f"the model's endpoint answered {response.status}: {text[:300]}")
+        tools = [{"type": "function", "function": schema} for schema in TOOL_SCHEMAS]
+        while True:
+            body = {"model": self._model, "messages": messages, "tools": tools, **self._settings}
+            try:
+                async with session.post(self._url, json=body) as response:
+                    status, text = response.status, await response.text()
+            except TimeoutError:
+                raise TimeoutError(f"the model did not answer within {_TIMEOUT_S:.0f} seconds") from None
+            if status < 400:
+                break
+            # some models refuse one of these settings: then they work without it
+            refused = [name for name in self._settings if name in text]
+            if status != 400 or not refused:
+                raise ConnectionError(f"the model's endpoint answered {status}: {text[:300]}")
+            self._settings = {k: v for k, v in self._settings.items() if k not in refused}
         try:
             document = json.loads(text)
             message = document["choices"][0]["message"]
