@@ -158,7 +158,12 @@ def add_token(name: str, role: str, store: str | None) -> int:
 @store_flag
 @json_flag
 def list_tokens(store: str | None, as_json: bool) -> int:
-    """Show whose tokens there are; the tokens themselves are not kept."""
+    """Show whose tokens there are; the tokens themselves are not kept.
+
+    \b
+    Examples:
+      answerkey serve token list
+    """
     from answerkey.config import load_settings
     from answerkey.store.tokens import AccessTokens
 
@@ -180,7 +185,12 @@ def list_tokens(store: str | None, as_json: bool) -> int:
 @click.argument("name")
 @store_flag
 def revoke_token(name: str, store: str | None) -> int:
-    """Make a token worthless from the next request on."""
+    """Make a token worthless from the next request on.
+
+    \b
+    Examples:
+      answerkey serve token revoke ann
+    """
     from answerkey.config import load_settings
     from answerkey.store.tokens import AccessTokens
 
