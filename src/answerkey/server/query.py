@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from answerkey.errors import UsageError
 
@@ -53,6 +53,8 @@ async def read_object(request: Request) -> dict[str, Any]:
         raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
     try:
         value = msgspec.json.decode(await request.body())
+    except ClientDisconnect:
+        raise BadRequestError("the connection ended before the body did") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequestError(f"the body is not valid JSON: {error}") from None
     except RecursionError:

@@ -1,0 +1,31 @@
+from collections.abc import Iterator
+
+import pytest
+
+from answerkey.store import open_store
+from store.filling import add_run, golden, good_reply
+
+from .serving import Client, serving
+
+
+@pytest.fixture(scope="module")
+def store_path(tmp_path_factory):
+    """A store with two finished runs, one under way, and nothing else; tests add to it."""
+    path = str(tmp_path_factory.mktemp("server") / "s.db")
+    with open_store(path) as store:
+        add_run(store, "aaaa1", questions=golden(60), day=0, name="before")
+        add_run(store, "bbbb2", good_reply, questions=golden(60), day=1, name="after")
+        add_run(store, "cccc3", questions=golden(60), day=2, finish=False, asked=7, name="under way")
+        store.set_baseline("production", "aaaa1")
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(store_path) -> Iterator[Client]:
+    with serving(
+        lambda: open_store(store_path),
+        allow_origins=("https://chat.example.com",),
+        rate_per_minute=100_000,
+        burst=10_000,
+    ) as running:
+        yield running

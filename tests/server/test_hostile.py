@@ -1,0 +1,126 @@
+import json
+import re
+
+import pytest
+
+from answerkey.feedback import Feedback
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Evidence, Failure, Reply, Source, ToolCall
+from answerkey.store import open_store
+from answerkey.store.feedback import FeedbackBook, new_id, now
+from store.filling import add_run
+
+from .serving import serving
+
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31mred\x1b]0;title\x07\u202egnp.exe\x00 javascript:alert(3)"
+HUGE = "x" * 1_000_000
+
+
+def hostile_set() -> QuestionSet:
+    return QuestionSet(
+        name=EVIL,
+        questions=(
+            Question(
+                id="evil/<b>?&#1",
+                question=EVIL,
+                category=EVIL,
+                expected_keywords=(EVIL, "y"),
+                reference_answer=EVIL,
+                tags=(EVIL,),
+            ),
+            Question(id="huge", question=HUGE, category="c", expected_keywords=("x", "absent")),
+        ),
+    )
+
+
+def hostile_reply(question, trial):
+    if question.id == "huge":
+        return Reply(text=HUGE)
+    return Reply(
+        text=EVIL,
+        tool_calls=(
+            ToolCall(
+                name=EVIL, arguments={EVIL: EVIL}, result=EVIL, result_seen=True, error=EVIL, duration_ms=1.0
+            ),
+        ),
+        sources=(Source(id=EVIL, title=EVIL, uri="javascript:alert(4)", text=EVIL),),
+        failure=Failure("tool", EVIL),
+        evidence=Evidence(tools_observed=True, sources_observed=True),
+        response_id=EVIL,
+        conversation_id="c",
+    )
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("hostile") / "s.db")
+    with open_store(path) as store:
+        for run in ("r1", "r2"):
+            add_run(store, run, hostile_reply, questions=hostile_set(), name=EVIL, day=int(run[1]))
+        FeedbackBook(store).add(
+            Feedback(
+                id=new_id(),
+                created_at=now(),
+                value=0.0,
+                comment=EVIL,
+                author=EVIL,
+                response_id=EVIL,
+                category=EVIL,
+            )
+        )
+    with serving(lambda: open_store(path)) as running:
+        yield running
+
+
+PAGES = [
+    "/",
+    "/runs/r1",
+    "/runs/r1?text=script",
+    "/runs/r1/questions/evil%2F%3Cb%3E%3F%26%231?at=0",
+    "/runs/r1/questions/huge",
+    "/compare?run=r1&run=r2",
+    "/review?run=r1",
+    "/feedback",
+    "/charts/score.svg?set=" + "x",
+    "/charts/history.svg?question=evil%2F%3Cb%3E%3F%26%231",
+    "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+    "/?text=%3Cscript%3Ealert(1)%3C/script%3E",
+    "/?page=%3Cscript%3E",
+    "/runs/r1?category=%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_hostile_text_is_inert_in_every_page(client, path):
+    answer = client.get(path)
+    assert answer.status in (200, 400, 404)
+    text = answer.text
+    assert not re.search(r"<script(?! src=\"/static/dashboard.js\")", text)
+    assert not re.search(r"<img (?!class=\"chart\"|src=\"/static/)", text)
+    assert not re.search(r"(href|src|action)=[\"']?\s*javascript:", text, re.IGNORECASE)
+    for sign in ("\x00", "\x1b", "\x07", "\u202e"):
+        assert sign not in text
+    # A line of a megabyte is cut, with a link to all of it.
+    assert len(answer.body) < 200_000
+
+
+def test_the_whole_of_a_long_reply_is_plain_text(client):
+    page = client.get("/runs/r1/questions/huge").text
+    link = re.search(r'href="(/runs/r1/replies/huge\?[^"]+)"', page)
+    assert link is not None
+    whole = client.get(link[1].replace("&amp;", "&"))
+    assert whole.headers["content-type"].startswith("text/plain")
+    assert len(whole.body) == 1_000_000
+
+
+def test_the_api_gives_hostile_text_as_json_only(client):
+    answer = client.get("/api/runs/r1/questions/evil%2F%3Cb%3E%3F%26%231")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.json["question"]["question"] == EVIL
+
+
+def test_proposed_golden_cases_are_one_json_object_a_line(client):
+    lines = client.get("/feedback/golden.jsonl").text.splitlines()
+    assert len(lines) == 1
+    assert json.loads(lines[0])["id"] == "evil/<b>?&#1"
