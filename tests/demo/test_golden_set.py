@@ -76,10 +76,11 @@ def test_a_bot_that_knows_nothing_scores_little_and_passes_nothing() -> None:
 
 
 @pytest.fixture(scope="module")
-def evaluated() -> dict[str, answerkey.Run]:
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, answerkey.Run]:
     """Three variants over the bundled set."""
+    store = str(tmp_path_factory.mktemp("store") / "runs.db")
     return {
-        name: answerkey.evaluate(str(golden_set_path()), target=target)
+        name: answerkey.evaluate(str(golden_set_path()), target=target, store=store)
         for name, target in {
             "demo": "demo",
             "basic": "demo:basic",

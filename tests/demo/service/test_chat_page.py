@@ -90,7 +90,7 @@ def test_text_is_never_run(service: Any, page: Any) -> None:
     assert "assistant" in page.title()
 
 
-def test_a_failure_is_told(start: Any, page: Any, browser: Any) -> None:
+def test_a_failure_is_told(start: Any, browser: Any) -> None:
     running = start("flaky?kinds=memory&rate=1")
     other = browser.new_page()
     other.goto(running.url)

@@ -36,7 +36,7 @@ _TOPICS: list[tuple[re.Pattern[str], str]] = [
         ),
         (
             r"poems?|haiku|limericks?|song lyrics|short story|novel|joke|jokes|riddle",
-            "I do not do creative writing or entertainment",
+            "Creative writing and entertainment are a job for somebody else",
         ),
         (
             r"football|soccer|super bowl|world cup|basketball|nba|nfl|olympics?|baseball|world series|hockey",
