@@ -1,8 +1,7 @@
 """Judgement: what a panel makes of one reply; the median of its judges and samples, or the reason why there is none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -103,6 +102,13 @@ def combine(opinions: Sequence[Opinion], rubric: Rubric) -> Judgement:
             **({"failures": [reason for _, reason in failures]} if failures else {}),
         },
     )
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle value, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:

@@ -56,9 +56,11 @@ class Panel:
 
     async def judge(self, item: Item, *, salt: str = "", model: str | None = None) -> Judgement:
         """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
-        opinions = await asyncio.gather(
-            *(self._opinion(name, item, salt) for name in ((model,) if model else self.settings.models))
-        )
+        models = (model,) if model else self.settings.models
+        if len(models) == 1:
+            # The usual case, without the tasks that a panel needs.
+            return combine((await self._opinion(models[0], item, salt),), self.rubric)
+        opinions = await asyncio.gather(*(self._opinion(name, item, salt) for name in models))
         return combine(opinions, self.rubric)
 
     async def _opinion(self, model: str, item: Item, salt: str) -> Opinion:
@@ -67,19 +69,10 @@ class Panel:
             for sample in range(self.settings.samples)
         ]
         known = await self._cache.find(tuple(keys))
-        outcomes = await asyncio.gather(
-            *(self._verdict(model, item, key, sample, known) for sample, key in enumerate(keys)),
-            return_exceptions=True,
-        )
-        verdicts: list[Verdict] = []
-        failures: list[UnjudgedError] = []
-        for outcome in outcomes:
-            if isinstance(outcome, UnjudgedError):
-                failures.append(outcome)
-            elif isinstance(outcome, BaseException):
-                raise outcome
-            else:
-                verdicts.append(outcome)
+        asked = [self._verdict(model, item, key, sample, known) for sample, key in enumerate(keys)]
+        outcomes = [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked)
+        verdicts = [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, UnjudgedError)]
         return Opinion(
             model,
             tuple(verdicts),
@@ -89,16 +82,20 @@ class Panel:
 
     async def _verdict(
         self, model: str, item: Item, key: str, sample: int, known: Mapping[str, str]
-    ) -> Verdict:
-        return await self.ask(
-            model,
-            lambda: judge_messages(self.rubric, item),
-            self._schema,
-            key=key,
-            sample=sample,
-            known=known,
-            read=lambda text: parse_verdict(text, self.rubric),
-        )
+    ) -> "Verdict | UnjudgedError":
+        """A sample's verdict, or why there is none."""
+        try:
+            return await self.ask(
+                model,
+                lambda: judge_messages(self.rubric, item),
+                self._schema,
+                key=key,
+                sample=sample,
+                known=known,
+                read=lambda text: parse_verdict(text, self.rubric),
+            )
+        except UnjudgedError as error:
+            return error
 
     async def ask(
         self,
@@ -126,7 +123,7 @@ class Panel:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._under_way[key] = future
         try:
-            text = await self._call(model, messages(), schema, key, sample, read)
+            text, found = await self._call(model, messages(), schema, key, sample, read)
         except BaseException as error:
             failure = (
                 error if isinstance(error, UnjudgedError) else UnjudgedError("the run was stopped", "stopped")
@@ -139,7 +136,7 @@ class Panel:
             future.set_result(text)
         finally:
             del self._under_way[key]
-        return read(text)
+        return found
 
     async def _call(
         self,
@@ -148,8 +145,8 @@ class Panel:
         schema: dict[str, Any],
         key: str,
         sample: int,
-        read: Callable[[str], Any],
-    ) -> str:
+        read: Callable[[str], _Read],
+    ) -> tuple[str, _Read]:
         async with self._client.slots:
             reserved = await self._ledger.reserve(sum(len(message["content"]) for message in messages))
             if reserved is None:
@@ -166,7 +163,7 @@ class Panel:
                 self._ledger.release(reserved)
         try:
             _check(completion)
-            read(completion.text)
+            found = read(completion.text)
         except (NoVerdictError, UnjudgedError) as error:
             # Its cost is kept under a key that nobody looks up: a later run may ask again.
             failed = Answer(
@@ -176,7 +173,7 @@ class Panel:
             kind = error.kind if isinstance(error, UnjudgedError) else "unreadable"
             raise UnjudgedError(str(error), kind) from None
         await self._cache.add(Answer(key=key, model=model, text=completion.text, spent=completion.spent))
-        return completion.text
+        return completion.text, found
 
     def key(self, model: str, shown: str, sample: int, salt: str = "", *, rubric: str) -> str:
         """What a judgement is kept by: everything that could change it."""
