@@ -48,18 +48,18 @@ def write_questions(folder: Path, count: int) -> None:
     (folder / "golden.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
 
-def command(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, check: bool = True, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "answerkey", *arguments],
         capture_output=True,
         text=True,
         check=check,
-        timeout=120,
+        timeout=timeout,
     )
 
 
-def run_document(*arguments: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(command(*arguments, "--json").stdout)
+def run_document(*arguments: str, timeout: float = 120) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(command(*arguments, "--json", timeout=timeout).stdout)
     return document
 
 

@@ -28,8 +28,9 @@ def judge() -> None:
     metavar="FILE",
     help="A .gguf file instead of the small model.",
 )
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
 @click.option("--threads", type=click.IntRange(1, 256), default=1, help="Processor threads (1).")
-def serve(port: int, model: Path | None, threads: int) -> int:
+def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int:
     """Serve a local judge on 127.0.0.1, with llama.cpp's OpenAI-compatible API, until it is stopped.
 
     `--judge local` starts and stops one by itself. The small model is a weak judge: see what its canaries say.
@@ -40,6 +41,7 @@ def serve(port: int, model: Path | None, threads: int) -> int:
       answerkey judge serve --model qwen2.5-7b-instruct.gguf --threads 8
     """
     import signal
+    import sys
     import threading
 
     from answerkey.judge.local import ADDRESS_PREFIX
@@ -51,6 +53,13 @@ def serve(port: int, model: Path | None, threads: int) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    if with_parent:
+
+        def wait_for_parent() -> None:
+            sys.stdin.buffer.read()
+            stop.set()
+
+        threading.Thread(target=wait_for_parent, daemon=True).start()
     stop.wait()
     del server
     return 0

