@@ -94,7 +94,7 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
         return not keys & _MONEY_KEYS and fits(quantity, fact.value)
     if fact.kind == "percentage":
         return False
-    if quantity.ordinal:
+    if quantity.ordinal or (claim.kind == "number" and fact.kind == "money"):
         return fits_exactly(quantity, fact.value)
     if fits(quantity, fact.value):
         return True

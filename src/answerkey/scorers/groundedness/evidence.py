@@ -24,8 +24,8 @@ _ID_KEYS_TEXT = """
 id ids uuid guid hash key index idx no number zip zipcode postal phone fax code ein ssn sku account
 """
 _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
-# Keys of what a search adds to a document and no reply speaks of.
-_RANKING_KEYS = frozenset(["score", "rank", "similarity", "distance", "relevance"])
+# Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
+_RANKING_KEYS = frozenset(["score", "similarity", "relevance"])
 
 
 class NumberFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,9 +238,11 @@ def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
     value = leaf.value
     words = key_words(leaf.key)
     naming = not _ID_KEYS.isdisjoint(words[-1:])
-    if isinstance(value, bool) or value is None or not _RANKING_KEYS.isdisjoint(words[-1:]):
+    if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int | float):
+        if not _RANKING_KEYS.isdisjoint(words[-1:]) and 0 < abs(value) < 1:
+            return
         if abs(value) < 1e300:
             yield NumberFact(
                 value=float(value),

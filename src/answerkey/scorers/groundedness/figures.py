@@ -15,7 +15,7 @@ from answerkey.text.numbers import parse_number
 __all__ = ["Column", "Figures", "Group"]
 
 _NO_MEASURE_TEXT = """
-id ids uuid zip phone code account number no index year month day rank score lat lon
+id ids uuid zip phone code account number no index year month day rank lat lon
 """
 _NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
 _MOST_GROUPS = 40
@@ -141,11 +141,9 @@ class Figures:
         """The measures that each text states, for texts with a few of them."""
         found: dict[str, list[float]] = {}
         for fact in self._evidence.numbers:
-            if (
-                not fact.names_something
-                and fact.kind != "percentage"
-                and fact.where not in self._numeric_leaves
-            ):
+            year = fact.kind == "number" and fact.unit == 1 and 1500 <= fact.value <= 2100
+            stands_in_text = fact.where not in self._numeric_leaves and not fact.names_something
+            if stands_in_text and fact.kind != "percentage" and not year:
                 found.setdefault(fact.where, []).append(fact.value)
         return {
             where: values for where, values in found.items() if 2 <= len(values) <= 12 and where != "question"

@@ -94,6 +94,6 @@ def _is_abbreviation_of(words: list[tuple[int, int]], text: str) -> bool:
 
 def _says_nothing(word: str, text: str, start: int) -> bool:
     """A single short word in capitals is an abbreviation, unless it is a state after a place ("Montrose, CO")."""
-    if word.isupper() and len(word) <= 5:
+    if (word.isupper() and len(word) <= 5) or re.fullmatch(r"[A-Z]{2,5}s", word):
         return not (word in STATES and re.search(r"[a-z],\s*$", text[max(0, start - 6) : start]) is not None)
     return False

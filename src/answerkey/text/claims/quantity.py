@@ -28,6 +28,10 @@ _CURRENCY_AFTER = re.compile(
     r"|(?:US )?(?:dollars?|euros?|pounds sterling|bucks)\b)",
     re.IGNORECASE,
 )
+# "12,50 €" and "EUR 88,50": a comma before two digits beside a currency is a decimal one.
+_COMMA_DECIMALS = re.compile(
+    r"(?<![\d.,])\d{1,6},\d\d(?=\s?(?:€|EUR\b|Euros?\b|CHF\b|kr\b|zł))|(?<=€)\d{1,6},\d\d(?![\d,])|(?<=[€R]\s)\d{1,6},\d\d(?![\d,])"
+)
 _CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ABOUT = re.compile(
@@ -65,6 +69,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_quantities(text: str) -> Iterator[Quantity]:
     """Every number in a text with what stands around it, in order of kind: digits first, then words."""
+    text = _COMMA_DECIMALS.sub(lambda found: found[0].replace(",", "."), text)
     for number in find_numbers(text):
         start, end = number.start, number.end
         digits = text[start:end]

@@ -27,6 +27,10 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
             if column.table is table and total:
                 part = fsum(value for row, value in column.cells if row in rows)
                 yield 100 * part / total, f"share of {column.name} where {label}", column.where
+    for where, values in figures.amounts_in_texts.items() if changed else ():
+        # A text that tells of a change names both figures one after the other.
+        for one, other in pairwise(values):
+            yield from _changes(one, other, where)
     for where, values in comparable(figures):
         if len(values) <= FEW:
             for one, other in combinations(values, 2):

@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 
-from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, DIFFERENCE, MEAN, SUM, TIMES, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import (
+    CHANGE,
+    DIFFERENCE,
+    MEAN,
+    SUM,
+    TIMES,
+    YEARLY,
+    Clause,
+)
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
 
@@ -50,6 +58,10 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
     if TIMES.search(clause.text) and (quantity.kind == "money" or not small):
         for one, other in combinations(amounts, 2):
             yield one * other, f"{one:g} × {other:g}"
+    if YEARLY.search(clause.text):
+        for amount in amounts:
+            yield amount * 12, f"{amount:g} × 12"
+            yield amount / 12, f"{amount:g} ÷ 12"
     dividing = MEAN.search(clause.text) is not None
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
