@@ -37,7 +37,7 @@ def overlap(one, other):
     return one["start"] < other["end"] and other["start"] < one["end"]
 
 
-@pytest.mark.parametrize("name", ["claims_dev.jsonl"])
+@pytest.mark.parametrize("name", ["claims_dev.jsonl", "claims_held_out.jsonl"])
 def test_precision_and_recall(name):
     hits, false_alarms, misses = judge(DATA / name)
     assert hits / (hits + false_alarms) >= 0.95

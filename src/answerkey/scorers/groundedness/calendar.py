@@ -103,7 +103,7 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
     unit = next_word.lower().rstrip("s")
     if unit not in ("day", "night", "week", "month", "year") or quantity.kind != "number":
         return None
-    facts = [fact for fact in evidence.dates if fact.day is not None][:_MOST_DATES]
+    facts = evidence.days[:_MOST_DATES]
     for one, other in combinations(facts, 2):
         if _spans(one, other, unit, quantity.value):
             return Found(one.where, f"{one.text} to {other.text}")

@@ -19,10 +19,14 @@ from answerkey.text.normalise import folded_text
 __all__ = ["CheckedClaim", "check_claims"]
 
 # Where a sentence or a line of a list ends.
-_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"“*(\[])|\n+|;\s")
+_BREAK = re.compile(
+    r"(?<=[.!?])(?<!\bNo\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bvs\.)(?<!\bpp\.)(?<!\bp\.)(?<!\bSec\.)(?<!\bapprox\.)(?<!\bInc\.)"
+    r"\s+(?=[A-Z0-9$€£\"“*(\[])|\n+|;\s"
+)
 # Where one part of a sentence ends and speaks of something else from there on.
 _PART = re.compile(r",(?!\d)|[()]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared)\b|[–—]")
 _MOST_CLAIMS = 400
+_LONGEST_SENTENCE = 1_000
 
 
 class CheckedClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +160,7 @@ class _Checker:
                 claim, self._text, clause, found, self._evidence
             )
             if contradiction is not None:
-                derived = self._arithmetic.derive(quantity, clause)
+                derived = self._arithmetic.derive(quantity, clause, strict=True)
                 if derived is not None:
                     return CheckedClaim(claim=claim, supported=True, where="arithmetic", text=derived.formula)
                 return CheckedClaim(
@@ -234,8 +238,11 @@ class _Checker:
 def _sentences(text: str) -> list[tuple[int, int]]:
     spans = []
     start = 0
-    for found in _BREAK.finditer(text):
-        spans.append((start, found.end()))
-        start = found.end()
-    spans.append((start, len(text) + 1))
+    for end in (*(found.end() for found in _BREAK.finditer(text)), len(text) + 1):
+        # What goes on for longer is no sentence: its words say nothing of a claim that far off.
+        while end - start > _LONGEST_SENTENCE:
+            spans.append((start, start + _LONGEST_SENTENCE))
+            start += _LONGEST_SENTENCE
+        spans.append((start, end))
+        start = end
     return spans

@@ -14,6 +14,13 @@ __all__ = ["find_inconsistencies"]
 _TOTAL = re.compile(
     r"\b(?:total|totals|totaling|totalling|sum|altogether|combined|in all|grand total)\b", re.IGNORECASE
 )
+# A total and its figure: "for a total of", "Total:", "Total outstanding:".
+_TOTAL_OF = re.compile(
+    r"\b(?:total|totals|totaling|totalling|sum|altogether|combined|in all|grand total)\b[^.;,\d]{0,40}$",
+    re.IGNORECASE,
+)
+# A number before a name is part of it: "412 Cascade Ave".
+_NAMED_AFTER = re.compile(r"\s+[A-Z]")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)]|\|)")
 # What a good reply says when the tools found nothing.
 _NOTHING = re.compile(
@@ -80,7 +87,9 @@ def _totals(text: str, checked: Sequence[CheckedClaim]) -> list[dict[str, Any]]:
             continue
         at = next(number for number, (start, end) in enumerate(lines) if start <= one.claim.start < end)
         before = text[lines[at][0] : one.claim.start]
-        if not _TOTAL.search(before[-60:]) and not _TOTAL.search(text[one.claim.end : one.claim.end + 20]):
+        if not _TOTAL_OF.search(before) or (
+            one.claim.kind == "number" and _NAMED_AFTER.match(text, one.claim.end)
+        ):
             continue
         alike = [
             other.claim

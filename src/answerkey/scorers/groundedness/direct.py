@@ -83,7 +83,6 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
     quantity = claim.quantity
     if quantity is None:
         return False
-    keys = set(key_words(fact.key))
     if claim.kind == "percentage":
         if fact.kind == "percentage":
             return fits(quantity, fact.value)
@@ -91,14 +90,18 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
             return False
         if abs(fact.value) <= 1.5 and fact.unit < 1 and fits(quantity, fact.value * 100):
             return True
-        return not keys & _MONEY_KEYS and fits(quantity, fact.value)
+        return fits(quantity, fact.value) and _MONEY_KEYS.isdisjoint(key_words(fact.key))
     if fact.kind == "percentage":
         return False
     if quantity.ordinal or (claim.kind == "number" and fact.kind == "money"):
         return fits_exactly(quantity, fact.value)
     if fits(quantity, fact.value):
         return True
-    return any(word in keys and fits(quantity, fact.value / factor) for word, factor in _CONVERSIONS.items())
+    return any(
+        fits(quantity, fact.value / _CONVERSIONS[word])
+        for word in key_words(fact.key)
+        if word in _CONVERSIONS
+    )
 
 
 def other_value(

@@ -24,6 +24,7 @@ _ID_KEYS_TEXT = """
 id ids uuid guid hash key index idx no number zip zipcode postal phone fax code ein ssn sku account
 """
 _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
+_MOST_NUMBERS = 5_000
 # Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
 _RANKING_KEYS = frozenset(["score", "similarity", "relevance"])
 
@@ -81,7 +82,7 @@ class Evidence:
         self.leaves = leaves
         self.tables = tables
         self.own = own
-        self._arguments = arguments
+        self.arguments = arguments
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -116,13 +117,35 @@ class Evidence:
     @cached_property
     def numbers(self) -> list[NumberFact]:
         """Every number; digits of dates, times and codes are not numbers."""
-        return [fact for leaf in (*self.leaves, *self.own) for fact in _numbers(leaf)]
+        found: dict[tuple[float, str, str, str], NumberFact] = {}
+        for leaf in (*self.own, *self.leaves):
+            for fact in _numbers(leaf):
+                # A text that repeats a number says nothing new with it.
+                found.setdefault((fact.value, fact.kind, fact.measure, fact.where), fact)
+            if len(found) > _MOST_NUMBERS:
+                break
+        facts = list(found.values())
+        # The question's own numbers come last: a tool result is the better support.
+        asked = sum(fact.where in ("question", "context") for fact in facts)
+        return facts[asked:] + facts[:asked]
 
     @cached_property
     def dates(self) -> list[DateFact]:
         """Every date."""
-        facts = [fact for leaf in (*self.leaves, *self.own, *self._arguments) for fact in _dates(leaf)]
+        facts = [fact for leaf in (*self.leaves, *self.own, *self.arguments) for fact in _dates(leaf)]
         return facts + list(_split_dates(self.leaves))
+
+    @cached_property
+    def days(self) -> list[DateFact]:
+        """Every day in the calendar; a date without a year gets the year of another one."""
+        years = [fact.date.year for fact in self.dates if fact.date.year is not None]
+        facts = [
+            fact
+            if fact.date.year is not None or not years
+            else msgspec.structs.replace(fact, date=msgspec.structs.replace(fact.date, year=years[0]))
+            for fact in self.dates
+        ]
+        return [fact for fact in facts if fact.day is not None]
 
     @cached_property
     def times(self) -> dict[int, str]:
@@ -261,7 +284,7 @@ def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
             continue
         # "INV-2024-001" and "B2": digits of a code.
         glued = re.search(r"[A-Za-z][-_/]?$|\d-$", text[: quantity.start][-3:]) or re.match(
-            r"-\d|[_/][A-Za-z]|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3]
+            r"-\d|_[A-Za-z]|/\d|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3]
         )
         around = value[max(0, quantity.start - 30) : quantity.end + 30]
         yield NumberFact(

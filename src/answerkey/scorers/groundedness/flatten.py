@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -42,10 +43,11 @@ def flatten(value: Any, where: str) -> tuple[list[Leaf], list[Table]]:
     return leaves, tables
 
 
-def key_words(key: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def key_words(key: str) -> tuple[str, ...]:
     """The words of a name: "monthly_rent" and "monthlyRent" give monthly, rent."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key)
-    return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word]
+    return tuple(word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word)
 
 
 def _walk(value: Any, where: str, key: str, leaves: list[Leaf], tables: list[Table], depth: int) -> None:

@@ -12,7 +12,7 @@ from answerkey.scorers.groundedness.evidence import gather_evidence
 __all__ = ["Groundedness"]
 
 # A longer reply is checked up to here, which is said.
-_MOST_TEXT = 50_000
+_MOST_TEXT = 20_000
 
 
 class Groundedness:

@@ -44,6 +44,12 @@ def find_quote(claim: Claim, evidence: Evidence) -> Found | None:
     for passage in evidence.passages:
         if all(f" {part} " in passage.folded for part in parts):
             return Found(passage.where, _excerpt(passage, claim.text))
+    for leaf in evidence.arguments:
+        # What was searched for may be quoted as that.
+        if isinstance(leaf.value, str) and all(
+            f" {part} " in f" {folded_text(leaf.value).strip()} " for part in parts
+        ):
+            return Found(leaf.where, leaf.value)
     words = [word for part in parts for word in part.split() if word not in _SMALL]
     if len(parts) == 1 and 0 < len(words) <= 4 and all(word in evidence.vocabulary for word in words):
         # A short one may be the name of a value.

@@ -9,7 +9,7 @@ _PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
         # Mail, web, file names.
-        r"[A-Za-z0-9][\w.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
+        r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+",
         r"(?:https?://|www\.)[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]",
         r"(?<![\w/.])[\w][\w\-.]*\.(?:pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json|png|jpe?g|zip|py|xml|ya?ml)(?!\w)",
         # Telephone numbers.
@@ -28,9 +28,8 @@ _PATTERNS = tuple(
 # Groups of digits with hyphens: 83-4567890, 123-45-6789.
 _GROUPS = re.compile(r"(?<![\w.$-])\d{1,9}(?:-\d{1,9})+(?![\w%-]|\.\d)")
 # Letters and digits in one word, which may have hyphens, underscores or strokes in it.
-_CODE = re.compile(
-    r"(?<![\w$.,/-])(?=[\w/-]*\d)(?=[\w/-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)*(?![\w])"
-)
+_CODE = re.compile(r"(?<![\w$.,/-])[A-Za-z0-9]++(?:[-_/][A-Za-z0-9]++)*+(?!\w)")
+_LONGEST_CODE = 80
 # A number with a unit or a noun: 30kg, 3rd, 12-unit, 1980s, 5pm, Q3, FY2024.
 _NOT_A_CODE = re.compile(
     r"\d[\d,.]*-?[a-z]+(?:-[a-z]+)*|\d+[KMB]|Q[1-4]|FY\d{2,4}|\d{4}s|\d+x\d+|[\d]+[AP]M|H[12]|\d+/\d+[a-z]*"
@@ -51,7 +50,9 @@ def find_identifiers(text: str) -> Iterator[tuple[int, int]]:
             yield found.span()
     for found in _CODE.finditer(text):
         word = found[0]
-        if _NOT_A_CODE.fullmatch(word):
+        if len(word) > _LONGEST_CODE or word.isdigit() or word.isalpha() or _NOT_A_CODE.fullmatch(word):
+            continue
+        if not re.search(r"\d", word) or not re.search(r"[A-Za-z]", word):
             continue
         changes = len(re.findall(r"[A-Za-z]+|\d+", word))
         if any(letter.isupper() for letter in word) or changes > 2 or (word[0].isalpha() and len(word) >= 5):

@@ -6,6 +6,7 @@ import msgspec
 
 __all__ = [
     "CHANGE",
+    "CLEAR_DIFFERENCE",
     "DIFFERENCE",
     "LESS",
     "MEAN",
@@ -55,6 +56,13 @@ DIFFERENCE = _words(
     shortfall exceed\w* over under short balance after leav\w+ ow(?:e|es|ed|ing) still minus between outstanding available
     variance ahead behind gain\w* declin\w+ spread range equity unpaid due above below longer shorter older younger faster
     slower hold"""
+)
+# Words that leave no doubt: a small number needs one of these.
+CLEAR_DIFFERENCE = _words(
+    r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew
+    drop\w* chang\w+
+    gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit shortfall short exceed\w* minus ahead
+    behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget"""
 )
 CHANGE = _words(
     r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* up down chang\w+ more less higher lower cheaper gain\w*

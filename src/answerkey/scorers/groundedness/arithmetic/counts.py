@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from answerkey.scorers.groundedness.arithmetic.clause import LESS, MORE, SUM, Clause
-from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets
+from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
-from answerkey.scorers.groundedness.flatten import key_words
 
 __all__ = ["counts"]
 
@@ -27,7 +26,7 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             distinct = {
                 row[name].value for row in table.rows if name in row and isinstance(row[name].value, str)
             }
-            if 1 < len(distinct) < len(table.rows) and _names(name, clause.next_word):
+            if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
 
 
@@ -38,7 +37,7 @@ def _beyond_thresholds(figures: Figures, clause: Clause) -> Iterator[tuple[float
     named = [
         column
         for column in figures.columns
-        if any(_names(column.name, word) for word in words if len(word) > 2)
+        if any(speaks_of(column.name, word) for word in words if len(word) > 2)
     ]
     for column in named or figures.columns:
         for threshold in clause.numbers:
@@ -57,9 +56,3 @@ def _beyond_thresholds(figures: Figures, clause: Clause) -> Iterator[tuple[float
             other = dict(right.cells)
             count = sum(value < other[row] for row, value in left.cells if row in other)
             yield count, f"count of rows with {left.name} < {right.name}", table.where
-
-
-def _names(column: str, word: str) -> bool:
-    return bool(word) and any(
-        word.lower().rstrip("s")[:5] == part.rstrip("s")[:5] for part in key_words(column)
-    )

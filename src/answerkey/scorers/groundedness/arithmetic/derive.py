@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import DIFFERENCE, SUPERLATIVE, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_DIFFERENCE, DIFFERENCE, SUPERLATIVE, Clause
 from answerkey.scorers.groundedness.arithmetic.counts import counts
 from answerkey.scorers.groundedness.arithmetic.differences import differences, points
 from answerkey.scorers.groundedness.arithmetic.percentages import percentages
@@ -32,14 +32,16 @@ class Arithmetic:
         self._evidence = evidence
         self._figures = Figures(evidence)
 
-    def derive(self, quantity: Quantity, clause: Clause) -> Derivation | None:
-        """The first derivation that gives the figure at its precision."""
-        for value, formula, where in self._candidates(quantity, clause):
+    def derive(self, quantity: Quantity, clause: Clause, *, strict: bool = False) -> Derivation | None:
+        """The first derivation that gives the figure at its precision; strict: only one that the clause speaks of."""
+        for value, formula, where in self._candidates(quantity, clause, strict):
             if fits(quantity, value):
                 return Derivation(formula, where)
         return None
 
-    def _candidates(self, quantity: Quantity, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    def _candidates(
+        self, quantity: Quantity, clause: Clause, strict: bool
+    ) -> Iterator[tuple[float, str, str]]:
         figures = self._figures
         if quantity.ordinal or SUPERLATIVE.search(clause.before):
             return
@@ -53,7 +55,9 @@ class Arithmetic:
             yield from counts(figures, clause)
         # A small whole number is near some result of almost any arithmetic: there the clause must speak of it.
         large = abs(quantity.value) >= 100 or len(quantity.digits.replace(".", "").lstrip("0")) >= 4
+        large = large and not strict
+        large = large and not strict
         yield from sums(figures, clause, large)
-        if large or differing:
+        if large or CLEAR_DIFFERENCE.search(clause.text):
             yield from differences(figures, clause, large)
         yield from products(figures, self._evidence, quantity, clause, large)

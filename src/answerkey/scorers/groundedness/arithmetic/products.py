@@ -1,7 +1,7 @@
 """Products and quotients: yearly from monthly, a rate of an amount, quantity times price, one figure in another."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, permutations
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import MEAN, RATE, TIMES, UNIT_OF_TIMES, YEARLY, Clause
@@ -34,6 +34,13 @@ def products(
         yield from _parts(facts)
     if (large or quantity.kind == "money") and TIMES.search(clause.text):
         yield from _times(figures)
+    if MEAN.search(clause.text):
+        # "€130 per night": the total of one column over that of another.
+        for one_column, other_column in permutations(figures.columns[:8], 2):
+            total = fsum(other_column.values)
+            if one_column.table is other_column.table and total:
+                formula = f"sum of {one_column.name} ÷ sum of {other_column.name}"
+                yield fsum(one_column.values) / total, formula, one_column.where
     if MEAN.search(clause.text) and (large or quantity.kind == "money"):
         for where, values in figures.several:
             if len(values) <= FEW:

@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 
 from answerkey.scorers.groundedness.arithmetic.clause import (
     CHANGE,
-    DIFFERENCE,
+    CLEAR_DIFFERENCE,
     MEAN,
     SUM,
     TIMES,
@@ -48,7 +48,7 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             yield 100 - rate, f"100% − {rate:g}%"
         return
     small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
-    if DIFFERENCE.search(clause.text) or not small or "not" in clause.words.split():
+    if CLEAR_DIFFERENCE.search(clause.text) or not small or "not" in clause.words.split():
         for one, other in combinations(amounts, 2):
             yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
     if SUM.search(clause.text) or not small:

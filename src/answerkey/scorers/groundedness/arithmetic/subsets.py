@@ -7,7 +7,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import OPPOSITES, REST, Cl
 from answerkey.scorers.groundedness.figures import Figures, Group, mentioned
 from answerkey.scorers.groundedness.flatten import Table, key_words
 
-__all__ = ["Subset", "mentioned_rows", "named_subsets"]
+__all__ = ["Subset", "mentioned_rows", "named_subsets", "speaks_of"]
 
 # Table, rows, how they are told apart.
 Subset = tuple[Table, frozenset[int], str]
@@ -62,3 +62,9 @@ def _flag_named(group: Group, words: str) -> bool:
     if not group.label.endswith((" = yes", " = no")):
         return False
     return any(len(part) > 3 and part[:6] in words for part in key_words(group.column))
+
+
+def speaks_of(column: str, word: str) -> bool:
+    """Whether a word is the name of a column, or one of its words: "nights" of "nights" or "night_count"."""
+    stem = word.lower().rstrip("s")[:5]
+    return bool(stem) and any(stem == part.rstrip("s")[:5] for part in key_words(column))

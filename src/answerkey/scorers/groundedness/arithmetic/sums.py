@@ -5,7 +5,7 @@ from itertools import combinations
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import MEAN, SUM, Clause
-from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets
+from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
 
 __all__ = ["sums"]
@@ -34,7 +34,7 @@ def _of_columns(
         values = column.values
         if len(values) < 2:
             continue
-        if summing:
+        if summing or speaks_of(column.name, clause.next_word):
             yield fsum(values), f"sum of {column.name}", column.where
             signs = [value for value in values if value > 0], [value for value in values if value < 0]
             if all(signs):
