@@ -2,6 +2,10 @@ import re
 
 import pytest
 
+from answerkey.comparison.columns import columns_from_store
+from answerkey.comparison.runs import compare_runs
+from answerkey.store import open_store
+
 PAGES = [
     "/",
     "/runs/bbbb2",
@@ -109,3 +113,15 @@ def test_the_theme_is_kept_in_a_cookie_and_leads_back(client):
         "/theme", "next=//evil.example", content_type="application/x-www-form-urlencoded", origin=client.url
     )
     assert away.headers["location"] == "/"
+
+
+def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path):
+    shown = client.get("/api/compare?base=aaaa1&run=bbbb2").json["versus"][0]
+    with open_store(store_path) as store:
+        base, candidate = (columns_from_store(store, store.find_run(name)) for name in ("aaaa1", "bbbb2"))
+        told = compare_runs(base, candidate)
+    assert (shown["verdict"], shown["pairs"]) == (told.verdict, told.paired)
+    for name in ("mean", "low", "high", "p_value"):
+        assert shown["difference"][name] == pytest.approx(getattr(told.difference, name))
+    assert shown["detectable"] == pytest.approx(told.detectable)
+    assert (shown["fixed"], shown["broken"]) == (told.fixed, told.broken)

@@ -1,18 +1,21 @@
 """The Compare page: runs side by side, with a verdict that says how sure it is, and what changed in the replies."""
 
 from collections import OrderedDict
+from math import fsum
 from threading import Lock
 from typing import Annotated
 
 import msgspec
 
+from answerkey.comparison.columns import CLUSTER_FIELDS
 from answerkey.errors import UsageError
 from answerkey.run import RunInfo
-from answerkey.scorecard import grade
+from answerkey.scorecard import grade, round_score
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
 from answerkey.stats.power import detectable_difference
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
+from answerkey.store.score_rows import cluster_rows
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, word_diff
 
@@ -93,7 +96,7 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     rows, total = pairs.page(
         show=query.show, sort=query.sort, text=query.text, limit=_PAGE, offset=(query.page - 1) * _PAGE
     )
-    sides, versus = _verdicts.of(infos, pairs)
+    sides, versus = _verdicts.of(store, infos, pairs)
     return CompareView(
         query=query,
         sides=sides,
@@ -120,13 +123,15 @@ class _Verdicts:
         self._most = most
         self._lock = Lock()
 
-    def of(self, infos: list[RunInfo], pairs: Pairs) -> tuple[tuple[Side, ...], tuple[Versus, ...]]:
+    def of(
+        self, store: SqlStore, infos: list[RunInfo], pairs: Pairs
+    ) -> tuple[tuple[Side, ...], tuple[Versus, ...]]:
         key = tuple(f"{info.id}:{info.scoring_hash}:{info.finished_at}" for info in infos)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        found = _compare(infos, pairs.scores())
+        found = _compare(store, infos, pairs)
         if all(info.status == "complete" for info in infos):
             with self._lock:
                 self._known[key] = found
@@ -139,23 +144,30 @@ _verdicts = _Verdicts()
 
 
 def _compare(
-    infos: list[RunInfo], scores: list[tuple[float, ...]]
+    store: SqlStore, infos: list[RunInfo], pairs: Pairs
 ) -> tuple[tuple[Side, ...], tuple[Versus, ...]]:
-    means = (
-        [sum(column) / len(scores) for column in zip(*scores, strict=True)] if scores else [None] * len(infos)
-    )
+    scores = pairs.scores()
+    means: list[float | None] = [None] * len(infos)
+    if scores:
+        means = [round_score(fsum(column) / len(scores)) for column in zip(*scores, strict=True)]
     sides = tuple(
         Side(info, mean, None if mean is None else grade(mean))
         for info, mean in zip(infos, means, strict=True)
     )
+    # Questions that belong together (one template, one conversation) count as one, as in `answerkey compare`.
+    belonging = dict(cluster_rows(store, infos[0], CLUSTER_FIELDS))
+    clusters = [belonging.get(content, content) for content in pairs.content_hashes()] if belonging else None
     return sides, tuple(
-        _versus(info, index, scores, infos[0].pass_mark) for index, info in enumerate(infos[1:], start=1)
+        _versus(info, index, scores, infos[0].pass_mark, clusters)
+        for index, info in enumerate(infos[1:], start=1)
     )
 
 
-def _versus(info: RunInfo, index: int, scores: list[tuple[float, ...]], mark: float) -> Versus:
+def _versus(
+    info: RunInfo, index: int, scores: list[tuple[float, ...]], mark: float, clusters: list[str] | None
+) -> Versus:
     changes = [row[index] - row[0] for row in scores]
-    difference = paired_difference(changes)
+    difference = paired_difference(changes, clusters=clusters)
     return Versus(
         id=info.id,
         pairs=len(changes),
