@@ -99,6 +99,8 @@ def _serve(served: "ServerSettings", store: str | None) -> int:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((served.host, served.port))
+        # Whoever reads the address below and comes at once has to wait, but is not turned away.
+        listening.listen(128)
     except OSError as error:
         listening.close()
         raise UsageError(

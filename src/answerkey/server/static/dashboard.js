@@ -92,6 +92,16 @@
     if (event.key === "Escape") comment.blur();
   });
 
+  // Addresses without empty parameters are easier to read and to share.
+  for (const form of document.querySelectorAll("form[method=get]")) {
+    form.addEventListener("submit", () => {
+      for (const field of form.elements) if (field.name && field.value === "") field.disabled = true;
+    });
+  }
+  window.addEventListener("pageshow", () => {
+    for (const field of document.querySelectorAll("form[method=get] :disabled")) field.disabled = false;
+  });
+
   // A run under way.
   const follow_run = async (element) => {
     const answer = await fetch("/api/runs/" + encodeURIComponent(element.dataset.progress) + "/progress");

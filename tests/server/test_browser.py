@@ -1,0 +1,264 @@
+"""The dashboard in a real browser: every page in light, dark and at phone width, and every flow by mouse and keyboard."""
+
+import http.server
+import re
+import shutil
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from answerkey.feedback import Feedback
+from answerkey.store import open_store
+from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.tally import summarise
+from store.filling import add_run, finished, golden, good_reply
+
+from .serving import serving
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install -y chromium"),
+]
+
+PAGES = {
+    "runs": "/",
+    "run": "/runs/aaaa1",
+    "running": "/runs/cccc3",
+    "question": "/runs/aaaa1/questions/q1?at=3",
+    "compare": "/compare?run=aaaa1&run=bbbb2&sort=best",
+    "choose": "/compare",
+    "review": "/review?run=aaaa1",
+    "feedback": "/feedback",
+    "missing": "/runs/nope",
+    "sign-in": "/login",
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("browser") / "s.db")
+    with open_store(path) as store:
+        for day in range(4):
+            add_run(store, f"old{day}", questions=golden(60), day=day, name=f"nightly {day}")
+        add_run(store, "aaaa1", questions=golden(60), day=5, name="before")
+        add_run(store, "bbbb2", good_reply, questions=golden(60), day=6, name="after")
+        add_run(store, "cccc3", questions=golden(60), day=7, finish=False, asked=7, name="under way")
+        store.set_baseline("production", "aaaa1")
+        book = FeedbackBook(store)
+        for number in range(12):
+            book.add(
+                Feedback(
+                    id=new_id(),
+                    created_at=now(),
+                    value=float(number % 3 != 0),
+                    comment="wrong number" if number % 3 == 0 else "",
+                    response_id=f"resp-q{number}-1",
+                )
+            )
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(path):
+    with serving(lambda: open_store(path)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*flags, "--disable-component-update"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, client):
+    context = chromium.new_context(base_url=client.url, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(10_000)
+    opened = context.new_page()
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on(
+        "console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None
+    )
+    yield opened
+    context.close()
+    assert problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_accessible_in_light_and_dark(chromium, client, name, scheme):
+    context = chromium.new_context(base_url=client.url, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(PAGES[name])
+    found = Axe().run(page)
+    context.close()
+    violations = [
+        f"{one['id']}: {one['help']} {[node['html'][:200] for node in one['nodes'][:3]]}"
+        for one in found.response["violations"]
+    ]
+    assert violations == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_a_phone(chromium, client, name):
+    context = chromium.new_context(
+        base_url=client.url, viewport={"width": 375, "height": 700}, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(PAGES[name])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    context.close()
+
+
+@pytest.mark.parametrize("name", ["runs", "run", "question", "compare", "review", "feedback"])
+def test_everything_can_be_read_without_javascript(chromium, client, name):
+    context = chromium.new_context(base_url=client.url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(PAGES[name])
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator("#find-run")).to_be_hidden()
+    context.close()
+
+
+def test_rows_by_keyboard_and_the_question_and_back(page):
+    page.goto("/runs/aaaa1")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator(".row.here")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/questions/q5?at=1")
+    page.keyboard.press("j")
+    page.wait_for_url("**/questions/q8?at=2")
+    page.keyboard.press("k")
+    page.wait_for_url("**/questions/q5?at=1")
+    page.keyboard.press("u")
+    page.wait_for_url("**/runs/aaaa1?page=1#questions")
+
+
+def test_search_by_keyboard_keeps_its_state_in_the_address(page):
+    page.goto("/runs/aaaa1")
+    page.keyboard.press("/")
+    page.keyboard.type("fact16")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/aaaa1?text=fact16&sort=worst#questions")
+    expect(page.locator("ol.rows > li")).to_have_count(1)
+    page.locator("select[name=result]").select_option("passed")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("No question matches")).to_be_visible()
+    page.go_back()
+    expect(page.locator("ol.rows > li")).to_have_count(1)
+
+
+def test_the_run_switcher(page):
+    page.goto("/feedback")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#switcher-list li")).to_have_count(7)
+    page.keyboard.type("after")
+    expect(page.locator("#switcher-list li")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/bbbb2")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+
+
+def test_marked_runs_are_compared(page):
+    page.goto("/")
+    page.get_by_label("Compare before").check()
+    page.get_by_label("Compare after").check()
+    page.get_by_role("button", name="Compare the marked runs").click()
+    page.wait_for_url("**/compare?run=*")
+    expect(page.locator(".outcome .word")).to_have_text("Better")
+    page.locator("select[name=show]").select_option("regressions")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("No question got worse")).to_be_visible()
+
+
+def test_the_review_lane_by_keyboard(page, path):
+    page.goto("/review?run=aaaa1")
+    first = page.locator(".asked").inner_text()
+    page.keyboard.press("c")
+    page.keyboard.type("says nothing of Montrose")
+    page.keyboard.press("Escape")
+    page.keyboard.press("d")
+    expect(page.locator(".queue")).to_contain_text("1 done")
+    assert page.locator(".asked").inner_text() != first
+    page.keyboard.press("s")
+    page.wait_for_url("**at=1")
+    page.keyboard.press("t")
+    expect(page.locator(".queue")).to_contain_text("2 done")
+    with open_store(path) as store:
+        given = FeedbackBook(store).verdicts("aaaa1", source="review")
+    assert [(item.value, item.comment) for item in reversed(given)] == [
+        (0.0, "says nothing of Montrose"),
+        (1.0, ""),
+    ]
+
+
+def test_a_chat_page_of_an_allowed_origin_sends_a_thumb(chromium, path, tmp_path):
+    """The snippet of docs/feedback.md, in a page of another origin."""
+    guide = (Path(__file__).parents[2] / "docs" / "feedback.md").read_text()
+    snippet = re.search(r"```html\n(.*?)```", guide, re.DOTALL)
+    assert snippet is not None
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    chat = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=chat.serve_forever, daemon=True).start()
+    origin = f"http://127.0.0.1:{chat.server_address[1]}"
+    try:
+        with serving(lambda: open_store(path), allow_origins=(origin,)) as client:
+            text = snippet[1].replace("http://127.0.0.1:8765", client.url)
+            reply = '<p data-reply-id="resp-q0-1">It is fact0.</p>'
+            (tmp_path / "chat.html").write_text(
+                f"<!doctype html><meta charset=utf-8><title>chat</title>{reply}{text}"
+            )
+            context = chromium.new_context()
+            context.set_default_timeout(10_000)
+            page = context.new_page()
+            page.goto(f"{origin}/chat.html")
+            with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+                page.get_by_role("button", name="👎").click()
+            assert sent.value.status == 201
+            context.close()
+            page_of_verdicts = client.get("/api/feedback?value=down").json
+            assert page_of_verdicts["items"][0]["response_id"] == "resp-q0-1"
+    finally:
+        chat.shutdown()
+        chat.server_close()
+
+
+def test_the_theme_can_be_forced(page):
+    page.goto("/")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("form[action='/theme'] button").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    assert "theme=dark" in page.locator("img.chart").first.get_attribute("src")
+
+
+def test_a_run_under_way_moves_on_by_itself(page, path):
+    page.goto("/runs/cccc3")
+    expect(page.locator("[data-done]")).to_have_text("7")
+    with open_store(path) as store:
+        info = store.find_run("cccc3")
+        store.finish_run(finished(info), summarise(store.results(info), planned=60))
+    # The page notices by itself that the run has ended.
+    expect(page.locator(".hero .letter")).to_be_visible(timeout=10_000)
+
+
+def test_down_voted_questions_download_with_one_click(page):
+    page.goto("/feedback")
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="Download golden cases").click()
+    assert loading.value.suggested_filename == "golden-from-feedback.jsonl"
