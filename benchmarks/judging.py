@@ -1,11 +1,13 @@
 """1,000 judged replies with a judge that takes 100 ms, 50 at once: wall time beside the ideal and a bare aiohttp client.
 
 python benchmarks/judging.py [--replies 1000] [--delay 100] [--concurrency 50] [--rounds 3]
+
+The time is that of the whole run: asking, judging, storing every reply, answer and scorecard, the summary. The canaries
+come before the first question, so that a run has one more round of calls; both times are printed.
 """
 
 import argparse
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -13,52 +15,54 @@ import tempfile
 import time
 from pathlib import Path
 
+# This folder has files named like modules of the standard library.
+sys.path.pop(0)
+
 import aiohttp
 
 import answerkey
 
-JUDGE = Path(__file__).parent.parent / "tests" / "judge" / "scripted_judge.py"
 
-
-def start_judge() -> tuple[subprocess.Popen, str]:
-    judge = subprocess.Popen([sys.executable, JUDGE], stdout=subprocess.PIPE, text=True)
+def start_judge(delay: int) -> tuple[subprocess.Popen, str]:
+    server = Path(__file__).parent / "judge_server.py"
+    judge = subprocess.Popen([sys.executable, server, str(delay)], stdout=subprocess.PIPE, text=True)
     assert judge.stdout is not None
-    return judge, f"http://127.0.0.1:{judge.stdout.readline().split()[1]}/v1"
+    return judge, f"http://127.0.0.1:{judge.stdout.readline().strip()}/v1"
 
 
-def answer(question: str) -> str:
+async def answer(question: str) -> str:
     return f"The answer to {question!r} is 900 S 9th St, Montrose, Colorado."
 
 
-def judged(count: int, base_url: str, delay: int, concurrency: int) -> tuple[float, answerkey.Run]:
-    """Seconds from the first question to the summary, everything stored."""
+def judged(
+    count: int, base_url: str, concurrency: int, *, canaries: bool = False, model: str = "benchmark"
+) -> tuple[float, answerkey.Run]:
+    """Seconds that a judged run takes, everything stored, and the run."""
     questions = [
         {"id": f"q{n}", "question": f"Where is property {n}?", "reference_answer": "900 S 9th St, Montrose."}
         for n in range(count)
     ]
-    settings = answerkey.JudgeSettings(model=f"delay:{delay}", base_url=base_url, concurrency=concurrency)
+    settings = answerkey.JudgeSettings(
+        model=model, base_url=base_url, concurrency=concurrency, canaries=canaries
+    )
     begun = time.perf_counter()
     run = answerkey.evaluate(questions, answer, judge=settings)
     return time.perf_counter() - begun, run
 
 
-async def by_hand(count: int, base_url: str, delay: int, concurrency: int) -> float:
-    """The same calls without anything around them: no cache, no store, no parsing of verdicts."""
-    system = "- accuracy: ?\n" + "x" * 3000
+async def by_hand(count: int, base_url: str, concurrency: int) -> float:
+    """The same calls with nothing around them: no cache, no store, no verdicts read."""
     slots = asyncio.Semaphore(concurrency)
+    messages = [{"role": "system", "content": "x" * 3000}, {"role": "user", "content": "y" * 500}]
 
-    async def call(session: aiohttp.ClientSession, number: int) -> None:
-        user = "<<<DATA 00>>>\n" + json.dumps({"reply": f"reply {number}"}) + "\n<<<END DATA 00>>>\n"
-        body = {
-            "model": f"delay:{delay}",
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
-        }
+    async def call(session: aiohttp.ClientSession) -> None:
+        body = {"model": "benchmark", "messages": messages}
         async with slots, session.post(f"{base_url}/chat/completions", json=body) as response:
             await response.json()
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)) as session:
         begun = time.perf_counter()
-        await asyncio.gather(*(call(session, number) for number in range(count)))
+        await asyncio.gather(*(call(session) for _ in range(count)))
         return time.perf_counter() - begun
 
 
@@ -72,29 +76,34 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     ideal = given.replies * given.delay / 1000 / given.concurrency
+    judge, base_url = start_judge(given.delay)
     ratios = []
-    for number in range(1, given.rounds + 1):
-        judge, base_url = start_judge()
-        try:
+    try:
+        for number in range(given.rounds + 1):
             with tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
-                hand = asyncio.run(by_hand(given.replies, base_url, given.delay, given.concurrency))
+                if number == 0:
+                    # Once for the imports, which a process pays once.
+                    judged(given.concurrency, base_url, given.concurrency)
+                    continue
+                hand = asyncio.run(by_hand(given.replies, base_url, given.concurrency))
                 cpu = time.process_time()
-                taken, run = judged(given.replies, base_url, given.delay, given.concurrency)
+                taken, run = judged(given.replies, base_url, given.concurrency)
                 cpu = time.process_time() - cpu
-                again, rerun = judged(given.replies, base_url, given.delay, given.concurrency)
+                again, rerun = judged(given.replies, base_url, given.concurrency)
+                tested, _ = judged(given.replies, base_url, given.concurrency, canaries=True, model="other")
                 os.chdir("/")
-        finally:
-            judge.terminate()
-            judge.wait()
-        assert run.info.judge["judged"] == given.replies
-        assert rerun.info.judge["cached"] == given.replies
-        ratios.append(taken / ideal)
-        print(
-            f"round {number}: judged in {taken:.2f} s, ideal {ideal:.2f} s, ratio {taken / ideal:.3f}; "
-            f"bare aiohttp {hand:.2f} s; {cpu:.2f} CPU s; again from the cache {again:.2f} s"
-        )
-    print(f"best ratio to the ideal {min(ratios):.3f}, worst {max(ratios):.3f}")
+            assert run.info.judge["judged"] == given.replies
+            assert rerun.info.judge["cached"] == given.replies
+            ratios.append(taken / ideal)
+            print(
+                f"round {number}: judged in {taken:.2f} s, ideal {ideal:.2f} s, ratio {taken / ideal:.3f}; "
+                f"with canaries {tested:.2f} s; bare aiohttp {hand:.2f} s; {cpu:.2f} CPU s; from the cache {again:.2f} s"
+            )
+    finally:
+        judge.terminate()
+        judge.wait()
+    print(f"ratio to the ideal: best {min(ratios):.3f}, worst {max(ratios):.3f}")
 
 
 if __name__ == "__main__":
