@@ -32,6 +32,9 @@ m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn mm bn b tn
 """
 _GLUED_UNITS = frozenset(_GLUED_UNIT_LIST.split())
 _CHUNK = re.compile(r"\S+")
+# Punctuation that may stand around a word without being part of it.
+_EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
+_PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
 _DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
 _ARTICLES = frozenset({"a", "an", "the", "and"})
 _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th|º|ª)")
@@ -134,7 +137,16 @@ class _ChunkCache(dict[str, str]):
     """
 
     def __missing__(self, chunk: str) -> str:
-        folded = " ".join(word for word, _, _ in _chunk_words(chunk))
+        core = chunk.strip(_EDGES)
+        if core.isalpha() and core.isascii():
+            # By far the most chunks are one plain word.
+            folded = fold(core)
+            if folded in _ARTICLES:
+                folded = ""
+        elif core[:1].isdigit() and _PLAIN_NUMBER.fullmatch(core):
+            folded = canonical_number(core)
+        else:
+            folded = " ".join(word for word, _, _ in _chunk_words(chunk))
         if len(chunk) <= _LONGEST:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()

@@ -9,6 +9,7 @@ from text_to_num import alpha2digit
 from answerkey.text.numbers import CURRENCY_SIGNS, canonical_number, find_numbers
 
 __all__ = [
+    "SCALE_WORDS",
     "has_number_words",
     "scaled_worth",
     "spell_out_digits",
@@ -32,22 +33,36 @@ _SCALES = {
     "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
     "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
 }  # fmt: skip
+# The folded words that may follow a number as its scale.
+SCALE_WORDS = frozenset(_SCALES) | {"1000", "100"}
 _SCALED = re.compile(
     r"([0-9][0-9,]*(?:\.[0-9]+)?)[\s-]?(k|thousand|mm?|mn|mio|millions?|b|bn|billions?|t|tn|trillions?|lakh|crore|hundred)\b",
     re.IGNORECASE,
 )
 
 
-def has_number_words(words: frozenset[str] | set[str]) -> bool:
-    """Whether folded words (`normalise.folded_words`) may hold a number in words of more than one word."""
-    return not _COMPOUND.isdisjoint(words)
+def has_number_words(text: str) -> bool:
+    """A cheap look: whether a text may hold a number in words."""
+    lowered = text.lower()
+    return any(sign in lowered for sign in _SIGNS)
 
 
-_COMPOUND_LIST = """
-20 30 40 50 60 70 80 90 100 1000 million billion trillion 13 14 15 16 17 18 19 dozen half
-"""
-# Folded forms of words that begin or end a number of several words.
-_COMPOUND = frozenset(_COMPOUND_LIST.split())
+# Every number in words has one of these in it, but for the small ones that folding already makes digits.
+_SIGNS = (
+    "hundred",
+    "thousand",
+    "illion",
+    "teen",
+    "twent",
+    "thirt",
+    "fort",
+    "fift",
+    "sixt",
+    "sevent",
+    "eight",
+    "ninet",
+    "dozen",
+)
 
 
 @lru_cache(maxsize=4096)

@@ -66,6 +66,9 @@ class Number(msgspec.Struct, frozen=True, gc=False):
 
 def canonical_number(digits: str, negative: bool = False) -> str:
     """The exact worth of a number's digits as a plain decimal string: "0442,300.50" gives "442300.5"."""
+    if digits.isdigit():
+        whole = digits.lstrip("0") or "0"
+        return "-" + whole if negative and whole != "0" else whole
     if "." in digits and _EUROPEAN.fullmatch(digits):
         digits = digits.replace(".", "").replace(",", ".")
     else:

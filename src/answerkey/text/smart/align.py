@@ -1,13 +1,12 @@
 """How well each word of an accepted answer is present in a reply, and how it was recognised."""
 
-from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from answerkey.text.smart.reply import ReplyWords
 from answerkey.text.smart.vocabulary import equivalents
 from answerkey.text.smart.wanted import Wanted
 
-__all__ = ["COMPOUND", "INITIAL", "MISSPELT", "Alignment", "align"]
+__all__ = ["COMPOUND", "INITIAL", "MISSPELT", "Alignment", "align", "recognise"]
 
 # A typo leaves at least this share of a word in place ("Shostakovitch" for "Shostakovich").
 _SIMILAR = 0.68
@@ -52,54 +51,62 @@ def align(wanted: Wanted, reply: ReplyWords) -> Alignment:
     """Each word of the answer looked for in the reply: exact, inflected, abbreviated, run together, misspelt, initial."""
     alignment = Alignment()
     words = reply.word_set
+    stems = reply.stem_set
     for word, stemmed, numeric in zip(wanted.words, wanted.stems, wanted.numeric, strict=True):
         if word in words:
             alignment.add(1.0, EXACT, word)
         elif numeric:
             # A number is there or not; a number that is nearly right is wrong.
-            there = word in reply.worths
+            there = reply.find_worth(word) is not None
             alignment.add(1.0 if there else 0.0, NUMBER if there else ABSENT)
-        elif stemmed in reply.stem_set:
+        elif stemmed in stems:
             alignment.add(0.95, INFLECTED)
         else:
-            _align_loosely(alignment, word, stemmed, wanted, reply)
+            alignment.add(*recognise(word, stemmed, wanted, reply))
     if wanted.telling > 1:
         _align_initials(alignment, wanted, reply)
-    if len(wanted.compact) >= _SHORTEST_COMPOUND and reply.writes_together(wanted.compact):
+    if (
+        len(wanted.words) > 1
+        and len(wanted.compact) >= _SHORTEST_COMPOUND
+        and wanted.compact_stem in reply.stem_set
+    ):
         alignment.raise_to(0.95, COMPOUND)
     elif wanted.initials and wanted.initials in words and wanted.initials not in reply.asked:
         alignment.raise_to(0.9, ABBREVIATED)
     return alignment
 
 
-def _align_loosely(alignment: Alignment, word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> None:
+def recognise(word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> tuple[float, str, str | None]:
+    """How strongly, in which way and as what a word that is not there as such is there all the same."""
     others = equivalents(word)
     if others:
         for other in others:
             if other in reply.word_set:
-                alignment.add(0.95, ABBREVIATED, other)
-                return
-    if len(word) >= _SHORTEST_COMPOUND and word in reply.runs:
-        alignment.add(0.9, COMPOUND)
-        return
-    if len(word) >= _SHORTEST_PREFIX:
-        for longer in reply.spellable.get(word[0], ()):
-            if longer.startswith(word):
-                alignment.add(0.9, COMPOUND, longer)
-                return
-    if len(word) >= _SHORTEST_FUZZY and stemmed not in reply.asked:
-        # A word of the question is not a misspelling of the answer ("Monet" in the question is not Manet), and people
-        # get the first letter right: "lease" is not a misspelt "please", nor "deduction" a "reduction".
-        best = process.extractOne(
-            word,
-            reply.spellable.get(word[0], ()),
-            scorer=Levenshtein.normalized_similarity,
-            score_cutoff=_SIMILAR if wanted.telling > 1 else _SIMILAR_ALONE,
-        )
-        if best is not None:
-            alignment.add(1.0 - 1.6 * (1.0 - float(best[1])), MISSPELT, best[0])
-            return
-    alignment.add(0.0, ABSENT)
+                return 0.95, ABBREVIATED, other
+    length = len(word)
+    # Whatever a longer, split or misspelt form is, it begins with the same letter.
+    if length < _SHORTEST_FUZZY or f" {word[0]}" not in reply.joined:
+        return 0.0, ABSENT, None
+    if length >= _SHORTEST_COMPOUND and f" {word[:2]}" in reply.joined and reply.is_split(word):
+        return 0.9, COMPOUND, None
+    # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
+    if stemmed in reply.asked:
+        return 0.0, ABSENT, None
+    cutoff = _SIMILAR if wanted.telling > 1 else _SIMILAR_ALONE
+    best, found = 0.0, None
+    # People get the first letter right: "lease" is not a misspelt "please", nor "deduction" a "reduction".
+    for other in reply.spellable(word[0]):
+        longest = max(length, len(other))
+        edits = int(longest * (1.0 - cutoff) + 1e-9)
+        if length >= _SHORTEST_PREFIX and other.startswith(word):
+            return 0.9, COMPOUND, other
+        if abs(length - len(other)) <= edits:
+            distance = Levenshtein.distance(word, other, score_cutoff=edits)
+            if distance <= edits and 1.0 - distance / longest > best:
+                best, found = 1.0 - distance / longest, other
+    if found is None:
+        return 0.0, ABSENT, None
+    return 1.0 - 1.6 * (1.0 - best), MISSPELT, found
 
 
 def _align_initials(alignment: Alignment, wanted: Wanted, reply: ReplyWords) -> None:

@@ -6,7 +6,7 @@ from answerkey.text.dates import Date, find_dates, month_number
 from answerkey.text.match import Match
 from answerkey.text.normalise import span_of_words
 from answerkey.text.numbers import canonical_number, parse_number
-from answerkey.text.smart.align import ABSENT, Alignment, align
+from answerkey.text.smart.align import ABSENT, Alignment, align, recognise
 from answerkey.text.smart.features import features
 from answerkey.text.smart.model import THRESHOLD, score
 from answerkey.text.smart.negation import is_denied
@@ -16,6 +16,8 @@ from answerkey.text.smart.wanted import TELLING, Wanted, prepare_wanted
 __all__ = ["Candidate", "SmartKeyword"]
 
 _ABSENT = Match(False, "none", why="nothing of it is in the reply")
+_WORD_BY_WORD = "it stands in the reply, word by word"
+_SAME_VALUE = "the reply has a number of the same value"
 _DENIED = "it stands in the reply, but denied"
 # A golden set's alternatives beyond this many are looked for as phrases only.
 _MOST_ALIGNED = 60
@@ -98,16 +100,16 @@ class SmartKeyword:
         for wanted in self._wanted:
             at = reply.joined.find(wanted.phrase)
             while at >= 0:
-                if not self._watch_denials or not _denied_at(reply.joined, at):
+                if not (self._watch_denials and reply.may_deny and _denied_at(reply.joined, at)):
                     return _phrase_match(wanted, reply, at)
                 denied = True
                 at = reply.joined.find(wanted.phrase, at + 1)
-        for worth, option in self._worths.items():
-            span = reply.worths.get(worth)
-            if span is not None and not (self._watch_denials and _denied_before(reply.text, span[0])):
-                return _span_match(
-                    "smart:number", reply, span, f"the reply has the value of {option.strip()}"
-                )
+        for worth in self._worths:
+            span = reply.find_worth(worth)
+            if span is not None and not (
+                self._watch_denials and reply.may_deny and _denied_before(reply.text, span[0])
+            ):
+                return _span_match("smart:number", reply, span, _SAME_VALUE)
         if denied:
             return Match(False, "none", why=_DENIED)
         if self._dates or self._months:
@@ -122,13 +124,24 @@ class SmartKeyword:
                 return _span_match("smart:literal", reply, found.span(), "it stands in the reply as it is")
         candidates = []
         for wanted in self._wanted[:_MOST_ALIGNED]:
-            if wanted.is_number:
-                # A number that is not there is not there: nothing to weigh.
+            # A number that is not there is not there: nothing to weigh.
+            if wanted.is_number or (wanted.is_term and not _may_be_there(wanted, reply)):
                 continue
             alignment = align(wanted, reply)
             if _speaks_for(wanted, alignment, reply):
                 candidates.append(Candidate(wanted, alignment, len(self._wanted), reply))
         return candidates or _ABSENT
+
+
+def _may_be_there(wanted: Wanted, reply: ReplyWords) -> bool:
+    """A look at a term before it is aligned in full: every telling word must be there in some form."""
+    stems = reply.stem_set
+    if wanted.compact_stem in stems or (wanted.initials and wanted.initials in reply.word_set):
+        return True
+    for word, stemmed, weight in zip(wanted.words, wanted.stems, wanted.weights, strict=True):
+        if weight >= TELLING and stemmed not in stems and recognise(word, stemmed, wanted, reply)[0] < 0.5:
+            return False
+    return True
 
 
 def _speaks_for(wanted: Wanted, alignment: Alignment, reply: ReplyWords) -> bool:
@@ -183,6 +196,17 @@ def _denied_before(text: str, at: int) -> bool:
 
 
 def _phrase_match(wanted: Wanted, reply: ReplyWords, at: int) -> Match:
+    if reply.lowered is not None:
+        # Mostly the words stand there as they are: then no counting of words is needed.
+        start = reply.lowered.find(wanted.lowered)
+        end = start + len(wanted.lowered)
+        text = reply.text
+        if start >= 0 and not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+            return Match(True, "smart:phrase", start, end, text[start:end], _WORD_BY_WORD)
+    if wanted.is_number:
+        span = reply.find_worth(wanted.words[0])
+        if span is not None:
+            return _span_match("smart:number", reply, span, _SAME_VALUE)
     first = reply.joined.count(" ", 0, at + 1) - 1
     start, end = span_of_words(reply.text, first, first + len(wanted.words) - 1)
     return Match(

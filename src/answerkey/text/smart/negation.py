@@ -2,7 +2,7 @@
 
 from answerkey.text.normalise import FUNCTION_WORDS
 
-__all__ = ["is_denied"]
+__all__ = ["is_denied", "may_deny"]
 
 _DENIALS = frozenset(
     {"not", "never", "isnt", "wasnt", "arent", "werent", "neither", "nor", "cannot", "aint", "unlike"}
@@ -24,6 +24,27 @@ _BETWEEN = (FUNCTION_WORDS - _NOT_DENIALS - _DENIALS) | {
     "equal",
 }
 _WINDOW = 5
+
+
+# One of these is in every text with a denial.
+_SIGNS = (
+    "not",
+    "n't",
+    "n’t",
+    "never",
+    "neither",
+    "nor ",
+    "unlike",
+    " than ",
+    "instead of",
+    "opposed to",
+    "no longer",
+)
+
+
+def may_deny(lowered: str) -> bool:
+    """A cheap look at a whole reply, in lower case: whether it may deny anything."""
+    return any(sign in lowered for sign in _SIGNS)
 
 
 def is_denied(before: list[str]) -> bool:

@@ -1,6 +1,7 @@
 """One accepted answer, prepared: its words, what each is worth, and the parts that would do on their own."""
 
 import re
+from functools import lru_cache
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem, stem_words
 from answerkey.text.number_words import spell_out_digits, write_out_scales
@@ -29,13 +30,14 @@ class Wanted:
     """An accepted answer ready to be compared with replies."""
 
     __slots__ = (
-        "compact", "initials", "is_number", "is_term", "items", "least", "lists_names", "numeric", "phrase", "share",
-        "stems", "telling", "text", "told_phrase", "total", "weights", "words",
+        "compact", "compact_stem", "initials", "is_number", "is_term", "items", "least", "lists_names", "lowered", "numeric",
+        "phrase", "share", "stems", "telling", "text", "told_phrase", "total", "weights", "words",
     )  # fmt: skip
 
     def __init__(self, text: str, words: list[str], asked: frozenset[str]) -> None:
         # As the golden set has it.
         self.text = text
+        self.lowered = text.strip().lower()
         self.words = words
         self.phrase = f" {' '.join(words)} "
         self.stems = stem_words(words)
@@ -50,7 +52,9 @@ class Wanted:
         told = [word for word, stemmed in zip(words, self.stems, strict=True) if stemmed not in asked]
         # The phrase without the question's own words; empty if nothing is left.
         self.told_phrase = f" {' '.join(told)} " if told else ""
+        # Written together, "sea shells" as "seashells".
         self.compact = "".join(words)
+        self.compact_stem = stem(self.compact) if len(words) > 1 else ""
         # One number and nothing else.
         self.is_number = len(words) == 1 and self.numeric[0]
         # A word counts as a sign of the answer from this weight on: if nothing tells much, every word does.
@@ -83,6 +87,7 @@ def weight_of(word: str, stemmed: str, numeric: bool, asked: frozenset[str]) -> 
     return min(1.2, 0.5 + 0.1 * len(word))
 
 
+@lru_cache(maxsize=8192)
 def question_stems(question: str) -> frozenset[str]:
     """The stems of the words that the question gives away."""
     return frozenset(map(stem, folded_words(question)))
