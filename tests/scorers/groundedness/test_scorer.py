@@ -1,0 +1,130 @@
+"""Groundedness of a reply: its value, its claims, and what is inconsistent about it."""
+
+import pytest
+
+from answerkey.question import Question
+from answerkey.reply import Evidence, Reply, Source, ToolCall
+from answerkey.scorers.groundedness.scorer import Groundedness
+
+RENTS = [{"name": "Maple Duplex", "rent": 1200}, {"name": "Oak Cottage", "rent": 1500}]
+
+
+def check(text, *results, sources=(), question="?"):
+    calls = tuple(ToolCall(name="query", result=result, result_seen=True) for result in results)
+    reply = Reply(text=text, tool_calls=calls, sources=tuple(Source(id="d", text=part) for part in sources))
+    return {score.name: score for score in Groundedness().score(Question(id="q", question=question), reply)}
+
+
+def unsupported(*arguments, **named):
+    details = check(*arguments, **named)["groundedness"].details
+    return [claim["text"] for claim in details["unsupported"]]
+
+
+def kinds(*arguments, **named):
+    return [
+        finding["kind"] for finding in check(*arguments, **named)["consistency"].details.get("findings", [])
+    ]
+
+
+def test_the_value_is_supported_of_checkable():
+    score = check("Maple Duplex brings $1,200, and Pine Villa $900.", RENTS)["groundedness"]
+    assert score.value == 0.5
+    assert score.details["score"] == 0.5
+    assert [claim["supported"] for claim in score.details["claims"]] == [True, True, False, False]
+    _, second, *rest = score.details["claims"]
+    assert second["evidence"] == {"where": "tool_calls[0].result[0].rent", "text": "rent: 1200"}
+    assert score.details["unsupported"] == rest
+    assert all(claim["why"] for claim in rest)
+
+
+def test_without_evidence_it_is_not_observed_and_not_zero():
+    assert Groundedness().score(Question(id="q", question="?"), Reply(text="It is $5.")) == ()
+    unseen = Reply(
+        text="It is $5.", tool_calls=(ToolCall(name="query"),), evidence=Evidence(tools_observed=True)
+    )
+    (score,) = Groundedness().score(Question(id="q", question="?"), unseen)
+    assert score.value is None
+    assert "not observed" in score.reason
+
+
+def test_nothing_checkable_has_no_value():
+    score = check("I could not find that.", [])["groundedness"]
+    assert score.value is None
+    assert "nothing that can be checked" in score.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In total you collect $2,700.",
+        "The average rent is $1,350.",
+        "You own two properties.",
+        "Oak Cottage brings $300 more, or 25% more.",
+        "That is $32,400 a year in total.",
+        "About $2.7k in total.",
+        "Maple Duplex makes up 44.4% of it.",
+    ],
+)
+def test_right_derived_figures_are_supported(text):
+    assert unsupported(text, RENTS) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("In total you collect $2,800.", "$2,800"),
+        ("The average rent is $1,400.", "$1,400"),
+        ("You own four properties.", "four"),
+        ("Oak Cottage brings 40% more.", "40%"),
+        ("The highest rent is $2,700.", "$2,700"),
+        ("Maple Duplex rents for $1,500.", "$1,500"),
+        ("It belongs to Dana Cole.", "Dana Cole"),
+    ],
+)
+def test_wrong_figures_and_names_are_not(text, wrong):
+    assert unsupported(text, RENTS) == [wrong]
+
+
+def test_what_the_question_says_may_be_said_again():
+    assert (
+        unsupported("You asked for rents above $1,000.", RENTS, question="Which rents are above $1,000?")
+        == []
+    )
+
+
+def test_texts_that_hold_json_or_tables_are_read_as_that():
+    for result in (
+        '[{"n": 20}, {"n": 35}]',
+        "[{'n': 20}, {'n': 35}]",
+        "| n | k |\n|---|---|\n| 20 | a |\n| 35 | b |",
+    ):
+        assert unsupported("The total is 55.", result) == []
+
+
+def test_ids_and_dates_support_no_amount():
+    assert unsupported("The fee is $17.", {"invoice_id": 17, "date": "2024-08-17"}) == ["$17"]
+
+
+def test_a_contradiction_names_what_the_evidence_has():
+    assert kinds("Maple Duplex rents for $1,500.", RENTS) == ["contradiction"]
+    assert kinds("Maple Duplex rents for $1,200.", RENTS) == []
+
+
+def test_a_total_must_add_up():
+    listed = "- Maple Duplex: $1,200\n- Oak Cottage: $1,500\n\nTotal: ${}"
+    assert kinds(listed.format("2,900"), RENTS) == ["total_does_not_add_up"]
+    assert kinds(listed.format("2,700"), RENTS) == []
+
+
+def test_an_answer_where_the_tools_found_nothing():
+    assert kinds("Your agent is Pat Nolan.", []) == ["answer_without_evidence"]
+    assert kinds("There is no agent on record.", []) == []
+    assert kinds("Your agent is Pat Nolan.", {"agent": "Pat Nolan"}) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["1-" * 5000, "a1" * 5000, '"' * 5000, "Aa " * 5000, "\x00\u202e\ud83d" * 50, "5," * 5000]
+)
+def test_any_text_is_checked_without_an_error(text):
+    scores = check(text, RENTS, sources=["12,12 " * 200])
+    assert all("could not" not in score.reason for score in scores.values())
