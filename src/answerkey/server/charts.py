@@ -113,6 +113,7 @@ def _draw(
         width=width,
         height=height,
         margin=8,
+        margin_right=34,
         spacing=8,
         legend_at_bottom=True,
         legend_at_bottom_columns=4 if width > 600 else 2,
@@ -134,7 +135,7 @@ def _draw(
         step = -(-len(labels) // room)
         chart.x_labels = [label if index % step == 0 else "" for index, label in enumerate(chart.x_labels)]
     for name, values in series:
-        chart.add(one_line(name, 40), list(values), stroke_style={"width": 2.2})
+        chart.add(one_line(name, 40), list(values))
     root = chart.render_tree()
     _tidy(root)
     return bytes(tostring(root, encoding="utf-8"))
@@ -147,8 +148,10 @@ def _tidy(element: Element, inside: str = "") -> None:
         role = child.get("class", "")
         if kind in ("script", "title") or (kind == "path" and "axis x" in inside):
             element.remove(child)
-        else:
-            _tidy(child, f"{inside} {role}")
+            continue
+        if kind == "path" and "line" in role.split() and "series" in inside:
+            child.set("style", "stroke-width: 2.4; stroke-linejoin: round")
+        _tidy(child, f"{inside} {role}")
 
 
 def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:
