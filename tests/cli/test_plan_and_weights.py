@@ -23,7 +23,7 @@ def moody(question):
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "bot.py").write_text(BOT)
     questions = [
-        {"id": f"q{i}", "question": f"What is {i}?", "expected_keywords": [str(i)]} for i in range(100, 140)
+        {"id": f"q{i}", "question": f"What is {i}?", "expected_keywords": [str(i)]} for i in range(100, 141)
     ]
     (tmp_path / "golden.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
     return tmp_path

@@ -5,6 +5,7 @@ with SciPy's.
 """
 
 import math
+from functools import lru_cache
 
 __all__ = [
     "beta_cdf",
@@ -200,6 +201,7 @@ def t_cdf(t: float, df: float) -> float:
     return tail if t < 0.0 else 1.0 - tail
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(p: float, df: float) -> float:
     """The t with P(T <= t) = p."""
     if not 0.0 < p < 1.0 or df <= 0.0:
