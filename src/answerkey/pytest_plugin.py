@@ -60,9 +60,9 @@ class _Grading:
     """One golden set in one pytest session (or one worker's part of it)."""
 
     def __init__(self, config: pytest.Config, path: Path) -> None:
-        from answerkey.comparison.judging import check_gates
         from answerkey.config import load_settings
         from answerkey.datasets.questions import read_questions
+        from answerkey.gate import check_gates
         from answerkey.scorers.plan import make_grader
         from answerkey.targets.resolve import resolve_target
 
