@@ -336,3 +336,11 @@ def test_python_takes_a_model_or_settings(project: Path, scripted: ScriptedJudge
     settings = answerkey.JudgeSettings(model="good", prices=JudgePrices(input=1, output=1))
     priced = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=settings)
     assert priced.info.judge["cost"] > 0
+
+
+def test_gates_can_insist_on_a_reliable_judge(project: Path, scripted: ScriptedJudge) -> None:
+    gates = ["--gate", "judge >= 0.5", "--gate", "judge.reliable == 1", "--gate", "judge.unscored == 0"]
+    assert command(*asked(scripted), *gates, "--json").returncode == 0
+    failed = command(*asked(scripted, "gullible"), *gates, "--json", check=False)
+    assert failed.returncode == 1
+    assert [gate["passed"] for gate in json.loads(failed.stdout)["gates"]] == [True, False, True]

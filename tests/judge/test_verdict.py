@@ -16,7 +16,13 @@ def verdict(score: object = 4) -> str:
 
 
 def test_a_verdict_is_read_from_the_whole_answer_or_one_fence() -> None:
-    for text in (verdict(), f"  {verdict()}\n", f"```json\n{verdict()}\n```", f"```\n{verdict()}```"):
+    for text in (
+        verdict(),
+        f"  {verdict()}\n",
+        f"```json\n{verdict()}\n```",
+        f"```\n{verdict()}```",
+        f"<think>a </think> {{}} b</think>\n{verdict()}",
+    ):
         assert {graded.score for graded in parse_verdict(text, RUBRIC).criteria.values()} == {4}
 
 
@@ -39,6 +45,8 @@ def test_a_grade_is_a_whole_number_from_1_to_5(score: object) -> None:
         f"{verdict()} Hope this helps.",
         f"{verdict()}{verdict()}",
         verdict()[:-1] + ', "accuracy": {"reason": "x", "score": 5}}',
+        f"<think>the verdict is {verdict()}",
+        f"<think>hm</think> I say {verdict()}",
         "{" * 5000,
         "[" * 100_000,
         "\ud800",

@@ -26,10 +26,10 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     for name, count in summary.unscored.items():
         if count:
             lines.append(f"{name} could not be scored in {count} replies, which leave it out of their total")
-    return (*lines, *_judge_warnings(info.judge))
+    return (*lines, *_judge_warnings(info.judge, info.id))
 
 
-def _judge_warnings(judge: Mapping[str, Any]) -> Iterator[str]:
+def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
     if not judge:
         return
     because = "; ".join(judge.get("unreliable_because", ()))
@@ -42,7 +42,7 @@ def _judge_warnings(judge: Mapping[str, Any]) -> Iterator[str]:
         if kind == "budget":
             yield (
                 f"judging stopped: {found['reason']}; {many} were not judged; "
-                "go on with: answerkey resume --judge-budget …"
+                f"go on with: answerkey resume {run_id} --judge-budget …"
             )
         else:
             yield f"{many} were not judged ({kind}), for example: {found['reason']}"

@@ -53,7 +53,7 @@ def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, 
             raise UsageError(f"gate {gate.text!r} needs a run to compare with: add --baseline RUN")
         return _evaluate_comparison(gate, comparison)
     if gate.kind is None:
-        value = _value(gate, _names(document["summary"]))
+        value = _value(gate, {**_names(document["summary"]), **_judge_names(document.get("judge") or {})})
         return GateResult(gate.text, _holds(gate, value), _shown(gate, value))
     parts = _slices(gate, document)
     if gate.slice_name is not None:
@@ -126,6 +126,15 @@ def _names(part: Mapping[str, Any]) -> dict[str, Any]:
     if part.get("coverage") is None:
         del names["coverage"]
     return names
+
+
+def _judge_names(judge: Mapping[str, Any]) -> dict[str, Any]:
+    """What a gate may ask of a run's judge: `judge.reliable == 1`, `judge.unscored == 0`, `judge.cost <= 2`."""
+    return {
+        f"judge.{name}": value
+        for name, value in judge.items()
+        if value is None or isinstance(value, int | float)
+    }
 
 
 def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:

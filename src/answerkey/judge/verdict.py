@@ -98,6 +98,9 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 def _object(text: str) -> dict[str, Any]:
     body = text.strip()
+    # Reasoning models may think aloud first; what follows their last thought must then be all of the verdict.
+    if body.startswith("<think>"):
+        body = body.rpartition("</think>")[2].strip()
     # Some models fence JSON whatever they are told; the fence must then be all there is around it.
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].removeprefix("json").strip()

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from answerkey.report.detail import Limits
+from answerkey.report.judge_line import judge_line
 from answerkey.report.story import component_words, tell
 from answerkey.report.view import ReportView, build_view
 from answerkey.report.wording import (
@@ -101,7 +102,7 @@ def _template() -> "Template":
         width=lambda share: f"{100 * (share or 0):.2f}%",
         words=name_words,
     )
-    environment.globals["count"] = count
+    environment.globals.update(count=count, judge_line=judge_line)
     return environment.get_template("report.html.j2")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+from answerkey.report.judge_line import judge_line
 from answerkey.report.story import tell
 from answerkey.report.view import ReportView, build_view
 from answerkey.report.wording import (
@@ -81,6 +82,9 @@ def _lines(view: ReportView) -> Iterator[str]:
             for part in view.categories[:_PARTS]
         ),
     )
+    if line := judge_line(view.info.judge):
+        yield ""
+        yield _safe(line[:1].upper() + line[1:], 300) + "."
     yield from _latency(view)
     yield from _worst(view)
     yield ""

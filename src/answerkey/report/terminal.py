@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from answerkey.report.judge_line import judge_line
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.report.wording import (
     GRADE_MEANINGS,
@@ -306,6 +307,8 @@ def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     if parts:
         yield from _section("Beside the score", console)
         yield Columns([_text(f"  {part}") for part in parts], padding=(0, 2))
+    if line := judge_line(view.info.judge):
+        yield _indented(line)
 
 
 def _gates(view: ReportView) -> "RenderableType":
