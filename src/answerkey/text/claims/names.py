@@ -10,7 +10,7 @@ __all__ = ["find_names", "is_ordinary"]
 
 _WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w]*(?:['’-][A-Za-zÀ-ÿ]\w*)*\.?(?<![a-z]{4}\.)|[A-Z]\.)"
 _RUN = re.compile(
-    rf"(?<![\w'’-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"
+    rf"(?<![\w'’°-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"
     rf"|[ \t]*&[ \t]*){_WORD})*"
 )
 _WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])

@@ -34,6 +34,8 @@ def products(
         yield from _parts(facts)
     if (large or quantity.kind == "money") and TIMES.search(clause.text):
         yield from _times(figures)
+    elif quantity.kind == "money":
+        yield from _times(figures, named=True)
     if MEAN.search(clause.text):
         # "€130 per night": the total of one column over that of another.
         for one_column, other_column in permutations(figures.columns[:8], 2):
@@ -78,19 +80,29 @@ def _parts(facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
             yield base - part, f"{base:g} − {rate:g}%", where
 
 
-def _times(figures: Figures) -> Iterator[tuple[float, str, str]]:
+_MANY = frozenset(
+    ["qty", "quantity", "hours", "units", "count", "nights", "days", "shares", "seats", "pieces", "items"]
+)
+_EACH = frozenset(["price", "rate", "cost", "wage", "fee"])
+
+
+def _times(figures: Figures, *, named: bool = False) -> Iterator[tuple[float, str, str]]:
+    """Products of a row's figures and of few figures; named: only of columns such as `hours` and `rate`."""
     for table in figures.tables:
         columns = [column for column in figures.columns if column.table is table]
         if not 2 <= len(columns) <= 6:
             continue
         for left, right in combinations(columns, 2):
+            words = {*key_words(left.name), *key_words(right.name)}
+            if named and (words.isdisjoint(_MANY) or words.isdisjoint(_EACH)):
+                continue
             first, second = dict(left.cells), dict(right.cells)
             found = [first[row] * second[row] for row in first if row in second]
             for product in found[:200]:
                 yield product, f"{left.name} × {right.name}", table.where
             if len(found) > 1:
                 yield fsum(found), f"sum of {left.name} × {right.name}", table.where
-    for where, values in figures.several:
+    for where, values in figures.several if not named else ():
         if len(values) <= FEW:
             for one, other in combinations(values, 2):
                 yield one * other, f"{one:g} × {other:g}", where
