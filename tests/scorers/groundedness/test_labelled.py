@@ -1,15 +1,14 @@
 """Unsupported claims are found in hand-written replies of many kinds, and supported ones are left alone.
 
 Each row is a reply with its evidence; `unsupported` lists the spans that the evidence does not support. Half of the
-replies hold planted ones of every kind of claim; the others are right, many with derived figures. The rules were
-written against `claims_dev.jsonl` only; `claims_held_out.jsonl` was written after that.
+replies hold planted ones of every kind of claim; the others are right, many with derived figures. Each part after
+the first was written before the rules knew it; docs/groundedness.md has the figures that they had on it then.
 """
 
 import json
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from answerkey.question import Question
 from answerkey.scorers.groundedness.scorer import Groundedness
@@ -37,11 +36,11 @@ def overlap(one, other):
     return one["start"] < other["end"] and other["start"] < one["end"]
 
 
-@pytest.mark.parametrize("name", ["claims_dev.jsonl", "claims_held_out.jsonl"])
-def test_precision_and_recall(name):
-    hits, false_alarms, misses = judge(DATA / name)
-    assert hits / (hits + false_alarms) >= 0.95
-    assert hits / (hits + misses) >= 0.95
+def test_precision_and_recall_over_all_parts():
+    parts = [judge(path) for path in sorted(DATA.glob("claims_*.jsonl"))]
+    hits, false_alarms, misses = (sum(counts) for counts in zip(*parts, strict=True))
+    assert hits / (hits + false_alarms) >= 0.98
+    assert hits / (hits + misses) >= 0.98
 
 
 def test_the_set_is_large_and_balanced():

@@ -139,15 +139,19 @@ def _known(word: str, evidence: Evidence) -> bool:
         word in evidence.vocabulary
         or word in _KINDS
         or word + "s" in evidence.vocabulary
-        or word.rstrip("s") in evidence.vocabulary
+        or _singular(word) in evidence.vocabulary
     )
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def _spellings(word: str) -> str:
     kind = _KINDS.get(word)
     if kind is not None:
         return "(?:" + "|".join(spelling for spelling, name in _KINDS.items() if name == kind) + ")"
-    return re.escape(word.rstrip("s") if len(word) > 4 else word) + "(?:s|es)?"
+    return re.escape(_singular(word)) + "(?:s|es)?"
 
 
 def _in_one_record(words: list[str], evidence: Evidence) -> Found | None:

@@ -20,11 +20,10 @@ _SCALE = re.compile(
 )
 _MONEY_SCALE = re.compile(r"\s?(k|mm|mn|m|bn|b|tn)(?![\w'’])", re.IGNORECASE)
 _PERCENT = re.compile(r"\s?(?:%|percent\b|per\s?cent\b|pct\b|percentage points?\b)", re.IGNORECASE)
-_CURRENCY_BEFORE = re.compile(
-    rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|\b(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|US\$))\s?$"
-)
+_CODES = "USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|NOK|SEK|DKK|PLN|CZK|MXN|BRL|CNY|ZAR|SGD|HKD|NZD"
+_CURRENCY_BEFORE = re.compile(rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|\b(?:{_CODES}|US\$))\s?$")
 _CURRENCY_AFTER = re.compile(
-    rf"\s?(?:[{CURRENCY_SIGNS.replace('¢', '')}]|(?:USD|EUR|GBP|CAD|AUD|CHF|JPY|INR)\b"
+    rf"\s?(?:[{CURRENCY_SIGNS.replace('¢', '')}]|(?:{_CODES})\b"
     r"|(?:US )?(?:dollars?|euros?|pounds sterling|bucks)\b)",
     re.IGNORECASE,
 )

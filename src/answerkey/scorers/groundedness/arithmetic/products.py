@@ -31,7 +31,8 @@ def products(
     if large and YEARLY.search(clause.text):
         yield from _by_twelve(figures, facts)
     if large and RATE.search(f"{clause.text} {clause.question_words}"):
-        yield from _parts(facts)
+        totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
+        yield from _parts(facts, totals)
     if (large or quantity.kind == "money") and TIMES.search(clause.text):
         yield from _times(figures)
     elif quantity.kind == "money":
@@ -63,7 +64,7 @@ def _by_twelve(figures: Figures, facts: list[NumberFact]) -> Iterator[tuple[floa
         yield total / 12, f"sum of {column.name} ÷ 12", column.where
 
 
-def _parts(facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
+def _parts(facts: list[NumberFact], totals: list[float]) -> Iterator[tuple[float, str, str]]:
     """ "10% of $1,200 is $120", and the amount with or without that part."""
     rates = [(fact.value, fact.where) for fact in facts if fact.kind == "percentage"]
     rates += [
@@ -71,7 +72,7 @@ def _parts(facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
         for fact in facts
         if fact.kind == "number" and {"rate", "percent", "pct", "percentage"} & set(key_words(fact.key))
     ]
-    bases = [fact.value for fact in facts if fact.kind != "percentage"][:40]
+    bases = totals[:8] + [fact.value for fact in facts if fact.kind != "percentage"][:40]
     for rate, where in rates[:6]:
         for base in bases:
             part = base * rate / 100
