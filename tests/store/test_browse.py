@@ -9,8 +9,8 @@ from .filling import add_run, golden, good_reply
 
 
 @pytest.fixture
-def store(tmp_path):
-    with open_store(str(tmp_path / "s.db")) as opened:
+def store(store_url):
+    with open_store(store_url) as opened:
         yield opened
 
 

@@ -6,8 +6,8 @@ from answerkey.store import open_store, schema
 from answerkey.store.tokens import AccessTokens
 
 
-def test_a_token_works_until_it_is_revoked_and_only_its_digest_is_kept(tmp_path):
-    with open_store(str(tmp_path / "s.db")) as store:
+def test_a_token_works_until_it_is_revoked_and_only_its_digest_is_kept(store_url):
+    with open_store(store_url) as store:
         tokens = AccessTokens(store)
         secret = tokens.add("ann", "annotator")
         assert tokens.check(secret).role == "annotator"

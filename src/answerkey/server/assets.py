@@ -131,8 +131,8 @@ def _score_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
 def _latency_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
     points = load_trend(store, query.set or "")
     series = (
-        ("half of the replies within (p50)", tuple(point.latency_p50 for point in points)),
-        ("19 of 20 within (p95)", tuple(point.latency_p95 for point in points)),
+        ("typical (p50)", tuple(point.latency_p50 for point in points)),
+        ("slow (p95)", tuple(point.latency_p95 for point in points)),
     )
     return charts.lines(series, _labels(points), query.theme, size=query.size, unit="ms")
 
@@ -156,13 +156,14 @@ def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
 
 def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
     days = feedback_stats(store).days
+    # One day alone would fill the picture.
+    before = max(0, 7 - len(days))
     series = (
-        ("thumbs up", tuple(float(day.positive) for day in days)),
-        ("thumbs down", tuple(float(day.feedback - day.positive) for day in days)),
+        ("thumbs up", (*[0.0] * before, *(float(day.positive) for day in days))),
+        ("thumbs down", (*[0.0] * before, *(float(day.feedback - day.positive) for day in days))),
     )
-    return charts.stacked(
-        series, tuple(day.day[5:] for day in days), query.theme, tints=("A", "F"), size=query.size
-    )
+    labels = (*[""] * before, *(day.day[5:] for day in days))
+    return charts.stacked(series, labels, query.theme, tints=("A", "F"), size=query.size)
 
 
 _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
@@ -176,10 +177,11 @@ _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
 
 
 def _labels(points: Sequence[TrendPoint | HistoryPoint]) -> tuple[str, ...]:
-    """Times as short as a chart needs them: days, hours, or both."""
+    """What tells runs apart in the least space: the day, the hour of one day, or else their names."""
     days = tuple(point.created_at[5:10] for point in points)
-    if len(set(days)) == len(days):
+    hours = tuple(point.created_at[11:16] for point in points)
+    if len(set(days)) == len(points):
         return days
-    if len(set(days)) == 1:
-        return tuple(point.created_at[11:16] for point in points)
-    return tuple(point.created_at[5:16].replace("T", " ") for point in points)
+    if len(set(days)) == 1 and len(set(hours)) == len(points):
+        return hours
+    return tuple(point.name if isinstance(point, TrendPoint) else point.run_name for point in points)

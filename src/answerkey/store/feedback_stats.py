@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import Connection, and_, case, desc, func, select
 
 from answerkey.feedback import POSITIVE
 from answerkey.stats.correlation import correlate
@@ -114,14 +114,15 @@ def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
     asked = _queries(connection) if queries is None else queries
     rated = known if queries is None else total
     by_category = connection.execute(
-        select(func.coalesce(columns.category, "unknown"), func.count(), positive)
+        select(columns.category, func.count(), positive)
         .where(user)
-        .group_by(func.coalesce(columns.category, "unknown"))
+        .group_by(columns.category)
         .order_by(func.count().desc())
     )
-    day = func.substr(columns.created_at, 1, 10)
+    # By its label: PostgreSQL takes two equal expressions with parameters for different ones.
+    day = func.substr(columns.created_at, 1, 10).label("day")
     by_day = connection.execute(
-        select(day, func.count(), positive).where(user).group_by(day).order_by(day.desc()).limit(_DAYS)
+        select(day, func.count(), positive).where(user).group_by("day").order_by(desc("day")).limit(_DAYS)
     )
     return FeedbackStats(
         feedback=total,
@@ -135,7 +136,8 @@ def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
         reviews=int(reviews),
         reviews_trusted=int(trusted or 0),
         categories=tuple(
-            CategoryFeedback(name, count, int(ups), ups / count) for name, count, ups in by_category
+            CategoryFeedback(name or "unknown", count, int(ups), ups / count)
+            for name, count, ups in by_category
         ),
         days=tuple(
             DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day.all())

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import msgspec
+from sqlalchemy import or_
 
 from answerkey.feedback import POSITIVE, Feedback
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
@@ -45,7 +46,9 @@ def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
     if query.source is not None:
         where.append(columns.source == query.source)
     if query.category is not None:
-        where.append(columns.category == query.category)
+        # Verdicts without a category are listed as unknown.
+        matching = columns.category == query.category
+        where.append(or_(matching, columns.category.is_(None)) if query.category == "unknown" else matching)
     book = FeedbackBook(store)
     items, total = book.page(*where, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     _, downvoted = book.page(columns.value < POSITIVE, limit=1)

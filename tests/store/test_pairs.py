@@ -1,0 +1,54 @@
+import pytest
+
+from answerkey.store import open_store
+from answerkey.store.pairs import Pairs
+
+from .filling import add_run, golden, good_reply
+
+
+@pytest.fixture
+def store(store_url):
+    with open_store(store_url) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("show", "expected"),
+    [
+        ("all", ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        ("improvements", ["q1", "q2", "q4", "q5"]),
+        ("regressions", []),
+        ("different", ["q1", "q2", "q4", "q5"]),
+    ],
+)
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_what_changed_between_two_runs(store, show, expected, repeat):
+    base = add_run(store, "old")
+    candidate = add_run(store, "new", good_reply, day=1, repeat=repeat)
+    rows, total = Pairs(store, base, [candidate]).page(show=show, sort="order")
+    assert ([row.id for row in rows], total) == (expected, len(expected))
+
+
+def test_losses_come_first_with_the_replies_of_both(store):
+    base = add_run(store, "old", good_reply)
+    candidate = add_run(store, "new", day=1)
+    rows, _ = Pairs(store, base, [candidate]).page(limit=2)
+    assert [(row.id, row.scores) for row in rows] == [("q2", (1.0, 0.0)), ("q5", (1.0, 0.0))]
+    assert rows[0].replies == ("It is fact2 in Montrose.", None)
+    assert rows[0].question == "What is fact 2 of the documents file?"
+
+
+def test_runs_of_different_sets_are_paired_by_id(store):
+    base = add_run(store, "old", questions=golden(6))
+    candidate = add_run(store, "new", questions=golden(4), day=1)
+    pairs = Pairs(store, base, [candidate])
+    assert pairs.page()[1] == 4
+    assert len(pairs.scores()) == 4
+    assert len(pairs.content_hashes()) == 4
+
+
+def test_three_runs_side_by_side_and_words_in_any_reply(store):
+    infos = [add_run(store, name, day=day) for day, name in enumerate(("a", "b"))]
+    infos.append(add_run(store, "c", good_reply, day=2))
+    rows, total = Pairs(store, infos[0], infos[1:]).page(text="FACT1 in", sort="best")
+    assert (total, rows[0].id, rows[0].scores) == (1, "q1", (0.4, 0.4, 1.0))

@@ -1,0 +1,51 @@
+import msgspec
+import pytest
+
+from answerkey.feedback import Feedback
+from answerkey.protocols import Exchange, Graded, Task
+from answerkey.store import open_store
+from answerkey.store.browse import Browser
+from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.review import ReviewQueue
+
+from .filling import add_run
+
+
+@pytest.fixture
+def store(store_url):
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def test_borderline_replies_wait_until_a_reviewer_has_judged_them(store):
+    info = add_run(store, "r1")
+    queue = ReviewQueue(store, info)
+    assert [(item.question_id, item.score, item.reason) for item in queue.page()] == [
+        ("q1", 0.4, "borderline"),
+        ("q4", 0.4, "borderline"),
+    ]
+    key = Browser(store).reply_key(info, "q1", 1)
+    book = FeedbackBook(store)
+    book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="user", reply=key))
+    assert queue.counts() == (2, 0)
+    book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="review", reply=key))
+    assert queue.counts() == (1, 1)
+    assert [item.question_id for item in queue.page()] == ["q4"]
+
+
+def test_a_judge_that_disagrees_with_the_score_comes_first(store):
+    info = add_run(store, "r1")
+    (result,) = Browser(store).question(info, "q0")
+    card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.55})
+    store.add(info, [Graded(Exchange(Task(result.question, 1, 0), result.replies), card)])
+    first, *others = ReviewQueue(store, info).page()
+    assert (first.question_id, first.score, first.judge, first.reason) == ("q0", 1.0, 0.55, "judge disagrees")
+    assert [item.question_id for item in others] == ["q1", "q4"]
+
+
+def test_a_judge_that_nearly_agrees_does_not_matter(store):
+    info = add_run(store, "r1")
+    (result,) = Browser(store).question(info, "q0")
+    card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.7})
+    store.add(info, [Graded(Exchange(Task(result.question, 1, 0), result.replies), card)])
+    assert "q0" not in [item.question_id for item in ReviewQueue(store, info).page()]
