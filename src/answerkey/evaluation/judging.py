@@ -3,33 +3,43 @@
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-from answerkey.config import Options, Settings
+from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.recorder import Recorder
-from answerkey.judge.judge import Judge, make_judge
-from answerkey.judge.session import JudgingSession, open_judging
 from answerkey.protocols import Exchange, Task
 from answerkey.question import Question
 from answerkey.run import RunInfo
-from answerkey.store.judgements import SqlJudgements
 from answerkey.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+    from answerkey.judge.session import JudgingSession
 
 __all__ = ["add_stored", "judge_for", "judging_on"]
 
 
-def judge_for(options: Options, settings: Settings) -> Judge | None:
+def judge_for(judge: JudgeSettings, scoring: Scoring, settings: Settings) -> "Judge | None":
     """The judge of a run; None if it has none."""
-    return make_judge(options.judge, options.scoring, folder=settings.folder)
+    if not judge.models and not scoring.needs_judge:
+        # Most runs have none, and need not load what judging takes.
+        return None
+    from answerkey.judge.judge import make_judge
+
+    return make_judge(judge, scoring, folder=settings.folder)
 
 
 @asynccontextmanager
 async def judging_on(
-    store: SqlStore | None, judge: Judge | None, run_id: str, writer: ThreadPoolExecutor | None = None
-) -> AsyncIterator[JudgingSession | None]:
+    store: SqlStore | None, judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
+) -> "AsyncIterator[JudgingSession | None]":
     """A judge opened for a run, with what the store remembers of it; nothing if there is no judge."""
     if judge is None:
         yield None
         return
+    from answerkey.judge.session import open_judging
+    from answerkey.store.judgements import SqlJudgements
+
     kept = None if store is None else SqlJudgements(store)
     async with open_judging(judge, run_id=run_id, store=kept, executor=writer) as session:
         yield session

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -20,7 +20,6 @@ from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
 from answerkey.evaluation.selection import select_questions
 from answerkey.evaluation.warnings import run_warnings
-from answerkey.judge.session import JudgingSession
 from answerkey.protocols import Target, Task
 from answerkey.question import QuestionSet
 from answerkey.run import Run, RunInfo
@@ -29,7 +28,13 @@ from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
 
+if TYPE_CHECKING:
+    from answerkey.judge.session import JudgingSession
+
 __all__ = ["ask_questions", "resume_run"]
+
+# A run of so many trials is read from the store once for summary and report; a larger one each time, in flat memory.
+_KEPT_IN_MEMORY = 2000
 
 
 async def ask_questions(
@@ -43,7 +48,7 @@ async def ask_questions(
 ) -> Run:
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    judge = judge_for(options, settings)
+    judge = judge_for(options.judge, options.scoring, settings)
     grader = make_grader(options.scoring, settings, judge=judge)
     resolved = resolve_target(
         target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
@@ -98,7 +103,7 @@ async def resume_run(
     if judge is not None:
         options = msgspec.structs.replace(options, judge=judge)
     questions = _current_questions(info, options, store)
-    asked_judge = judge_for(options, settings)
+    asked_judge = judge_for(options.judge, options.scoring, settings)
     grader = make_grader(options.scoring, settings, judge=asked_judge)
     resolved = resolve_target(
         given, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
@@ -157,7 +162,7 @@ async def _ask(
     questions: QuestionSet,
     target: Target,
     options: Options,
-    judging: JudgingSession | None,
+    judging: "JudgingSession | None",
     *,
     asked: Set[tuple[str, int]] = frozenset(),
 ) -> Run:
@@ -186,7 +191,9 @@ async def _ask(
     return _finish(store, _ended(info, "complete", judging), planned)
 
 
-def _ended(info: RunInfo, status: Literal["partial", "complete"], judging: JudgingSession | None) -> RunInfo:
+def _ended(
+    info: RunInfo, status: Literal["partial", "complete"], judging: "JudgingSession | None"
+) -> RunInfo:
     judged = judging.document() if judging is not None else {}
     return msgspec.structs.replace(info, status=status, judge=judged)
 
@@ -194,6 +201,7 @@ def _ended(info: RunInfo, status: Literal["partial", "complete"], judging: Judgi
 def _finish(store: SqlStore, info: RunInfo, planned: int) -> Run:
     """Sum up from the store, so that a resumed run and an undisturbed one are summed up alike."""
     info = msgspec.structs.replace(info, finished_at=datetime.now(UTC).isoformat(timespec="microseconds"))
-    summary = summarise(store.results(info), planned=planned, pass_mark=info.pass_mark)
+    read = store.results_reader(info, kept=planned <= _KEPT_IN_MEMORY)
+    summary = summarise(read(), planned=planned, pass_mark=info.pass_mark)
     store.finish_run(info, summary)
-    return msgspec.structs.replace(store.load_run(info), warnings=run_warnings(info, summary))
+    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=read)

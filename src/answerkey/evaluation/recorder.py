@@ -7,13 +7,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from answerkey.evaluation.progress import Progress, RunningScore
-from answerkey.judge.session import JudgingSession
 from answerkey.protocols import Exchange, Graded, Store
 from answerkey.run import RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
+
+if TYPE_CHECKING:
+    from answerkey.judge.session import JudgingSession
 
 __all__ = ["Recorder"]
 
@@ -34,7 +37,7 @@ class Recorder:
         grader: Grader,
         progress: Progress,
         *,
-        judging: JudgingSession | None = None,
+        judging: "JudgingSession | None" = None,
         writer: ThreadPoolExecutor | None = None,
     ) -> None:
         self._store = store
@@ -89,7 +92,7 @@ class Recorder:
         if len(self._pending) + len(self._ahead) >= _FLUSH_ROWS:
             await self._flush()
 
-    async def _judge(self, judging: JudgingSession, exchange: Exchange) -> None:
+    async def _judge(self, judging: "JudgingSession", exchange: Exchange) -> None:
         question = exchange.task.question
         scores = await judging.judge(question, exchange.replies)
         self._keep(exchange, self._grader.grade(question, exchange.replies, scores))

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.config import JudgeSettings, Scoring, Settings
-from answerkey.evaluation.judging import add_stored, judging_on
+from answerkey.evaluation.judging import add_stored, judge_for, judging_on
 from answerkey.evaluation.progress import Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.waiting import wait_for
 from answerkey.evaluation.warnings import run_warnings
-from answerkey.judge.judge import Judge, make_judge
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.question import Question, QuestionSet
 from answerkey.run import Run, RunInfo
@@ -20,6 +19,9 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
+
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
 
 __all__ = ["kept_judge", "rescore_run", "score_again"]
 
@@ -40,7 +42,7 @@ def rescore_run(
     The run's own judge, or `judge` in its place, is asked again only for what it has not said already.
     """
     judge_settings = judge if judge is not None else kept_judge(info)
-    asked_judge = make_judge(judge_settings, scoring, folder=settings.folder)
+    asked_judge = judge_for(judge_settings, scoring, settings)
     grader = make_grader(scoring, settings, judge=asked_judge)
     changed = msgspec.structs.replace(
         info,
@@ -80,7 +82,7 @@ def kept_judge(info: RunInfo) -> JudgeSettings:
 
 
 async def _judge_again(
-    store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader, judge: Judge
+    store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader, judge: "Judge"
 ) -> dict[str, Any]:
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
     async with judging_on(store, judge, info.id, writer) as judging:

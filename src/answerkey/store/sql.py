@@ -1,8 +1,9 @@
 """SqlStore: runs on SQLite or PostgreSQL, appended in small durable batches and read back as streams."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class SqlStore:
         with self.transaction() as connection:
             if with_replies:
                 self._keep_replies(connection, info, [item.exchange for item in graded])
-            connection.execute(self.upsert(schema.scorecards), [scorecard_row(info, item) for item in graded])
+            self._write(connection, schema.scorecards, [scorecard_row(info, item) for item in graded])
 
     def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -107,10 +108,10 @@ class SqlStore:
     def _keep_replies(self, connection: Connection, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
         now = _now()
         rows = [reply_row(info, exchange, now) for exchange in exchanges]
-        connection.execute(self.upsert(schema.replies), rows)
-        connection.execute(self.upsert(schema.reply_texts), text_rows(info.id, exchanges))
+        self._write(connection, schema.replies, rows)
+        self._write(connection, schema.reply_texts, text_rows(info.id, exchanges))
         if ids := id_rows(info.id, exchanges):
-            connection.execute(self.upsert(schema.reply_ids, replace=False), ids)
+            self._write(connection, schema.reply_ids, ids, replace=False)
 
     def clear_scorecards(self, info: RunInfo) -> None:
         """Forget the scorecards under the run's scoring, before they are written anew."""
@@ -153,11 +154,15 @@ class SqlStore:
         rows.clear()
         items.clear()
 
-    def _write(self, connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    def _write(
+        self, connection: Connection, table: Any, rows: list[dict[str, Any]], *, replace: bool = True
+    ) -> None:
         """Upsert many rows straight through the driver: their values are plain, so nothing need be converted."""
         compiled = self._compiled.get(table.name)
         if compiled is None:
-            compiled = self._compiled[table.name] = self.upsert(table).compile(dialect=self.engine.dialect)
+            compiled = self._compiled[table.name] = self.upsert(table, replace=replace).compile(
+                dialect=self.engine.dialect
+            )
         names = compiled.positiontup
         values = rows if names is None else [tuple([row[name] for name in names]) for row in rows]
         connection.exec_driver_sql(str(compiled), values)
@@ -309,6 +314,12 @@ class SqlStore:
                 replies=_decode_replies(replies),
                 scorecard=_decode_scorecard(card),
             )
+
+    def results_reader(self, info: RunInfo, *, kept: bool) -> Callable[[], Iterable[Result]]:
+        """Reads the run's results as often as it is called; with `kept`, from memory after the first time."""
+        if not kept:
+            return lambda: self.results(info)
+        return lru_cache(maxsize=1)(lambda: tuple(self.results(info)))
 
     def results_query(self, info: RunInfo, *where: Any) -> Select[Any]:
         """Scorecards of the run's current scoring with their question and replies."""

@@ -174,21 +174,17 @@ def _without_t(text: str) -> str:
     return _ISO_TIME.sub(r" \1 ", text)
 
 
-def gather_evidence(question: Question, reply: Reply) -> Evidence | None:
-    """The evidence of a reply; None if none was observed."""
+def gather_evidence(question: Question, reply: Reply) -> Evidence:
+    """The evidence of a reply."""
     leaves: list[Leaf] = []
     tables: list[Table] = []
-    observed = False
     for number, call in enumerate(reply.tool_calls):
         if not call.result_seen and call.result is None:
             continue
-        observed = True
         found, lists = flatten(call.result, f"tool_calls[{number}].result")
         leaves.extend(found)
         tables.extend(lists)
     for number, source in enumerate(reply.sources):
-        if source.text:
-            observed = True
         parts: dict[str, Any] = {
             "text": source.text,
             "title": source.title,
@@ -205,8 +201,6 @@ def gather_evidence(question: Question, reply: Reply) -> Evidence | None:
         found, lists = flatten(source.metadata, f"sources[{number}].metadata")
         leaves.extend(found)
         tables.extend(lists)
-    if not observed:
-        return None
     own = [Leaf("question", "", question.question)]
     if question.context:
         own.append(Leaf("context", "", question.context))

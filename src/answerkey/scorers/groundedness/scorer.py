@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorecard import Score, round_score
-from answerkey.scorers.groundedness.check import check_claims
-from answerkey.scorers.groundedness.consistency import find_inconsistencies
-from answerkey.scorers.groundedness.evidence import gather_evidence
 
-__all__ = ["Groundedness"]
+__all__ = ["Groundedness", "has_evidence"]
 
 # A longer reply is checked up to here, which is said.
 _MOST_TEXT = 20_000
@@ -25,11 +22,16 @@ class Groundedness:
         """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all."""
         if reply.text is None or not reply.text.strip():
             return ()
-        evidence = gather_evidence(question, reply)
-        if evidence is None:
-            if not reply.tool_calls and not reply.sources:
-                return ()
+        if not reply.tool_calls and not reply.sources:
+            return ()
+        if not has_evidence(reply):
             return (Score(self.name, None, "not observed: no tool result and no source's text was recorded"),)
+        # Loaded by the first reply that has something to check: many chatbots never show their evidence.
+        from answerkey.scorers.groundedness.check import check_claims
+        from answerkey.scorers.groundedness.consistency import find_inconsistencies
+        from answerkey.scorers.groundedness.evidence import gather_evidence
+
+        evidence = gather_evidence(question, reply)
         text = reply.text[:_MOST_TEXT]
         checked = check_claims(text, evidence)
         findings = find_inconsistencies(text, checked, evidence, reply)
@@ -53,3 +55,10 @@ class Groundedness:
         if len(reply.text) > _MOST_TEXT:
             reason += f"; the first {_MOST_TEXT} characters were checked"
         return (Score(self.name, value, reason, details=details), consistency)
+
+
+def has_evidence(reply: Reply) -> bool:
+    """Whether a tool's result or a source's text was observed."""
+    return any(call.result_seen or call.result is not None for call in reply.tool_calls) or any(
+        source.text for source in reply.sources
+    )
