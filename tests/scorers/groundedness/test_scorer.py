@@ -128,3 +128,9 @@ def test_an_answer_where_the_tools_found_nothing():
 def test_any_text_is_checked_without_an_error(text):
     scores = check(text, RENTS, sources=["12,12 " * 200])
     assert all("could not" not in score.reason for score in scores.values())
+
+
+def test_fractions_in_words_are_percentages():
+    law = "A vote of two-thirds of the members is required."
+    assert unsupported("It takes 66.7% of the members.", sources=[law]) == []
+    assert unsupported("It takes three-quarters of the members.", sources=[law]) == ["three-quarters"]

@@ -44,6 +44,8 @@ _ABOVE = re.compile(
     re.IGNORECASE,
 )
 _BELOW = re.compile(r"\b(?:under|less than|below|fewer than)\s+(?:[$€£¥₹]\s?)?$", re.IGNORECASE)
+_FRACTION = re.compile(r"\b(one|two|three|four)[- ](third|quarter|fourth|fifth)s?\b", re.IGNORECASE)
+_PARTS = {"one": 1, "two": 2, "three": 3, "four": 4, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
 _ORDINAL_ENDINGS = ("first", "second", "third", "th")
 _OR_SO = re.compile(r"\s*(?:\+|or so\b|-ish\b)")
 
@@ -92,7 +94,18 @@ def find_quantities(text: str) -> Iterator[Quantity]:
         elif found := _ORDINAL.match(text, end):
             ordinal, end = True, found.end()
         yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=re.sub(r"[^\d.]", "", digits))
+    yield from _fractions(text)
     yield from _spelled(text)
+
+
+def _fractions(text: str) -> Iterator[Quantity]:
+    """ "Two-thirds" as the percentage that it is, to the nearest whole one."""
+    for found in _FRACTION.finditer(text):
+        value = 100 * _PARTS[found[1].lower()] / _PARTS[found[2].lower()]
+        start, end = found.span()
+        yield Quantity(
+            value=value, start=start, end=end, kind="percentage", unit=1.0, spelled=True, digits=""
+        )
 
 
 def _spelled(text: str) -> Iterator[Quantity]:
