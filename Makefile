@@ -26,9 +26,10 @@ demo: setup
 		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
 	done
 	@$(BIN)/answerkey compare demo demo-basic demo-flaky
+	@echo "The report is demo-report.html: open it in a browser. Every run: $(BIN)/answerkey serve"
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: setup
 	$(BIN)/ruff check .
