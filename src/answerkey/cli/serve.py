@@ -72,11 +72,13 @@ def serve(
 
 def _serve(served: "ServerSettings", store: str | None) -> int:
     import socket
+    import threading
 
     try:
         import uvicorn
 
         from answerkey.server.app import create_app
+        from answerkey.server.rendering import warm_up
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
     import msgspec
@@ -112,6 +114,7 @@ def _serve(served: "ServerSettings", store: str | None) -> int:
     click.echo(f"answerkey dashboard on http://{shown}:{port} (Ctrl-C stops it)")
     sys.stdout.flush()
     app = create_app(opener, served, settings)
+    threading.Thread(target=warm_up, daemon=True).start()
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
     )

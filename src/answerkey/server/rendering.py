@@ -26,7 +26,7 @@ from answerkey.text.sanitise import for_terminal, one_line
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render"]
+__all__ = ["render", "warm_up"]
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
@@ -47,6 +47,14 @@ def render(template: str, scope: Any, **context: Any) -> str:
             **context,
         )
     )
+
+
+def warm_up() -> None:
+    """Do what the first page would otherwise wait for: read the templates and load the chart library."""
+    for name in ("runs", "run", "question", "compare", "review", "feedback", "error"):
+        _environment().get_template(f"{name}.html.j2")
+    import pygal  # noqa: F401
+    import rapidfuzz.distance  # noqa: F401
 
 
 def _theme(scope: Any) -> str:
