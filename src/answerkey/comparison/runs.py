@@ -139,11 +139,14 @@ class _Work:
     def _values(
         self, first: "array[float]", second: "array[float]"
     ) -> tuple[list[float], list[float], list[str] | None]:
-        pairs = zip(self.pairing.base, self.pairing.candidate, strict=True)
+        before = [first[i] for i in self.pairing.base]
+        after = [second[j] for j in self.pairing.candidate]
+        if not math.isnan(sum(before) + sum(after)):
+            return before, after, self.clusters
         kept = [
-            (index, first[i], second[j])
-            for index, (i, j) in enumerate(pairs)
-            if first[i] == first[i] and second[j] == second[j]
+            (index, a, b)
+            for index, (a, b) in enumerate(zip(before, after, strict=True))
+            if not (math.isnan(a) or math.isnan(b))
         ]
         clusters = None if self.clusters is None else [self.clusters[index] for index, _, _ in kept]
         return [a for _, a, _ in kept], [b for _, _, b in kept], clusters
@@ -202,9 +205,10 @@ class _Work:
         for index, (i, before, after) in enumerate(
             zip(self.pairing.base, self.first, self.second, strict=True)
         ):
-            passed = round_score(before) >= marks[0], round_score(after) >= marks[1]
-            if passed[0] != passed[1]:
-                kind: Literal["fixed", "broken"] = "fixed" if passed[1] else "broken"
+            # As compared when rounded to nine decimals.
+            passed = after >= marks[1] - 5e-10
+            if (before >= marks[0] - 5e-10) != passed:
+                kind: Literal["fixed", "broken"] = "fixed" if passed else "broken"
                 category = self.candidate.categories[self.pairing.candidate[index]]
                 found.append(
                     Flip(

@@ -23,6 +23,8 @@ Verdict = Literal["better", "worse", "no clear difference"]
 
 # Weight of each imagined difference if everything is tied; chosen by simulation (docs/statistics.md).
 _PSEUDO = 0.1
+# From here on numpy's import pays for itself.
+_MANY = 5000
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,12 +65,12 @@ def paired_difference(
     if n == 0 or (groups == 1 and bound is None):
         return None
     mean = math.fsum(differences) / n
-    squares = math.fsum((value - mean) ** 2 for value in differences)
+    squares = _squares(differences, mean)
     deviation = math.sqrt(squares / (n - 1)) if n > 1 else 0.0
     centre, error = _centre_and_error(sums, sizes, n, bound) if groups > 1 else (mean, bound or 0.0)
     half = t_quantile(0.5 + level / 2.0, max(groups - 1, 1)) * error
     low, high = centre - half, centre + half
-    changed = sum(1 for value in differences if value)
+    changed = n - _zeros(differences)
     p_value, method = (
         sign_flip_p_value(sums) if groups > 1 else (None, "a single pair" if n == 1 else "one cluster")
     )
@@ -105,6 +107,22 @@ def verdict_of(
     return "better" if (difference.mean > 0.0) == higher_is_better else "worse"
 
 
+def _squares(values: Sequence[float], centre: float) -> float:
+    """The sum of squared distances from a centre; by numpy where there are many."""
+    if len(values) < _MANY:
+        return math.fsum((value - centre) ** 2 for value in values)
+    import numpy as np
+
+    distances = np.asarray(values) - centre
+    return float(distances @ distances)
+
+
+def _zeros(values: Sequence[float]) -> int:
+    if isinstance(values, list):
+        return values.count(0.0)
+    return sum(1 for value in values if not value)
+
+
 def _by_cluster(
     differences: Sequence[float], clusters: Sequence[Hashable] | None
 ) -> tuple[Sequence[float], Sequence[int] | None]:
@@ -126,7 +144,7 @@ def _centre_and_error(
 ) -> tuple[float, float]:
     """Centre and standard error of the interval, with the imagined differences mixed in where values are bounded."""
     groups = len(sums)
-    ties = sum(1 for value in sums if not value)
+    ties = _zeros(sums)
     weight = 0.0 if bound is None else _PSEUDO * ties / groups
     size = n / groups
     total = n + 2.0 * weight * size
@@ -134,7 +152,7 @@ def _centre_and_error(
     imagined = 2.0 * weight * (size * (bound or 0.0)) ** 2
     if sizes is None:
         # The same sum of squares as below, in one pass over what may be a million differences.
-        squares = math.fsum(value * value for value in sums) + imagined - total * centre * centre
+        squares = _squares(sums, 0.0) + imagined - total * centre * centre
         count = groups + 2.0 * weight
         return centre, math.sqrt(max(squares, 0.0) / max(count - 1.0, 1e-9) / total)
     squares = imagined

@@ -33,7 +33,7 @@ def sign_flip_p_value(differences: Sequence[float]) -> tuple[float | None, str]:
         return None, "all ties"
     seen = abs(math.fsum(differences))
     if len(sizes) >= NORMAL_FROM:
-        spread = math.sqrt(math.fsum(size * size for size in sizes))
+        spread = math.sqrt(sum([size * size for size in sizes]))
         return math.erfc(seen / spread / math.sqrt(2.0)), "sign-flip, normal limit"
     if len(sizes) > _ENUMERATE_TO:
         lattice = _lattice(sizes)
