@@ -1,0 +1,146 @@
+"""The signs by which a failed reply is known: traces, leaked objects and templates, error messages in five languages."""
+
+# ruff: noqa: E501 — a list of phrases reads better as one line than as many.
+
+import re
+
+__all__ = ["FAILURE_SENTENCES", "KIND_SIGNS", "LEAKS", "TEMPLATES", "TEMPLATE_TALK", "TRACES"]
+
+_I = re.IGNORECASE
+_M = re.MULTILINE
+
+# Exception traces, by language.
+TRACES = re.compile(
+    r"Traceback \(most recent call last\)|^\s*File \"[^\"\n]{1,300}\", line \d+, in "
+    r"|^\s+at [\w.$<>/]+\([\w$]+\.(?:java|kt|scala|groovy):\d+\)|^Exception in thread \""
+    r"|^\s+at .{0,200}[\w>)]:\d+:\d+\)?$|^\s+at [\w.`<>\[\]]+\(.{0,200}\)(?: in .{1,200}:line \d+)?$"
+    r"|^goroutine \d+ \[|^panic: |^thread '[^'\n]{1,80}' (?:\(\d+\) )?panicked at"
+    r"|^Unhandled [Ee]xception|^[\w./-]{1,200}\.rb:\d+:in [`']|^\s+from [\w./-]{1,200}\.rb:\d+"
+    r"|PHP (?:Fatal|Parse) error: |^Fatal error: Uncaught|^#\d+ /[\w./-]+\(\d+\): |^Stack trace:"
+    r"|Segmentation fault|\*\*\* stack smashing|^Caused by: [\w.]+(?:Exception|Error)"
+    r"|^UnhandledPromiseRejection|node:internal/",
+    _M,
+)
+# Objects printed instead of their content, and calls or control marks that should have stayed inside.
+LEAKS = re.compile(
+    r"\[object \w+\]|<(?:function|bound method|built-in \w+|coroutine object|generator object|async_generator object) [^>\n]{1,200}>"
+    r"|<[\w.]+ (?:object|instance) at 0x[0-9a-fA-F]+>|<class '[\w.]+'>|<Response \[\d{3}\]>|Promise \{ ?<"
+    r"|\bSystem\.(?:Object|String|Collections\.[\w.`]+|Threading\.Tasks\.Task)[\[`]|\b[a-z]+(?:\.[a-z]\w*)+\.[A-Z]\w*@[0-9a-f]{5,8}\b"
+    r"|^(?:AIMessage|ChatCompletion|ChatCompletionMessage|HumanMessage|ToolMessage|Message|TextBlock|ToolUseBlock|RunResult|CompletionMessage)\w*\("
+    r"|^\[(?:TextBlock|ToolUseBlock|AIMessage)\(|<\|(?:im_start|im_end|endoftext|assistant|eot_id|tool_call)\w*\|>|</?tool_calls?>|</?function_calls?>"
+    r"|^Action: ?\w+\s*\nAction Input:|^Thought:.{0,400}\nAction:|<function=\w+>|\[TOOL_CALLS\]|^functions\.\w+\(\{",
+    _M | re.DOTALL,
+)
+# Placeholders that were never filled in.
+TEMPLATES = re.compile(
+    r"\{\{-? ?[\w.\[\]|' ()]{1,60} ?-?\}\}|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
+    r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|user_name|question|context|output|message|value|amount|date|address|0)\}"
+    r"|#\{[a-z_][\w.]{0,40}\}|__[A-Z][A-Z_]{2,40}__|<(?:ANSWER|PLACEHOLDER|INSERT[\w ]*|YOUR_[\w]+)>",
+    _I,
+)
+# Words of an answer that explains placeholders instead of leaking one.
+TEMPLATE_TALK = re.compile(
+    r"\b(?:template|syntax|placeholder|jinja|handlebars|mustache|variable|interpolat\w+|helm|vue|angular|liquid|f-string|"
+    r"bash|shell|environment|javascript|use|write|erb|expression)\b",
+    _I,
+)
+
+_SORRY = r"(?:(?:oops|uh[- ]oh|whoops|hmm|unfortunately|sorry|apologies|my apologies|oh no|well|hi|hello|warning|notice|note)\b[,.!:\s]*+)*+"
+_APOLOGY = (
+    r"(?:(?:i(?:'m| am|’m)|we(?:'re| are|’re)) (?:very |so |really |terribly )?(?:sorry|afraid)|i apologi[sz]e|we apologi[sz]e|please accept (?:my|our) apologies)"
+    r"(?: for (?:the|any|this) \w+)?[,.:;]?\s*(?:but |that |because |as |however,? )?"
+)
+_TECH = (
+    r"(?:tool|search(?: tool| service| engine)?|query|sql query|database(?: query| connection| server)?|api(?: call| request)?|request|function(?: call)?|"
+    r"server|backend|service|connection|operation|model|plugin|agent|chain|call to [\w ]{1,30}|upstream(?: service| server)?|"
+    r"(?:language )?model|assistant|chatbot|workflow|pipeline|knowledge base|retriever|vector store|system|network|remote server|job|task|(?:tool |function )?[a-z]+_[a-z_]+(?: tool)?)"
+)
+_ADJ = r"(?:(?:unexpected|internal|unknown|technical|system|server|temporary|network|database|api|tool|fatal|critical|generic|timeout|unhandled|runtime|parsing|authentication|connection|processing|some|serious|slight|minor|http|sql)\s+){0,3}"
+_TROUBLE = r"(?:errors?|issues?|problems?|exceptions?|difficult(?:y|ies)|trouble|failure|glitch|hiccup|snag)"
+
+# Each matches only where a reply, or a line that begins it, is itself the notice of a failure.
+FAILURE_SENTENCES = tuple(
+    re.compile(pattern, _I)
+    for pattern in (
+        # Error: …, ValueError: …, [ERROR] …, Error code: 429
+        r"\W*(?:\[?(?:fatal|error|err|critical|exception|failure)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?\s*(?::|-|—|–|\|)\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
+        r"\W*error (?:executing|calling|running|invoking|while|during|when|processing|fetching|connecting|accessing|retrieving|loading|parsing|generating|reading|opening|querying|searching|communicating|from)\b(?! (?:you|your taxes))",
+        r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?\b[:.]?|upstream (?:request|connect|server)|getaddrinfo )",
+        r"\W*\[(?:error|fatal|critical|exception|failed|failure)\]",
+        r"\W*(?:error|err)[ _-]?(?:code)?[ :#]+\d{2,5}\b(?! (?:means|is|indicates|refers|occurs|was))",
+        r"\W*(?:(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception))(?:\(|\.?$)",
+        # An unexpected error occurred …
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?(?:it (?:seems|looks|appears)(?: like| that)? )?(?:an?|some|the following) "
+        + _ADJ
+        + _TROUBLE
+        + r" (?:has |have |had |just )?(?:occurr?ed|happened|arose|arisen|came up|been encountered|was encountered|was thrown|prevented)(?!,? (?:in|on) (?:the )?(?:\d{4}|19|20|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))",
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?(?:it (?:seems|looks|appears)(?: like| that)? )?there (?:was|were|has been|have been|is|seems to be|appears to be|might be|may be) (?:currently )?(?:an?|some|a few)? ?"
+        + _ADJ
+        + _TROUBLE
+        + r" (?:(?:with|while|when|in|during|at|on|accessing|processing|connecting|retrieving|executing|running|completing|fetching|generating|searching|loading|calling|parsing|handling|communicating|reaching)\b.{0,60}?(?:request|search|quer|tool|database|server|connect|process|retriev|access|fetch|generat|execut|load|api|system|service|our end|my end|respon|document|model|data)|that prevented)",
+        # I encountered an error …
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?(?:it (?:seems|looks|appears)(?: like| that)? )?(?:i|we|the (?:system|assistant|agent|model|tool|server|application|service|chatbot|search))(?:'ve|’ve|'m|’m|'re| am| are| have| has| had| just| seem to have| seem to be| was| were| also)* (?:encounter(?:ed|ing)?|r[au]n(?:ning)? into|hit|experienc(?:ed|ing)|fac(?:ed|ing)|having|met with|received|got|getting|returned) (?:an?|some|the following|several|this|repeated)? ?"
+        + _ADJ
+        + _TROUBLE
+        + r"(?! (?:of|in|on) (?:the|your) (?:tax|form|return|ledger|books|filing|records))",
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?something (?:has |have |just |seems to have )?(?:(?:went|gone|go) wrong|broke)(?! (?:with|in|at) (?:the |your |our |my )?(?!request|search|server|database|tool|connection|system|query|processing|end|side|backend|response|model|service|api|agent)\w)",
+        # Unable to connect / process …
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?(?:i|we|it|the \w+)?(?:'m|’m|'re| am| are| was| were| is| have been|’re)? ?(?:currently |temporarily |still )?(?:unable to|(?:could|can|was|were|am|are|is)(?:n['’]t| not| unable)(?: able)?(?: to)?|cannot|can['’]t|not able to|failed to|have failed to|had trouble|having trouble|unsuccessful in) (?:successfully |properly |currently )?"
+        r"(?:connect(?:ing)?(?: to)?|reach(?:ing)? (?:the|our|any) (?:server|database|service|api|backend|\w+ server|\w+ service|tool)|establish(?:ing)? (?:a |the )?connection|process(?:ing)? (?:your|the|this|that) (?:request|query|question|message|response)|complet(?:e|ing) (?:your|the|this|that) (?:request|search|query|operation|task|action|response)|"
+        r"execut(?:e|ing)|generat(?:e|ing) (?:a |an |the |any )?(?:response|answer|reply|completion|output)|contact(?:ing)? (?:the|our) (?:server|database|service|api|backend)|communicat(?:e|ing) with|pars(?:e|ing) (?:the )?(?:response|json|output|tool|model|result|llm)|load(?:ing)? (?:the )?(?:model|data|page|resource|document index|index|configuration)|invok(?:e|ing)|call(?:ing)? (?:the )?\w*(?: tool| api| function)|"
+        r"(?:retriev|fetch|access|get|query|search|read|load|look up|run|perform)\w*\b.{0,60}?(?:due to|because of (?:an?|the)|right now|at this time|at the moment|because the (?:tool|server|database|service|connection|api|search|system)|as the (?:tool|server|database|service|api)|(?:: |- )\w*(?:error|exception|timeout|refused)|after \d+ (?:retries|attempts)|fetch\b))",
+        r"\W*failed to (?:fetch|connect|load|execute|retrieve|process|parse|call|invoke|open|authenticate|initiali[sz]e|decode|deserialize|serialize|resolve|establish|generate|complete the (?:request|operation)|communicate|query|run|start|acquire|allocate|get (?:a )?response|send)\b",
+        # The tool failed, the database is unavailable, …
+        _SORRY
+        + r"(?:"
+        + _APOLOGY
+        + r")?(?:it (?:seems|looks|appears)(?: like| that)? )?(?:the |our |my |an? |your |all )?(?:(?:document|ai|llm|language|database|web|vector|external|remote|internal|search|embedding|data|chat|upstream|third-party|inference|underlying|requested|backend) ){0,2}"
+        + _TECH
+        + r" ?(?:`[^`]{1,40}`|'[^']{1,40}'|\"[^\"]{1,40}\")? ?(?:that i \w+ )?(?:has |have |had |just |unexpectedly |repeatedly |could not be |was |is |are |seems to have |seems to be |appears to be |currently |temporarily |at the moment )*(?:failed(?! (?:the |its |an? )?(?:inspection|test|audit|exam|review)| (?:in|on|last|during) (?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|year|month|week|winter|summer))|fail(?:s|ing)?\b|timed out|time-?out\b|returned (?:an? |the following )?"
+        + _ADJ
+        + r"(?:error|exception|(?:http )?(?:status )?(?:code )?[45]\d\d|invalid|malformed|no response|null)|threw|raised|crashed|errored|unavailable|unreachable|unresponsive|not (?:responding|available|reachable)|refused|offline|overloaded|aborted|terminated|interrupted|reset|completed due|rate[- ]limited|down(?: for maintenance| right now| at the moment|[.,!]|$)|experiencing|did not respond|didn['’]t respond|exceeded|reset by peer|closed unexpectedly|lost(?=\W*$)|dropped(?=\W*$))",
+        r"\W*(?:tool|function|action|query|search|request|api|sql|agent|llm|model|chain|database|connection|network|server|fetch|upload|parse|parser|validation|authentication|timeout|runtime|execution|output parsing|response)(?: execution| call| request| parsing| processing| generation| access)? (?:error|failed|failure|exception|refused|reset|aborted|timed out|timeout|unavailable|lost|closed|denied)(?!\s+(?:rate|rates|margin|is when|means|handling|policy|codes?|reports?|messages?|can|may|usually|often|are|occurs?))\b",
+        # Known machine messages
+        r"\W*(?:http(?:/\d(?:\.\d)?)? ?(?:error |status )?)?[45]\d\d[ :,-]+(?:client error|server error|bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|request timeout|conflict|gone|payload too large|unprocessable|too many requests|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|overloaded)",
+        r"\W*(?:internal server error|bad gateway|service (?:is )?(?:temporarily |currently )?unavailable|gateway time-?out|too many requests|request time-?d? ?out|rate limit (?:exceeded|reached|hit)|(?:you(?:'ve| have)? )?(?:exceeded|reached|hit) (?:your|the|a) (?:current |rate |usage |api |daily )*(?:quota|limit|rate)|quota exceeded|out of memory(?! of)|cuda out of memory|java heap space|deadline exceeded|context deadline exceeded|operation timed out|read timed out|connect(?:ion)? timed out|connection (?:refused|reset|aborted|closed|error|lost|failed|timed out)|could not connect|unable to connect|no route to host|network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|agent stopped due to|killed$|502 |503 |504 |oomkilled|no response (?:from|was received|generated|received)|not found$|task timed out|worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|resolve host|load|parse|decode)|undefined (?:index|variable|method|function)|cannot read propert|uncaught |unexpected token|unexpected end of (?:json )?(?:input|file)|syntax error (?:at|near|in)|no such (?:table|column|file or directory|tool|function)|relation \"\w+\" does not exist|object reference not set|nil pointer|index out of range|division by zero|missing required (?:argument|parameter)|unsupported operand|list index out of range|string indices must|expecting value: line)",
+        r"\W*(?:the )?(?:response|output|request|content|stream) (?:was |has been |is )?(?:filtered|blocked by|truncated unexpectedly|aborted|cancell?ed|could not be (?:generated|parsed|decoded|processed|completed))",
+        r"\W*(?:your |the |this )?(?:request|query|search|session|connection|task|operation|message|question) (?:could not|couldn['’]t|can(?:not|'t|’t)|was not|has not been) be (?:process|complet|handl|fulfil|execut|perform|establish|answer(?:ed)? (?:due|because of an? (?:error|problem)))\w*",
+        r"\W*(?:we(?:'re|’re| are)|our (?:servers?|systems?|services?) (?:is|are)) (?:currently |temporarily )?(?:experiencing|undergoing|under|overloaded|down|at capacity)",
+        r"\W*(?:please )?(?:try again (?:later|in a (?:few|moment|minute|bit|while))|wait and try again)",
+        r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
+        r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|timed out|is down|is unavailable|is not available|error)\b",
+        # Spanish
+        r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente|ups|vaya)?[,.:;!]*\s*(?:pero )?(?:lamentamos[^.]{0,40})?(?:ha ocurrido|ha habido|se ha producido|ocurri[oó]|se produjo|hubo|hay|encontr[eé]|he encontrado|se encontr[oó]) (?:un|alg[uú]n) (?:error|problema|fallo)",
+        r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente)?[,.:;!]*\s*(?:pero )?(?:no (?:se )?(?:pudo|pude|puedo|ha podido|he podido|fue posible|es posible|pudimos) (?:conectar|establecer|procesar|completar|ejecutar|acceder a la base)|algo sali[oó] mal|error (?:interno|inesperado|de (?:conexi[oó]n|red|servidor|sistema)|al |del servidor)|tiempo de espera agotado|se agot[oó] el tiempo|servicio no disponible|(?:el|la) (?:servicio|servidor|base de datos|herramienta|sistema) (?:no (?:est[aá] disponible|responde)|ha fallado|fall[oó])|demasiadas solicitudes|int[eé]ntelo de nuevo|conexi[oó]n rechazada)",
+        # German
+        r"\W*(?:es tut mir leid|tut mir leid|entschuldigung|leider|verzeihung|hoppla|ups)?[,.:;!]*\s*(?:aber )?(?:(?:es )?(?:ist|sind|gab|gibt) (?:leider |hier |bei [^.]{1,40})?(?:ein|einen|mehrere) (?:\w+ )?(?:\w*fehler|problem|st[oö]rung)(?: aufgetreten)?|(?:es |da )?ist (?:leider )?etwas schiefgelaufen|etwas ist schief|\w*fehler (?:beim|bei der|bei|aufgetreten|:)|(?:die |der |das )?(?:verbindung|anfrage|abfrage|suche|datenbank|server|dienst|werkzeug|datenbankverbindung|datenbankabfrage)[\w ]{0,40}(?:fehlgeschlagen|abgelehnt|nicht (?:erreichbar|verf[uü]gbar)|unterbrochen|antwortet nicht|schlug fehl|ist abgelaufen)|interner (?:server)?fehler|zeit[uü]berschreitung|zu viele anfragen|ich (?:bin auf|habe) einen fehler|(?:ich )?konnte (?:ihre|die|deine|keine) (?:anfrage|verbindung)[^.]{0,30}(?:nicht|herstellen)|(?:ihre|die) anfrage konnte nicht|bitte versuchen sie es sp[aä]ter|ein (?:unerwarteter |interner |unbekannter )?fehler ist)",
+        # French
+        r"\W*(?:je suis )?(?:d[eé]sol[eé]e?s?|excusez-moi|malheureusement|oups)?[,.:;!]*\s*(?:mais )?(?:nous sommes d[eé]sol[eé]s[,.]? )?(?:une erreur (?:\w+ )?(?:s['’]est produite|est survenue|a [eé]t[eé] rencontr[eé]e|interne|inattendue)|un probl[eè]me (?:\w+ )?(?:s['’]est produit|est survenu)|il y a eu (?:une erreur|un probl[eè]me)|j['’]ai rencontr[eé] (?:une erreur|un probl[eè]me)|(?:il est |il m['’]est )?impossible de (?:se connecter|me connecter|traiter|joindre|contacter|terminer|contacter)|erreur (?:interne|de connexion|du serveur|serveur|lors|inattendue|r[eé]seau|\d{3})|quelque chose s['’]est mal pass|d[eé]lai d['’]attente|le (?:service|serveur|d[eé]lai)[\w ]{0,30}(?:indisponible|ne r[eé]pond pas|expir[eé]|d[eé]pass[eé])|(?:la )?(?:connexion|requ[eê]te|recherche|base de donn[eé]es)[\w ]{0,40}(?:a [eé]chou[eé]|refus[eé]e|indisponible|n['’]est pas disponible|injoignable)|trop de requ[eê]tes|veuillez r[eé]essayer|l['’]outil[\w ]{0,30}a [eé]chou[eé])",
+        # Japanese
+        r"\W*(?:申し訳(?:ありません|ございません)[がけ]?[どれも]*|すみません|ごめんなさい|大変)?[、。が,. ]*.{0,30}?(?:エラーが(?:発生|起き|起こ)|問題が(?:発生|起き)|接続(?:に失敗|できません|が拒否|エラー)|(?:処理|検索|取得|実行|読み込み|生成)(?:中に|に)(?:エラー|失敗)|タイムアウト(?:しました|が発生|になりました|です)|内部(?:サーバー)?エラー|サーバーエラー|(?:サービス|サーバー|データベース)(?:は|が|に)[^。]{0,12}(?:利用できません|応答していません|接続できません|ダウン)|リクエストが多すぎ|しばらく(?:して|経って|待って)から|もう一度お試し|リクエストを処理できません|正常に処理できません)",
+    )
+)
+# The first that is found in the notice names the kind; error_text where none is.
+KIND_SIGNS = (
+    ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b|quota|overloaded|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
+    ("memory", re.compile(r"out of memory|memoryerror|heap space|oomkilled|cannot allocate|bad_alloc", _I)),
+    ("timeout", re.compile(r"time[ds]?[- ]?out|deadline exceeded|etimedout|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
+    ("connection", re.compile(r"connection (?:to .{1,60})?(?:was )?(?:refused|reset|aborted|closed|error|lost|failed)|econn|\benotfound|(?:could not|unable to|failed to|couldn['’]t|cannot) connect|getaddrinfo|resolve host|no route to host|unreachable|connectionerror|verbindung|conectar|connexion|se connecter|接続", _I)),
+    ("http", re.compile(r"\b(?:http|status(?: code)?|error(?: code)?)[ :/]*(?:\d\.\d )?[45]\d\d\b|bad gateway|service (?:\w+ )?unavailable|internal server error|^\W*[45]\d\d\b|forbidden|unauthori[sz]ed", _I)),
+    ("tool", re.compile(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable)|toolexecution|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
+)  # fmt: skip
