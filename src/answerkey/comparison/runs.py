@@ -226,7 +226,7 @@ class _Work:
         n = len(self.first)
         fixed = sum(flip.kind == "fixed" for flip in flips)
         broken = len(flips) - fixed
-        passed = sum(round_score(value) >= self.base.info.pass_mark for value in self.first)
+        passed = sum(value >= self.base.info.pass_mark - 5e-10 for value in self.first)
         both = passed - broken
         interval = newcombe_interval(
             both=both, fixed=fixed, broken=broken, neither=n - both - fixed - broken, level=self.level
@@ -262,7 +262,7 @@ class _Work:
             score=_mean(scores),
             questions=len(columns),
             repeat=info.repeat,
-            pass_rate=round_score(sum(round_score(s) >= info.pass_mark for s in scores) / len(scores)),
+            pass_rate=round_score(sum(s >= info.pass_mark - 5e-10 for s in scores) / len(scores)),
             error_rate=round_score(columns.errors.total() / columns.replies) if columns.replies else 0.0,
             errors=dict(sorted(columns.errors.items())),
             latency_ms=latency,
