@@ -304,6 +304,8 @@ def test_killed_half_way_and_resumed_no_judged_reply_is_paid_for_twice(
     wait_until(lambda: scripted.count >= 150)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+    # What was on its way to the judge has arrived.
+    time.sleep(0.3)
     at_kill = Counter(call["data"]["fields"]["reply"] for call in scripted.calls)
     with open_store(str(project / ".answerkey" / "answerkey.db")) as store:
         info = store.find_run("latest")
