@@ -90,6 +90,8 @@ class Judge:
             return error(401, "Incorrect API key provided", code="invalid_api_key")
         if name == "busy" and self.seen[model] <= int(argument or 1):
             return error(429, "slow down", headers={"Retry-After": "1"})
+        if name == "tomorrow":
+            return error(429, "limit reached", headers={"Retry-After": "86400"})
         if name == "quota":
             return error(429, "You exceeded your current quota", code="insufficient_quota")
         if name == "broken":

@@ -69,6 +69,14 @@ def test_retry_after_is_honoured(scripted: ScriptedJudge) -> None:
     assert scripted.count == 2
 
 
+def test_nobody_waits_until_tomorrow(scripted: ScriptedJudge) -> None:
+    began = time.monotonic()
+    found = judge_one(scripted.settings("tomorrow"))
+    assert found.value is None
+    assert "it asks to wait 86400 s" in found.reason
+    assert time.monotonic() - began < 30
+
+
 def test_a_dropped_connection_is_tried_again(scripted: ScriptedJudge) -> None:
     assert judge_one(scripted.settings("drop:2")).value == 1.0
     assert scripted.count == 3

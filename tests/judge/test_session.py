@@ -77,6 +77,18 @@ def test_what_was_no_verdict_is_asked_again_and_its_cost_is_kept(
     assert second["cost"] == pytest.approx(2 * first["cost"], rel=1e-3)
 
 
+def test_a_kept_answer_that_is_no_verdict_any_more_is_asked_for_again(
+    scripted: ScriptedJudge, tmp_path: Path
+) -> None:
+    with open_store(str(tmp_path / "s.db")) as store:
+        judge_all(scripted.settings(), (ADDRESS, GOOD), store=SqlJudgements(store))
+        with store.transaction() as connection:
+            connection.exec_driver_sql("UPDATE judgements SET payload = 'prose'")
+        scores, _ = judge_all(scripted.settings(), (ADDRESS, GOOD), store=SqlJudgements(store))
+    assert scores[0][0].value == 1.0
+    assert scripted.count == 2
+
+
 def test_alike_replies_are_judged_once(scripted: ScriptedJudge) -> None:
     scores, document = judge_all(scripted.settings("delay:50"), *[(ADDRESS, BAD)] * 10)
     assert {score[0].value for score in scores} == {0.0}

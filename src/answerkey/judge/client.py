@@ -227,7 +227,10 @@ class JudgeClient:
         if status in _RETRIED and code != "insufficient_quota":
             asked = retry_after_seconds(retry_after)
             if asked is not None:
-                self._pacer.pause(min(asked, LONGEST_WAIT))
+                if asked > LONGEST_WAIT:
+                    # Nobody waits so long; the others need not wait either to learn it.
+                    return asked, f"{reason}; it asks to wait {asked:g} s", None
+                self._pacer.pause(asked)
                 return asked or 0.01, reason, None
             return 0.0, reason, None
         if 300 <= status < 400:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -112,8 +113,11 @@ class Panel:
         if known is None:
             known = await self._cache.find((key,))
         if key in known:
-            self.cached += 1
-            return read(known[key])
+            # An answer that an earlier answerkey took for a verdict may be none to this one: it is then asked for again.
+            with suppress(NoVerdictError):
+                found = read(known[key])
+                self.cached += 1
+                return found
         waiting = self._under_way.get(key)
         if waiting is not None:
             # If the call that it waits for fails, so does this one, for the same reason.
