@@ -63,7 +63,9 @@ FAILURE_SENTENCES = tuple(
     re.compile(pattern, _I)
     for pattern in (
         # Error: …, ValueError: …, [ERROR] …, Error code: 429
-        r"\W*(?:\[?(?:fatal|error|err|critical|exception|failure)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?\s*(?::|-|—|–|\|)\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
+        r"\W*(?:\[?(?:fatal|error|err|critical|exception|failure)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?(?:\s*[:|]|\s+[-—–])\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
+        r"\W*(?:[a-z_]\w*\.)+\w*(?:timeout|refused|denied|notfound|exceeded|unavailable|closed|reset)\w*: ",
+        r"(?!.{0,200}\b(?:means?|when|if|19\d\d|20\d\d)\b)[^\"“`]{0,120}?\b(?:tools?|servers?|database|api|services?|kernel|backend|search tool|upstream)\b[^\"“`.]{0,30}?\b(?:crashed|died unexpectedly|(?:is|are|was|were) (?:currently |temporarily )?(?:overloaded|unreachable|not responding|unresponsive|lost|offline)|returned an? (?:\w+ )?error|threw an? (?:error|exception)|timed out)",
         r"\W*error (?:executing|calling|running|invoking|while|during|when|processing|fetching|connecting|accessing|retrieving|loading|parsing|generating|reading|opening|querying|searching|communicating|from)\b(?! (?:you|your taxes))",
         r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?\b[:.]?|upstream (?:request|connect|server)|getaddrinfo )",
         r"\W*\[(?:error|fatal|critical|exception|failed|failure)\]",

@@ -108,7 +108,7 @@ _LEAK_SIGNS = (
 )  # fmt: skip
 _TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__")
 _NOTICE_SIGNS = (
-    "err", "fail", "exceed", "excep", "wrong", "broke", "unable", "could", "can't", "can’t", "cannot", "not able", "timed", "time", "limit",
+    "err", "fail", "exceed", "died", "excep", "wrong", "broke", "unable", "could", "can't", "can’t", "cannot", "not able", "timed", "time", "limit",
     "unavail", "refus", "trouble", "issue", "problem", "crash", "again", "denied", "memory", "gateway", "not found", "abort",
     "overload", "respon", "invalid", "max", "quota", "unsuccess", "difficult", "hiccup", "glitch", "snag", "fault", "429", "50",
     "40", "offline", "unreach", "down", "lost", "closed", "reset", "expected", "missing", "no such", "not exist", "undefined", "nil ",
