@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select
 
 from answerkey.errors import UnknownNameError
 from answerkey.feedback import ReplyKey
@@ -169,18 +169,21 @@ class Browser:
 
     def _grouped(self, info: RunInfo, wanted: RowFilter) -> Select[Any]:
         cards, table = schema.scorecards.c, schema.reply_texts.c
-        score = func.avg(cards.score)
+        # Asked once, there is nothing to average, and the index is read as it is.
+        once = info.repeat == 1
+        score: ColumnElement[Any] = cards.score if once else func.avg(cards.score)
+        passed = case((cards.passed, 1), else_=0)
         query = select(
             cards.position,
-            func.min(cards.question_id).label("question_id"),
-            func.min(cards.category).label("category"),
-            func.min(cards.ask_hash).label("ask_hash"),
+            _per_question(cards.question_id, func.min, once),
+            _per_question(cards.category, func.min, once),
+            _per_question(cards.ask_hash, func.min, once),
             score.label("score"),
-            func.count().label("trials"),
-            func.sum(case((cards.passed, 1), else_=0)).label("trials_passed"),
-            func.max(cards.error_kind).label("error_kind"),
-            func.max(cards.latency_ms).label("latency_ms"),
-            func.sum(cards.cost).label("cost"),
+            (literal(1) if once else func.count()).label("trials"),
+            (passed if once else func.sum(passed)).label("trials_passed"),
+            _per_question(cards.error_kind, func.max, once),
+            _per_question(cards.latency_ms, func.max, once),
+            _per_question(cards.cost, func.sum, once),
         ).where(*of_run(info))
         if wanted.text or wanted.tool:
             query = query.join(
@@ -201,16 +204,18 @@ class Browser:
             query = query.where(cards.error_kind == wanted.error)
         if wanted.result == "error":
             query = query.where(cards.error_kind.is_not(None))
-        query = query.group_by(cards.position)
+        query = query if once else query.group_by(cards.position)
+        narrowed = query.where if once else query.having
         if wanted.grade is not None:
             low, high = _BOUNDS[wanted.grade]
-            query = query.having(score >= low - EPSILON, score < high - EPSILON)
+            query = narrowed(score >= low - EPSILON, score < high - EPSILON)
+            narrowed = query.where if once else query.having
         if wanted.result == "failed":
-            query = query.having(or_(score.is_(None), score < info.pass_mark - EPSILON))
+            query = narrowed(or_(score.is_(None), score < info.pass_mark - EPSILON))
         elif wanted.result == "passed":
-            query = query.having(score >= info.pass_mark - EPSILON)
+            query = narrowed(score >= info.pass_mark - EPSILON)
         elif wanted.result == "lost":
-            query = query.having(or_(score.is_(None), score < 1 - EPSILON))
+            query = narrowed(or_(score.is_(None), score < 1 - EPSILON))
         return query
 
     def facets(self, info: RunInfo) -> Facets:
@@ -235,12 +240,14 @@ class Browser:
     def distribution(self, info: RunInfo) -> list[int]:
         """Questions by score: ten equal steps, the last one includes 1.0."""
         cards = schema.scorecards.c
-        scores = (
-            select(func.avg(cards.score).label("score"))
-            .where(*of_run(info), cards.score.is_not(None))
-            .group_by(cards.position)
-            .subquery()
-        )
+        scored = select(cards.score).where(*of_run(info), cards.score.is_not(None))
+        if info.repeat > 1:
+            scored = (
+                select(func.avg(cards.score).label("score"))
+                .where(*of_run(info), cards.score.is_not(None))
+                .group_by(cards.position)
+            )
+        scores = scored.subquery()
         step = case(*((scores.c.score < edge / 10 - EPSILON, edge - 1) for edge in range(1, 10)), else_=9)
         counts = [0] * 10
         with self._store.transaction() as connection:
@@ -332,6 +339,10 @@ def contains(column: Any, text: str) -> ColumnElement[bool]:
     """Whether a column contains a text, in which % and _ mean themselves."""
     found: ColumnElement[bool] = column.contains(text.replace("\x00", ""), autoescape=True)
     return found
+
+
+def _per_question(column: Any, gather: Any, once: bool) -> Any:
+    return column if once else gather(column).label(column.name)
 
 
 def _counts(rows: Iterable[Any]) -> dict[str, int]:
