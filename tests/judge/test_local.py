@@ -70,16 +70,19 @@ def test_the_local_judge_grades_and_calibration_shows_how_weak_it_is(
         timeout=900,
     )
     judge = document["judge"]
-    # Constrained by the schema, even this model's every answer is a verdict.
-    assert (judge["judged"], judge["unscored"]) == (4, 0)
-    assert all(canary["score"] is not None for canary in judge["canaries"])
-    assert judge["reliable"] is False
-    assert any("the judge's scores are unreliable: local gave" in line for line in document["warnings"])
+    # Delimiters are random, so this weak model's verdicts vary: every item has a verdict or says why it has none.
+    assert judge["judged"] + judge["unscored"] == 4
+    assert judge["judged"] >= 1
+    assert len(judge["canaries"]) == 4
+    assert all(canary["reason"] for canary in judge["canaries"])
+    assert judge["reliable"] is all(canary["passed"] for canary in judge["canaries"])
+    warned = any("the judge's scores are unreliable: local" in line for line in document["warnings"])
+    assert warned is not judge["reliable"]
     calibration = json.loads(
         command("judge", "calibrate", "latest", "--labels", "labels.jsonl", "--json").stdout
     )
-    assert calibration["labelled"] == 4
-    # A judge at chance: its agreement beyond chance cannot be told from none.
+    assert calibration["labelled"] == judge["judged"]
+    # So few labels cannot show that a judge is good, whatever it said.
     kappa = calibration["kappa"]
     assert kappa is None or kappa["interval"]["low"] < 0.4
     assert calibration["warnings"]
