@@ -2,7 +2,15 @@
 
 import pytest
 
-from answerkey.text.normalise import folded_text, folded_words, span_of_words, stem_words, word_spans
+from answerkey.text.normalise import (
+    folded_text,
+    folded_words,
+    span_of_words,
+    stem,
+    stem_probe,
+    stem_words,
+    word_spans,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +52,11 @@ def test_inflected_words_share_a_stem() -> None:
 def test_any_text_is_folded() -> None:
     assert folded_words("\ud800 \x00 🙂 ٣") != []
     assert len(folded_words("x" * 100_000)) == 1
+
+
+def test_a_stem_probe_is_in_every_text_with_a_word_of_that_stem() -> None:
+    words = (
+        "happy happiness vying dying skies relational possibility hopping hoped ugly organization café 1984"
+    )
+    for word in folded_words(words):
+        assert stem_probe(stem(word)) in folded_text(f"so {word} it")

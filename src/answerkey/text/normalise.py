@@ -6,6 +6,8 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
 
 import snowballstemmer
 
@@ -19,6 +21,7 @@ __all__ = [
     "folded_words",
     "span_of_words",
     "stem",
+    "stem_probe",
     "stem_words",
     "word_spans",
 ]
@@ -195,6 +198,13 @@ def _chunk_words(chunk: str) -> Iterator[tuple[str, int, int]]:
             yield word, found.start(), found.end()
 
 
+def _spans_in(chunk: str) -> tuple[tuple[int, int], ...]:
+    return tuple((start, end) for _, start, end in _chunk_words(chunk))
+
+
+_chunk_spans = lru_cache(maxsize=65536)(_spans_in)
+
+
 def folded_text(text: str) -> str:
     """The folded words of a text, parted by single spaces, with one at each end: " 900 s 9 st montrose co 81401 "."""
     return " " + " ".join(filter(None, map(_CHUNKS.__getitem__, text.split()))) + " "
@@ -210,6 +220,13 @@ def stem_words(folded: Iterable[str]) -> list[str]:
     return list(map(_STEMS.__getitem__, folded))
 
 
+def stem_probe(stemmed: str) -> str:
+    """What stands in a `folded_text` that has a word of this stem: a cheap look before its words are stemmed."""
+    # Stemming changes the last letter of what it leaves at most ("happy" to "happi"), but for "dying", "lying" and their like.
+    short = len(stemmed) == 3 and stemmed.endswith("ie")
+    return f" {stemmed[0]}" if short else f" {stemmed[:-1]}"
+
+
 def word_spans(text: str) -> Iterator[tuple[int, int]]:
     """The span in the text of each word of `folded_words`, in the same order."""
     for chunk in _CHUNK.finditer(text):
@@ -222,14 +239,23 @@ def span_of_words(text: str, first: int, last: int) -> tuple[int, int]:
     """From the start of the word `first` of `folded_words` to the end of the word `last`, as a span in the text."""
     index = 0
     begin = 0
-    for found in _CHUNK.finditer(text):
+    skipped = 0
+    for folded in map(_CHUNKS.__getitem__, text.split()):
+        if folded:
+            following = index + folded.count(" ") + 1
+            if first < following:
+                break
+            index = following
+        skipped += 1
+    for found in islice(_CHUNK.finditer(text), skipped, None):
         chunk = found.group()
         folded = _CHUNKS[chunk]
         if not folded:
             continue
         following = index + folded.count(" ") + 1
-        if first < following and last >= index:
-            for position, (_, start, end) in enumerate(_chunk_words(chunk), index):
+        if last >= index:
+            spans = _chunk_spans(chunk) if len(chunk) <= _LONGEST else _spans_in(chunk)
+            for position, (start, end) in enumerate(spans, index):
                 if position == first:
                     begin = found.start() + start
                 if position == last:

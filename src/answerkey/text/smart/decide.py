@@ -97,13 +97,14 @@ class SmartKeyword:
     def settle(self, reply: ReplyWords) -> Match | list[Candidate]:
         """The decision if a fixed rule gives one, else the candidates that the model must judge."""
         denied = False
+        joined = reply.joined
         for wanted in self._wanted:
-            at = reply.joined.find(wanted.phrase)
+            at = joined.find(wanted.phrase)
             while at >= 0:
-                if not (self._watch_denials and reply.may_deny and _denied_at(reply.joined, at)):
+                if not (self._watch_denials and reply.may_deny and _denied_at(joined, at)):
                     return _phrase_match(wanted, reply, at)
                 denied = True
-                at = reply.joined.find(wanted.phrase, at + 1)
+                at = joined.find(wanted.phrase, at + 1)
         for worth in self._worths:
             span = reply.find_worth(worth)
             if span is not None and not (
@@ -135,11 +136,16 @@ class SmartKeyword:
 
 def _may_be_there(wanted: Wanted, reply: ReplyWords) -> bool:
     """A look at a term before it is aligned in full: every telling word must be there in some form."""
-    stems = reply.stem_set
-    if wanted.compact_stem in stems or (wanted.initials and wanted.initials in reply.word_set):
+    joined = reply.joined
+    # What a stem's words begin with is looked for first: mostly no word of the reply needs to be stemmed.
+    if wanted.compact_stem and wanted.compact_probe in joined and wanted.compact_stem in reply.stem_set:
         return True
-    for word, stemmed, weight in zip(wanted.words, wanted.stems, wanted.weights, strict=True):
-        if weight >= TELLING and stemmed not in stems and recognise(word, stemmed, wanted, reply)[0] < 0.5:
+    if wanted.initials and f" {wanted.initials} " in joined:
+        return True
+    for word, stemmed, probe in wanted.telling_words:
+        if (probe not in joined or stemmed not in reply.stem_set) and recognise(word, stemmed, wanted, reply)[
+            0
+        ] < 0.5:
             return False
     return True
 
@@ -187,7 +193,7 @@ def _hundredth(worth: str) -> str:
 
 
 def _denied_at(joined: str, at: int) -> bool:
-    return is_denied(joined[max(0, at - 80) : at].split())
+    return is_denied(joined[max(0, at - 80) : at].rsplit(None, 5))
 
 
 def _denied_before(text: str, at: int) -> bool:
@@ -209,9 +215,7 @@ def _phrase_match(wanted: Wanted, reply: ReplyWords, at: int) -> Match:
             return _span_match("smart:number", reply, span, _SAME_VALUE)
     first = reply.joined.count(" ", 0, at + 1) - 1
     start, end = span_of_words(reply.text, first, first + len(wanted.words) - 1)
-    return Match(
-        True, "smart:phrase", start, end, reply.text[start:end], "it stands in the reply, word by word"
-    )
+    return Match(True, "smart:phrase", start, end, reply.text[start:end], _WORD_BY_WORD)
 
 
 def _span_match(rule: str, reply: ReplyWords, span: tuple[int, int], why: str) -> Match:

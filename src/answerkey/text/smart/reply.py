@@ -1,11 +1,13 @@
 """One reply, prepared: its folded words and what alignment asks of them, each computed once and only if needed."""
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, stem, stem_words
 from answerkey.text.number_words import SCALE_WORDS, has_number_words, worths_in_words, worths_with_scale
-from answerkey.text.numbers import bare_digits, find_numbers, significant_digits
+from answerkey.text.numbers import Number, bare_digits, find_numbers, significant_digits
 from answerkey.text.smart.negation import may_deny
 
 __all__ = ["ReplyWords"]
@@ -21,28 +23,27 @@ _ABSTAINS = re.compile(
 _BEGINNING = 400
 
 
+_Result = TypeVar("_Result")
+
+
+class once(Generic[_Result]):  # noqa: N801
+    """An attribute worked out when first read.
+
+    `functools.cached_property` takes a lock before Python 3.12, which costs more than most of the work here.
+    """
+
+    def __init__(self, work: "Callable[[ReplyWords], _Result]") -> None:
+        self._work = work
+        self._name = work.__name__
+        self.__doc__ = work.__doc__
+
+    def __get__(self, reply: "ReplyWords", owner: type) -> _Result:
+        result = reply.__dict__[self._name] = self._work(reply)
+        return result
+
+
 class ReplyWords:
     """The words of a reply to one question. What is costly is worked out when first asked for, and kept."""
-
-    __slots__ = (
-        "_abstains",
-        "_bare",
-        "_by_letter",
-        "_may_deny",
-        "_plain",
-        "_scaled",
-        "_spelled",
-        "_stem_set",
-        "_stems",
-        "_told",
-        "_told_joined",
-        "_word_set",
-        "_words",
-        "asked",
-        "joined",
-        "lowered",
-        "text",
-    )  # fmt: skip
 
     def __init__(self, text: str, asked: frozenset[str]) -> None:
         self.text = text
@@ -53,50 +54,31 @@ class ReplyWords:
         # Only for finding where a phrase stands; None where lower-casing moves what follows.
         lowered = text.lower()
         self.lowered: str | None = lowered if len(lowered) == len(text) else None
-        self._may_deny: bool | None = None
-        self._words: list[str] | None = None
-        self._word_set: frozenset[str] | None = None
-        self._stems: list[str] | None = None
-        self._stem_set: frozenset[str] | None = None
-        self._by_letter: dict[str, list[str]] | None = None
-        self._told: list[str] | None = None
-        self._told_joined: str | None = None
-        self._abstains: bool | None = None
-        self._bare: str | None = None
-        self._plain: dict[str, tuple[int, int]] | None = None
-        self._scaled: dict[str, tuple[int, int]] | None = None
-        self._spelled: dict[str, tuple[int, int]] | None = None
 
-    @property
+    @once
     def may_deny(self) -> bool:
         """Whether the reply may deny anything at all."""
-        if self._may_deny is None:
-            self._may_deny = self.lowered is None or may_deny(self.lowered)
-        return self._may_deny
+        return self.lowered is None or may_deny(self.lowered)
 
-    @property
+    @once
     def words(self) -> list[str]:
-        if self._words is None:
-            self._words = self.joined.split()
-        return self._words
+        return self.joined.split()
 
-    @property
+    @once
     def word_set(self) -> frozenset[str]:
-        if self._word_set is None:
-            self._word_set = frozenset(self.words)
-        return self._word_set
+        return frozenset(self.words)
 
-    @property
+    @once
     def stems(self) -> list[str]:
-        if self._stems is None:
-            self._stems = stem_words(self.words)
-        return self._stems
+        return stem_words(self.words)
 
-    @property
+    @once
     def stem_set(self) -> frozenset[str]:
-        if self._stem_set is None:
-            self._stem_set = frozenset(self.stems)
-        return self._stem_set
+        return frozenset(self.stems)
+
+    @once
+    def _by_letter(self) -> dict[str, list[str]]:
+        return {}
 
     def is_split(self, word: str) -> bool:
         """Whether a word stands in the reply as two: "book keeping" for "bookkeeping"."""
@@ -105,8 +87,6 @@ class ReplyWords:
 
     def spellable(self, letter: str) -> list[str]:
         """The distinct words that a typo could be in, by first letter: four letters or more, not from the question."""
-        if self._by_letter is None:
-            self._by_letter = {}
         found = self._by_letter.get(letter)
         if found is None:
             words = dict.fromkeys(_words_from(letter).findall(self.joined))
@@ -115,60 +95,87 @@ class ReplyWords:
             self._by_letter[letter] = found
         return found
 
-    @property
+    @once
     def told_joined(self) -> str:
         """The words that the question does not give away, joined like `joined`."""
-        if self._told_joined is None:
-            told = [w for w, s in zip(self.words, self.stems, strict=True) if s not in self.asked]
-            self._told_joined = f" {' '.join(told)} "
-        return self._told_joined
+        told = [w for w, s in zip(self.words, self.stems, strict=True) if s not in self.asked]
+        return f" {' '.join(told)} "
 
-    @property
+    @once
     def told(self) -> list[str]:
         """The stems of the words that tell something: neither in the question nor function words."""
-        if self._told is None:
-            self._told = [
-                stemmed
-                for word, stemmed in zip(self.words, self.stems, strict=True)
-                if stemmed not in self.asked and word not in FUNCTION_WORDS
-            ]
-        return self._told
+        return [
+            stemmed
+            for word, stemmed in zip(self.words, self.stems, strict=True)
+            if stemmed not in self.asked and word not in FUNCTION_WORDS
+        ]
 
-    @property
+    @once
     def tells_number(self) -> bool:
         """Whether the reply has a number that the question does not give away."""
         return any(word[0].isdigit() and word not in self.asked for word in self.word_set)
 
-    @property
+    @once
     def abstains(self) -> bool:
         """Whether the reply begins by saying that it does not know."""
-        if self._abstains is None:
-            self._abstains = _ABSTAINS.search(self.text, 0, _BEGINNING) is not None
-        return self._abstains
+        return _ABSTAINS.search(self.text, 0, _BEGINNING) is not None
 
     def find_worth(self, worth: str) -> tuple[int, int] | None:
         """Where a number of this worth stands, however it is written; cheap looks before costly ones."""
-        if self._bare is None:
-            self._bare = bare_digits(self.text)
-        digits = significant_digits(worth)
-        if digits in self._bare:
-            if self._plain is None:
-                self._plain = {}
-                for number in find_numbers(self.text):
-                    self._plain.setdefault(number.canonical, (number.start, number.end))
-            span = self._plain.get(worth)
+        digits, leading, grouped = _digits_of(worth)
+        text = self.text
+        if grouped in text or worth in text or digits in self._bare:
+            span = self._plain_span(worth)
             if span is not None:
                 return span
         # "442.3K" has the digits of 442300 without its last zeros, "nine hundred" has none.
-        if (digits.rstrip("0") or "0") in self._bare and not SCALE_WORDS.isdisjoint(self.word_set):
-            if self._scaled is None:
-                self._scaled = worths_with_scale(self.text)
+        if leading in self._bare and not SCALE_WORDS.isdisjoint(self.word_set):
             span = self._scaled.get(worth)
             if span is not None:
                 return span
-        if self._spelled is None:
-            self._spelled = worths_in_words(self.text) if has_number_words(self.text) else {}
         return self._spelled.get(worth)
+
+    def _plain_span(self, worth: str) -> tuple[int, int] | None:
+        """The first number in digits of this worth; the reply is read only as far as any keyword needed."""
+        plain = self._plain
+        span = plain.get(worth)
+        if span is None:
+            for number in self._unread_numbers:
+                canonical = number.canonical
+                if canonical not in plain:
+                    plain[canonical] = (number.start, number.end)
+                    if canonical == worth:
+                        return number.start, number.end
+        return span
+
+    @once
+    def _bare(self) -> str:
+        return bare_digits(self.text)
+
+    @once
+    def _plain(self) -> dict[str, tuple[int, int]]:
+        """Worth and span of the numbers in digits that were read; of equal ones the first."""
+        return {}
+
+    @once
+    def _unread_numbers(self) -> Iterator[Number]:
+        return find_numbers(self.text)
+
+    @once
+    def _scaled(self) -> dict[str, tuple[int, int]]:
+        return worths_with_scale(self.text)
+
+    @once
+    def _spelled(self) -> dict[str, tuple[int, int]]:
+        return worths_in_words(self.text) if has_number_words(self.text) else {}
+
+
+@lru_cache(maxsize=16384)
+def _digits_of(worth: str) -> tuple[str, str, str]:
+    """The digits of a worth, those without its last zeros, and the worth with commas, as it is mostly written."""
+    digits = significant_digits(worth)
+    grouped = f"{int(worth):,}" if worth.isdecimal() and len(worth) < 20 else worth
+    return digits, digits.rstrip("0") or "0", grouped
 
 
 @lru_cache(maxsize=4096)

@@ -117,4 +117,6 @@ for _spelling, _unit in UNIT_SPELLINGS.items():
 for _spelling, _unit in UNIT_SPELLINGS.items():
     _EQUIVALENTS[_spelling] = _EQUIVALENTS.get(_spelling, frozenset()) | (_BY_UNIT[_unit] - {_spelling})
 
-equivalents = _EQUIVALENTS.get
+# In a fixed order, so that the same span is shown each time.
+_ORDERED = {word: tuple(sorted(others)) for word, others in _EQUIVALENTS.items()}
+equivalents = _ORDERED.get

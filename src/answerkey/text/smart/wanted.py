@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem, stem_words
+from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem, stem_probe, stem_words
 from answerkey.text.number_words import spell_out_digits, write_out_scales
 from answerkey.text.smart.vocabulary import LIGHT_WORDS
 
@@ -30,8 +30,9 @@ class Wanted:
     """An accepted answer ready to be compared with replies."""
 
     __slots__ = (
-        "compact", "compact_stem", "initials", "is_number", "is_term", "items", "least", "lists_names", "lowered", "numeric",
-        "phrase", "share", "stems", "telling", "text", "told_phrase", "total", "weights", "words",
+        "compact", "compact_probe", "compact_stem", "initials", "is_number", "is_term", "items", "least", "lists_names",
+        "lowered", "numeric", "phrase", "share", "stems", "telling", "telling_words", "text", "told_phrase", "total",
+        "weights", "words",
     )  # fmt: skip
 
     def __init__(self, text: str, words: list[str], asked: frozenset[str]) -> None:
@@ -49,12 +50,19 @@ class Wanted:
         self.total = sum(self.weights)
         # How many of the words tell something on their own.
         self.telling = sum(1 for weight in self.weights if weight >= TELLING)
+        # Those words with their stems and what any word of that stem begins with.
+        self.telling_words = [
+            (word, stemmed, stem_probe(stemmed))
+            for word, stemmed, weight in zip(words, self.stems, self.weights, strict=True)
+            if weight >= TELLING
+        ]
         told = [word for word, stemmed in zip(words, self.stems, strict=True) if stemmed not in asked]
         # The phrase without the question's own words; empty if nothing is left.
         self.told_phrase = f" {' '.join(told)} " if told else ""
         # Written together, "sea shells" as "seashells".
         self.compact = "".join(words)
         self.compact_stem = stem(self.compact) if len(words) > 1 else ""
+        self.compact_probe = stem_probe(self.compact_stem)
         # One number and nothing else.
         self.is_number = len(words) == 1 and self.numeric[0]
         # A word counts as a sign of the answer from this weight on: if nothing tells much, every word does.
