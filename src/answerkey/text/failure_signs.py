@@ -11,14 +11,16 @@ _M = re.MULTILINE
 
 # Exception traces, by language.
 TRACES = re.compile(
-    r"Traceback \(most recent call last\)|^\s*File \"[^\"\n]{1,300}\", line \d+, in "
+    r"Traceback \(most recent call last\)(?::|\s*\n|\s*\Z)|^\s*File \"[^\"\n]{1,300}\", line \d+, in "
     r"|^\s+at [\w.$<>/]+\([\w$]+\.(?:java|kt|scala|groovy):\d+\)|^Exception in thread \""
     r"|^\s+at .{0,200}[\w>)]:\d+:\d+\)?$|^\s+at [\w.`<>\[\]]+\(.{0,200}\)(?: in .{1,200}:line \d+)?$"
     r"|^goroutine \d+ \[|^panic: |^thread '[^'\n]{1,80}' (?:\(\d+\) )?panicked at"
     r"|^Unhandled [Ee]xception|^[\w./-]{1,200}\.rb:\d+:in [`']|^\s+from [\w./-]{1,200}\.rb:\d+"
     r"|PHP (?:Fatal|Parse) error: |^Fatal error: Uncaught|^#\d+ /[\w./-]+\(\d+\): |^Stack trace:"
     r"|Segmentation fault|\*\*\* stack smashing|^Caused by: [\w.]+(?:Exception|Error)"
-    r"|^UnhandledPromiseRejection|node:internal/",
+    r"|^UnhandledPromiseRejection|node:internal/|^\*\* \((?:\w+\.)*\w+\) |^\*\* exception error|^\s+\([\w ]{1,40}[\d.]+\) lib/[\w./]+:\d+"
+    r"|^stack traceback:|^CallStack \(from HasCallStack\)|^terminate called after throwing|^#\d+ {2,}\S.{0,200}:\d+:\d+\)$"
+    r"|^Error in [\w.$:]+\(.{0,100}\) ?: | at [\w./-]{1,100}\.p[lm] line \d+\.|^Fatal error: (?:Unexpectedly|Index out)|\.go:\d+ \+0x",
     _M,
 )
 # Objects printed instead of their content, and calls or control marks that should have stayed inside.
@@ -27,21 +29,24 @@ LEAKS = re.compile(
     r"|<[\w.]+ (?:object|instance) at 0x[0-9a-fA-F]+>|<class '[\w.]+'>|<Response \[\d{3}\]>|Promise \{ ?<"
     r"|\bSystem\.(?:Object|String|Collections\.[\w.`]+|Threading\.Tasks\.Task)[\[`]|\b[a-z]+(?:\.[a-z]\w*)+\.[A-Z]\w*@[0-9a-f]{5,8}\b"
     r"|^(?:AIMessage|ChatCompletion|ChatCompletionMessage|HumanMessage|ToolMessage|Message|TextBlock|ToolUseBlock|RunResult|CompletionMessage)\w*\("
-    r"|^\[(?:TextBlock|ToolUseBlock|AIMessage)\(|<\|(?:im_start|im_end|endoftext|assistant|eot_id|tool_call)\w*\|>|</?tool_calls?>|</?function_calls?>"
-    r"|^Action: ?\w+\s*\nAction Input:|^Thought:.{0,400}\nAction:|<function=\w+>|\[TOOL_CALLS\]|^functions\.\w+\(\{",
+    r"|^\[(?:TextBlock|ToolUseBlock|AIMessage)\(|<\|\w{1,30}\|>|\[/?INST\]|<<SYS>>|</?(?:tool_response|function_results)>|<invoke name=|</?tool_calls?>|</?function_calls?>"
+    r"|^Action: ?\w+\s*\nAction Input:|^Thought:.{0,400}\nAction:|<function=\w+>|\[TOOL_CALLS\]|^functions\.\w+\(\{"
+    r"|\[native code\]|\A[A-Z]\w{1,60}\(\w{1,40}=[^\n]{0,2000}\)\Z|\A(?:Ok|Err|Some)\([^\n]{0,500}\)\Z|\Amap\[\w+:|%!\w\((?:MISSING|EXTRA|\w+=)"
+    r"|\b(?:Hello|Hi|Dear),? (?:undefined|null|None|NaN)\b|[$€£](?:undefined|NaN|null|None)\b|\b[Yy]our (?:\w+ ){0,2}?\w+ (?:is|are) (?:undefined|NaN|null|None)\b|#<[A-Z][\w:]*:0x[0-9a-f]+|<(?:Future|Task|_io\.\w+|generator|Promise|Element|module) [^>\n]{1,200}>|<Future pending>|\b(?:ReadableStream|IncomingMessage) \{",
     _M | re.DOTALL,
 )
 # Placeholders that were never filled in.
 TEMPLATES = re.compile(
     r"\{\{-? ?[\w.\[\]|' ()]{1,60} ?-?\}\}|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
-    r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|user_name|question|context|output|message|value|amount|date|address|0)\}"
+    r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|question|context|output|message|value|amount|date|address|0)\}|(?<![\w\"':{}$\\^/])\{[a-z]{2,20}(?:_[a-z]{1,20}){1,3}\}"
+    r"|(?<![\w%(\"'])%[sd](?![\w\"'])|\[(?:NAME|DATE|AMOUNT|ADDRESS|ANSWER|RESPONSE|PLACEHOLDER|[A-Z]{2,20}_[A-Z_]{2,30})\]"
     r"|#\{[a-z_][\w.]{0,40}\}|__[A-Z][A-Z_]{2,40}__|<(?:ANSWER|PLACEHOLDER|INSERT[\w ]*|YOUR_[\w]+)>",
     _I,
 )
 # Words of an answer that explains placeholders instead of leaking one.
 TEMPLATE_TALK = re.compile(
     r"\b(?:template|syntax|placeholder|jinja|handlebars|mustache|variable|interpolat\w+|helm|vue|angular|liquid|f-string|"
-    r"bash|shell|environment|javascript|use|write|erb|expression)\b",
+    r"bash|shell|environment|format\w*|printf|inserts?|replaced?|curly|braces|convention|code|javascript|use|write|erb|expression)\b",
     _I,
 )
 
@@ -63,11 +68,19 @@ FAILURE_SENTENCES = tuple(
     re.compile(pattern, _I)
     for pattern in (
         # Error: …, ValueError: …, [ERROR] …, Error code: 429
-        r"\W*(?:\[?(?:fatal|error|err|critical|exception|failure)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?(?:\s*[:|]|\s+[-—–])\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
+        r"\W*(?:\[?(?:fatal|error|err|critical)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?(?:\s*[:|]|\s+[-—–])\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
         r"\W*(?:[a-z_]\w*\.)+\w*(?:timeout|refused|denied|notfound|exceeded|unavailable|closed|reset)\w*: ",
         r"(?!.{0,200}\b(?:means?|when|if|19\d\d|20\d\d)\b)[^\"“`]{0,120}?\b(?:tools?|servers?|database|api|services?|kernel|backend|search tool|upstream)\b[^\"“`.]{0,30}?\b(?:crashed|died unexpectedly|(?:is|are|was|were) (?:currently |temporarily )?(?:overloaded|unreachable|not responding|unresponsive|lost|offline)|returned an? (?:\w+ )?error|threw an? (?:error|exception)|timed out)",
         r"\W*error (?:executing|calling|running|invoking|while|during|when|processing|fetching|connecting|accessing|retrieving|loading|parsing|generating|reading|opening|querying|searching|communicating|from)\b(?! (?:you|your taxes))",
         r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?\b[:.]?|upstream (?:request|connect|server)|getaddrinfo )",
+        r"\W*(?:exception|failure): .{0,80}?(?:fail|error|time|null|invalid|denied|refus|unable|missing|connect|index|key|could|cannot|not )",
+        r"\W*(?:unknown|invalid|unsupported|no such|unrecogni[sz]ed) (?:tool|function|action|tool call|function call)\b|\W*no (?:tool|function) (?:named|called|with)|\W*(?:tool|function|action) [\w`'\"]{1,60} (?:(?:was |is )?not (?:found|available|valid|registered|defined)|does not exist)",
+        r"\W*deadlock (?:found|detected)|\W*too many (?:connections|open files|clients)\b",
+        # Codes and prefixes of programs: ORA-12541, SQLSTATE[…], curl: (7), [Errno 111], pkg.ErrorClass: …, log lines
+        r"\W*(?-i:(?:ORA|TNS|PLS|SQL|AADSTS|DPY|DPI|CPF|SP2)-?\d{4,6}\b:|SQLSTATE\b|Msg \d+, Level \d+|\[Errno -?\d+\]|E[A-Z]{4,14}: |E[A-Z]{5,14} \S+$|rpc error: |(?:UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED|INTERNAL|UNAUTHENTICATED|PERMISSION_DENIED|WRONGTYPE|NOAUTH)\b[ :]|\(error\) |npm ERR!|fatal: )",
+        r"(?-i:(?:[a-z_]\w*\.)+[A-Z][\w$]+: \S)",
+        r"(?-i:[a-z][\w./-]{1,30}: )(?:[\w./-]{1,30}: )?(?:\(\d+\) )?[^.\n]{0,80}?\b(?:failed|refused|denied|not found|error|timed out|no such|unreachable|cannot|could not|unable to|fatal)\b",
+        r"\W*\d{4}-\d\d-\d\d[T ][\d:.,Z+]{5,20}\]?\W+(?:[\w.\[\]-]{1,40}\W+){0,3}?(?-i:ERROR|FATAL|CRITICAL|SEVERE|error)\b",
         r"\W*\[(?:error|fatal|critical|exception|failed|failure)\]",
         r"\W*(?:error|err)[ _-]?(?:code)?[ :#]+\d{2,5}\b(?! (?:means|is|indicates|refers|occurs|was))",
         r"\W*(?:(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception))(?:\(|\.?$)",
@@ -119,11 +132,11 @@ FAILURE_SENTENCES = tuple(
         r"\W*(?:tool|function|action|query|search|request|api|sql|agent|llm|model|chain|database|connection|network|server|fetch|upload|parse|parser|validation|authentication|timeout|runtime|execution|output parsing|response)(?: execution| call| request| parsing| processing| generation| access)? (?:error|failed|failure|exception|refused|reset|aborted|timed out|timeout|unavailable|lost|closed|denied)(?!\s+(?:rate|rates|margin|is when|means|handling|policy|codes?|reports?|messages?|can|may|usually|often|are|occurs?))\b",
         # Known machine messages
         r"\W*(?:http(?:/\d(?:\.\d)?)? ?(?:error |status )?)?[45]\d\d[ :,-]+(?:client error|server error|bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|request timeout|conflict|gone|payload too large|unprocessable|too many requests|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|overloaded)",
-        r"\W*(?:internal server error|bad gateway|service (?:is )?(?:temporarily |currently )?unavailable|gateway time-?out|too many requests|request time-?d? ?out|rate limit (?:exceeded|reached|hit)|(?:you(?:'ve| have)? )?(?:exceeded|reached|hit) (?:your|the|a) (?:current |rate |usage |api |daily )*(?:quota|limit|rate)|quota exceeded|out of memory(?! of)|cuda out of memory|java heap space|deadline exceeded|context deadline exceeded|operation timed out|read timed out|connect(?:ion)? timed out|connection (?:refused|reset|aborted|closed|error|lost|failed|timed out)|could not connect|unable to connect|no route to host|network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|agent stopped due to|killed$|502 |503 |504 |oomkilled|no response (?:from|was received|generated|received)|not found$|task timed out|worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|resolve host|load|parse|decode)|undefined (?:index|variable|method|function)|cannot read propert|uncaught |unexpected token|unexpected end of (?:json )?(?:input|file)|syntax error (?:at|near|in)|no such (?:table|column|file or directory|tool|function)|relation \"\w+\" does not exist|object reference not set|nil pointer|index out of range|division by zero|missing required (?:argument|parameter)|unsupported operand|list index out of range|string indices must|expecting value: line)",
+        r"\W*(?:internal server error|bad gateway|service (?:is )?(?:temporarily |currently )?unavailable|gateway time-?out|too many requests|request time-?d? ?out|rate limit (?:exceeded|reached|hit)|(?:you(?:'ve| have)? )?(?:exceeded|reached|hit) (?:your|the|a) (?:current |rate |usage |api |daily )*(?:quota|limit|rate)|quota exceeded|out of memory(?! of)|cuda out of memory|java heap space|deadline exceeded|context deadline exceeded|operation timed out|read timed out|connect(?:ion)? timed out|connection (?:refused|reset|aborted|closed|error|lost|failed|timed out)|could not connect|unable to connect|no route to host|network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|agent stopped due to|killed$|oomkilled|no response (?:was )?(?:received|generated|from)(?! (?:from |by )?(?:the |an? |my |any )?(?:tenants?|landlord|seller|buyer|owner|contractor|city|county|court|bank|agent|insurer|lender)\b)|not found$|task timed out|worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|resolve host|load|parse|decode)|undefined (?:index|variable|method|function)|cannot read propert|uncaught |unexpected token|unexpected end of (?:json )?(?:input|file)|syntax error (?:at|near|in)|no such (?:table|column|file or directory|tool|function)|relation \"\w+\" does not exist|object reference not set|nil pointer|index out of range|division by zero|missing required (?:argument|parameter)|unsupported operand|list index out of range|string indices must|expecting value: line)",
         r"\W*(?:the )?(?:response|output|request|content|stream) (?:was |has been |is )?(?:filtered|blocked by|truncated unexpectedly|aborted|cancell?ed|could not be (?:generated|parsed|decoded|processed|completed))",
         r"\W*(?:your |the |this )?(?:request|query|search|session|connection|task|operation|message|question) (?:could not|couldn['’]t|can(?:not|'t|’t)|was not|has not been) be (?:process|complet|handl|fulfil|execut|perform|establish|answer(?:ed)? (?:due|because of an? (?:error|problem)))\w*",
         r"\W*(?:we(?:'re|’re| are)|our (?:servers?|systems?|services?) (?:is|are)) (?:currently |temporarily )?(?:experiencing|undergoing|under|overloaded|down|at capacity)",
-        r"\W*(?:please )?(?:try again (?:later|in a (?:few|moment|minute|bit|while))|wait and try again)",
+        r"\W*(?:please )?(?:try again (?:later|in a (?:few|moment|minute|bit|while))|wait and try again)(?!\w|\W?\s+(?:is|was|means|appears)\b)",
         r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
         r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|timed out|is down|is unavailable|is not available|error)\b",
         # Spanish
@@ -139,10 +152,10 @@ FAILURE_SENTENCES = tuple(
 )
 # The first that is found in the notice names the kind; error_text where none is.
 KIND_SIGNS = (
-    ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b|quota|overloaded|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
-    ("memory", re.compile(r"out of memory|memoryerror|heap space|oomkilled|cannot allocate|bad_alloc", _I)),
-    ("timeout", re.compile(r"time[ds]?[- ]?out|deadline exceeded|etimedout|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
-    ("connection", re.compile(r"connection (?:to .{1,60})?(?:was )?(?:refused|reset|aborted|closed|error|lost|failed)|econn|\benotfound|(?:could not|unable to|failed to|couldn['’]t|cannot) connect|getaddrinfo|resolve host|no route to host|unreachable|connectionerror|verbindung|conectar|connexion|se connecter|接続", _I)),
+    ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b|quota|overload|(?:high|heavy|many|unusual\w*|increased) (?:\w+ )?(?:demand|traffic|load|volume)|at (?:full )?capacity|throttl|too many (?:messages|calls)|(?:usage|daily|message) limit|混み合|混雑|resource_?exhausted|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
+    ("memory", re.compile(r"out of memory|memoryerror|heap space|oomkilled|ran out of memory|cannot allocate|bad_alloc", _I)),
+    ("timeout", re.compile(r"time[ds]?[- ]?out|timing out|deadline[_ ]?exceeded|etimedout|(?:took|taking) (?:too long|longer than)|did not (?:finish|complete|respond) (?:in|within) |time limit|a expir|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
+    ("connection", re.compile(r"connection (?:to .{1,60})?(?:was )?(?:refused|reset|aborted|closed|error|lost|failed)|econn|\benotfound|(?:could not|unable to|failed to|couldn['’]t|cannot) connect|getaddrinfo|no listener|connect(?:ion)? (?:error|failure)|failed to fetch|(?:databases?|servers?|backend|host)\b.{0,40}\b(?:down|offline|unreachable|not reachable|inaccessible)\b|(?:access|reach|connect|contact)\w* (?:to |with )?(?:the |our |my )?(?:[\w-]+ ){0,3}(?:database|server|service|backend|host)\b|acceder a la base|(?:get through|reach) to|datenbank nicht erreich|lost (?:the|my|our) connection|connection\b.{0,30}(?:dropped|unstable)|connecter|接続でき|resolve host|no route to host|unreachable|connectionerror|verbindung|conectar|connexion|se connecter|接続", _I)),
     ("http", re.compile(r"\b(?:http|status(?: code)?|error(?: code)?)[ :/]*(?:\d\.\d )?[45]\d\d\b|bad gateway|service (?:\w+ )?unavailable|internal server error|^\W*[45]\d\d\b|forbidden|unauthori[sz]ed", _I)),
-    ("tool", re.compile(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable)|toolexecution|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
+    ("tool", re.compile(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable|not respond|n['’]t respond)|response from (?:the |our )?(?:\w+ )?(?:tool|search service)|toolexecution|\b(?:tool|function)(?: call)?\b[^.]{0,60}(?:not found|not available|missing|is available)|(?:invalid|unknown|no such) tool|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
 )  # fmt: skip

@@ -13,6 +13,7 @@ import re
 
 import msgspec
 
+from answerkey.text.failure_sentences import answers_besides, failing_sentence
 from answerkey.text.failure_signs import (
     FAILURE_SENTENCES,
     KIND_SIGNS,
@@ -62,10 +63,40 @@ _GOES_ON_FAILING = re.compile(
     r"working on|rephrase|let me know|patience|inconvenience|you requested|tokens|failed|error|i (?:was|am) not able|feel free",
     re.IGNORECASE,
 )
+# Advice after the name of an error explains it: the asker's error, not the bot's.
+_ADVICE = re.compile(
+    r"[.:;]\s+(?:(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|Install|Make sure|Free|Fix|Replace|Change|Rename|Move|This (?:happens|means|is because)|It means|To fix|You (?:can|should|need))\b|Check (?:that|whether|if) )"
+)
+# Machine output may hold dates and figures and is no answer for that.
+_MACHINE_OUTPUT = re.compile(
+    r"\w(?:Error|Exception)\b|^\W*(?:\w+ )?(?:ERROR|FATAL|[Ee]rror)\b[^a-z]{0,12}|\d{4}-\d\d-\d\d|[{}<>_]|^\W*[A-Z]{3,}[-\[]|\b(?:TPM|RPM)\b|::"
+)
 _HTML_ERROR = re.compile(
     r"<(?:title|h1|h2|center|p)[^>]*>\s*(?:<\w+>)?\s*(?:error\b|\d{3} |[45]\d\d\b|bad gateway|internal server error|service (?:temporarily )?unavailable|"
     r"gateway time-?out|access denied|forbidden|not found|application error|something went wrong|whitelabel error|just a moment|"
     r"server error|request rejected|attention required)",
+    re.IGNORECASE,
+)
+_XML_ERROR = re.compile(
+    r"(?:<\?xml[^>]{0,100}>\s*)?(?:<[\w:]*(?:Envelope|Body|Response)\b[^>]{0,200}>\s*){0,3}<(?:\w{1,20}:)?(?:\w{0,20}(?:error|fault|exception)s?|ErrorResponse)\b(?![^>]{0,100}/>)",
+    re.IGNORECASE,
+)
+_FAILING_STATUS = {
+    "error",
+    "failed",
+    "failure",
+    "fail",
+    "timeout",
+    "unavailable",
+    "denied",
+    "exception",
+    "crashed",
+    "aborted",
+}
+# What a body with only a message says if it is an error.
+_BODY_SIGNS = re.compile(
+    r"\bnot (?:found|auth|allowed|valid|support|available|permitted|implemented)|internal|denied|forbidden|invalid|endpoint|unauthori|exceed|missing|required|"
+    r"timed? ?out|failed|failure|unavailable|expired|too many|throttl|error|exception|bad request|credential|refused|unsupported|went wrong|overload",
     re.IGNORECASE,
 )
 _ERROR_KEYS = (
@@ -78,6 +109,15 @@ _ERROR_KEYS = (
     "Error",
     "stackTrace",
     "traceback",
+    "error_code",
+    "errorCode",
+    "error_description",
+    "exceptionMessage",
+    "faultstring",
+    "is_error",
+    "isError",
+    "err",
+    "errno",
 )
 _CALL_KEYS = (
     {"name", "arguments"}, {"tool_calls"}, {"function_call"}, {"tool", "tool_input"}, {"action", "action_input"}, {"tool", "arguments"},
@@ -102,22 +142,30 @@ _ANSWER_KEYS = (
 _TRACE_SIGNS = (
     "Traceback", "line ", "\tat ", "  at ", "goroutine", "panic", ".rb:", "Fatal", "Parse error", "#0 ", "tack trace",
     "Segmentation", "smashing", "Caused by", "Unhandled", "node:internal", "Exception in",
+    "** ", " lib/", "CallStack", "terminate called", "Error in ", "Fatal error", "#1 ", "tack traceback", "+0x",
 )  # fmt: skip
 _LEAK_SIGNS = (
     "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {", "functions.",
+    "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
 )  # fmt: skip
-_TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__")
+_TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d")
 _NOTICE_SIGNS = (
-    "err", "fail", "exceed", "died", "excep", "wrong", "broke", "unable", "could", "can't", "can’t", "cannot", "not able", "timed", "time", "limit",
+    "err", "fail", "exceed", "died", "excep", "wrong", "broke", "unable", "could", "can't", "can’t", "cannot", "not able", "timed", "limit",
     "unavail", "refus", "trouble", "issue", "problem", "crash", "again", "denied", "memory", "gateway", "not found", "abort",
-    "overload", "respon", "invalid", "max", "quota", "unsuccess", "difficult", "hiccup", "glitch", "snag", "fault", "429", "50",
-    "40", "offline", "unreach", "down", "lost", "closed", "reset", "expected", "missing", "no such", "not exist", "undefined", "nil ",
-    "uncaught", "out of range", "division", "heap", "killed", "econn", "getaddr", "propert", "token", "indices", "operand", "requests",
+    "overload", "respon", "invalid", "max", "quota", "unsuccess", "difficult", "hiccup", "glitch", "snag", "fault",     "offline", "unreach", "down", "lost", "closed", "reset", "expected", "missing", "no such", "not exist", "undefined", "nil ",
+    "uncaught", "out of range", "division", "heap", "killed", "econn", "getaddr", "token", "indices", "operand", "requests",
     "filtered", "blocked", "truncat", "cancel", "experienc", "capacity", "wait", "retries", "stopped", "unauthor", "forbidden", "expired",
     "erreur", "impossible", "délai", "delai", "connexion", "réessayer", "requêtes", "fehler", "schief", "fehlgeschlagen", "verbindung",
     "zeitü", "zeitu", "anfrage", "erreichbar", "verfügbar", "störung", "salió", "salio", "pudo", "pude", "puedo", "disponible", "tiempo",
     "solicitudes", "conex", "echou", "échou", "エラー", "問題", "接続", "失敗", "タイムアウト", "しばらく", "もう一度", "できません",
-    "ダウン", "リクエスト", "利用",
+    "ダウン", "リクエスト", "利用", "障害", "不具合", "混", "メンテナンス", "時間切れ", "うまくい", "応答", "つなが", "繋が",
+    "oops", "uh-oh", "uh oh", "yikes", "not work", "n't work", "n’t work", "go through", "too long", "demand", "traffic", "trying to", "tried",
+    "attempt", "hung", "froze", "stuck", "busy", "throttl", "interrupt", "kept", "keeps", "not load", "n't load", "maintenance", "bump",
+    "n't manage", "no answer", "awry", "n't seem", "outage", "possible", "problème", "souci", "arrive", "parvien", "échec", "panne", "indispon",
+    "surcharg", "fallo", "fallado", "caído", "problema", "dificultad", "mantenimiento", "konnte", "kann", "problem", "überlast",
+    "gescheitert", "abgebrochen", "ora-", "sqlstate", "fatal", "too many", "lock", "expir", "too l", "tool", "connection", "unstable", "flaky", "drop",
+    "cooperat", "errno", "enoent", "rpc ", "tns", "undefinedt", "errors.", "msg ", "e_", "exhaust", "internal", "npm ", "does not", "n't respond", "permission",
+    "read propert", "timeout", "time-out", "time out", "time limit", "timing", "status code", "ido mal", "mal pass", "n't up", "deadline",
 )  # fmt: skip
 
 
@@ -167,6 +215,9 @@ def _undecodable(head: str) -> DetectedFailure | None:
 def _structured(stripped: str, start: int, whole: bool) -> DetectedFailure | None:
     """JSON bodies and HTML pages instead of an answer."""
     if stripped[0] == "<":
+        fault = _XML_ERROR.match(stripped)
+        if fault:
+            return DetectedFailure(_kind(stripped), fault.group()[-200:], start, start + fault.end())
         page = _HTML_ERROR.search(stripped)
         if page:
             return DetectedFailure(_kind(page.group()) if _kind(page.group()) != "error_text" else "http",
@@ -196,7 +247,7 @@ def _structured(stripped: str, start: int, whole: bool) -> DetectedFailure | Non
     if any(first.get(key) for key in _ERROR_KEYS):
         return DetectedFailure(_kind(body), body[:200], start, start + len(stripped))
     status = first.get("status", first.get("statusCode", first.get("status_code", first.get("code"))))
-    failing = status in {"error", "failed", "failure", "fail"} or (
+    failing = (isinstance(status, str) and status.lower() in _FAILING_STATUS) or (
         isinstance(status, int) and 400 <= status <= 599
     )
     if failing or first.get("success") is False or first.get("ok") is False or first.get("type") == "error":
@@ -205,10 +256,14 @@ def _structured(stripped: str, start: int, whole: bool) -> DetectedFailure | Non
         says.strip() or " ", 0
     ):
         return DetectedFailure(_kind(says), body[:200], start, start + len(stripped))
-    if keys <= {"detail", "message", "Message"} and re.search(
-        r"not found|internal|denied|forbidden|invalid|endpoint|unauthori|exceeded|missing|timed out", str(first.get("message", first.get("detail", first.get("Message", "")))), re.IGNORECASE
-    ):  # fmt: skip
+    if keys <= {"detail", "message", "Message", "msg", "code", "reason", "__type", "statusText", "request_id", "requestId"} and _BODY_SIGNS.search(body):  # fmt: skip
         return DetectedFailure(_kind(says), body[:200], start, start + len(stripped))
+    if len(first) == 1:
+        only = next(iter(first))
+        if only in _ANSWER_KEYS and first[only] in (None, ""):
+            return DetectedFailure("null", body[:200], start, start + len(stripped))
+        if only in _ANSWER_KEYS and isinstance(first[only], str) and _notice(first[only].strip() or " ", 0):
+            return DetectedFailure(_kind(first[only]), body[:200], start, start + len(stripped))
     if any(call <= keys for call in _CALL_KEYS) and not any(key in keys for key in ("answer", "response")):
         return DetectedFailure("malformed", "a tool call instead of an answer", start, start + len(stripped))
     if (
@@ -223,7 +278,7 @@ def _structured(stripped: str, start: int, whole: bool) -> DetectedFailure | Non
 
 def _trace(head: str) -> DetectedFailure | None:
     """A trace that stands for itself: not quoted as code beside an explanation, not after a long answer."""
-    if not any(sign in head for sign in _TRACE_SIGNS):
+    if not any(map(head.__contains__, _TRACE_SIGNS)):
         return None
     found = TRACES.search(head)
     if found is None:
@@ -240,7 +295,7 @@ def _trace(head: str) -> DetectedFailure | None:
         if (
             len(before.split()) > 8
             and _notice(before, 0) is None
-            and not re.search(r"(?:Error|Exception)\b", before)
+            and not re.search(r"(?:Error|Exception)\b|:\d+:", before)
         ):
             return None
     return DetectedFailure("trace", found.group().strip()[:200] or "trace", found.start(), found.end())
@@ -248,8 +303,8 @@ def _trace(head: str) -> DetectedFailure | None:
 
 def _leak(head: str) -> DetectedFailure | None:
     """Raw objects, tool calls and unfilled placeholders, outside of what is shown as code."""
-    leaky = any(sign in head for sign in _LEAK_SIGNS)
-    if not leaky and not any(sign in head for sign in _TEMPLATE_SIGNS):
+    leaky = any(map(head.__contains__, _LEAK_SIGNS))
+    if not leaky and not any(map(head.__contains__, _TEMPLATE_SIGNS)):
         return None
     prose = _FENCED.sub(lambda code: " " * len(code.group()), head) if "`" in head else head
     found = LEAKS.search(prose) if leaky else None
@@ -271,13 +326,23 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     """An error message at the beginning of the reply that no answer follows."""
     notice = stripped[:_NOTICE]
     lowered = notice.lower()
-    if not any(sign in lowered for sign in _NOTICE_SIGNS):
+    if not lowered[:3].isdigit() and not any(map(lowered.__contains__, _NOTICE_SIGNS)):
         return None
     for sentence in FAILURE_SENTENCES:
         found = sentence.match(notice)
         if found:
             break
     else:
+        span = failing_sentence(stripped)
+        if span is None:
+            return None
+        said = stripped[span[0] : span[1]].strip()
+        return DetectedFailure(_kind(said), said[:200], start + span[0], start + span[1])
+    if not _MACHINE_OUTPUT.search(notice) and (
+        answers_besides(stripped) or _ADVICE.search(stripped[found.end() :][:600])
+    ):
+        return None
+    if stripped.startswith("```") and len(_FENCED.sub(" ", stripped).split()) > 6:
         return None
     rest = stripped[found.end() :]
     turn = _BUT.search(rest[:600])
