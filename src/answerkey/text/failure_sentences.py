@@ -24,7 +24,7 @@ _OWN = (
 _SHARED = (
     r"(?:systems?|services?|connection|network|request|process|model|agent|assistant|application|app|function|job|"
     r"operation|platform|session|integration|index|provider|attempts?|tr(?:y|ies)|call|message|question|site|"
-    r"retrieval|response|worker|component|module)"
+    r"retrieval|response|stream|generation|worker|component|module)"
 )
 _TECHNICAL = (
     r"(?:documents?|search|file|data|records?|lookup|retrieval|internal|remote|external|upstream|downstream|ai|llm|"
@@ -32,10 +32,16 @@ _TECHNICAL = (
     r"database|tool|function|internet|wi-?fi|last|first|second|current|information|inference|cloud|property|lease|listings?|core|main|"
     r"automated|online|recommendation|ticketing|booking|account|server|computing|requested|required|entire|whole)"
 )
+# Systems and services of a house or a town, which fail without the bot.
+_PHYSICAL = (
+    r"(?:heating|hvac|sprinkler|alarm|water|septic|sewer|boiler|plumbing|irrigation|elevator|lift|electric\w*|cooling|security|fire|gas|"
+    r"drainage|ventilation|bus|train|mail|postal|trash|cleaning|valet|shuttle|laundry|phone|cable|power|permit|utility|bank\w*['’]s|city['’]s|"
+    r"county['’]s|room|snow|lawn|concierge|court|school|repair|delivery|customer|refund|solar|pump|intercom)\b"
+)
 _MACHINE = (
     r"(?:the |our |my |your |this |that |an? |one of (?:the|our|my) |all |each |every |both |these |those |some of (?:our|the) )?"
-    rf"(?:(?:[\w'’-]+ ){{0,3}}?{_OWN}|(?:{_TECHNICAL} ){{0,3}}{_SHARED})"
-    r"(?: (?:we|i) (?:use|rely on|need|depend on)[\w ]{0,30}?| (?:for|of|to|behind) (?:this|that|your|the|my|our) [\w-]+(?: \w+)?)?"
+    rf"(?:(?:[\w'’-]+ ){{0,3}}?{_OWN}|(?:{_TECHNICAL} ){{0,3}}{_SHARED}|(?:(?!{_PHYSICAL})[\w'’-]+ ){{0,2}}?(?:systems?|services?|platform|integration|module|portal))"
+    r"(?: (?:we|i) (?:use|rely on|need|depend on)[\w ]{0,30}?| (?:for|of|to|behind|against|in|on) (?:this|that|your|the|my|our) [\w-]+(?: \w+)?)?"
 )
 _HOW = r"(?: (?:currently|temporarily|still|just|again|unexpectedly|now|also|all|simply|repeatedly|apparently|momentarily|presently|a bit|a little|too|very))*"
 _TROUBLE = (
@@ -59,7 +65,7 @@ _ACT = (
     r"load(?:ed|ing)?|go through|gone through|return(?:ed)?|come back|complete[d]?|finish(?:ed)?|succeed(?:ed)?|answer(?:ed|ing)?|"
     r"start|reply|be (?:reached|completed|processed|run|executed|loaded|contacted|established|handled|fulfilled|finished|parsed|served))|"
     r"cannot be (?:reached|completed|processed|run|executed|contacted|handled)|never (?:came back|responded|returned|answered|finished|completed)|"
-    rf"(?:returned|gave|threw|raised|reported|produced|resulted in|ended (?:in|with)|came back with|responded with|is returning|is throwing|are returning|keeps? returning) (?:(?:me|us) )?(?:an? |some |the following )?(?:[\w-]+ ){{0,3}}?(?:{_TROUBLE}|nothing|[45]\d\d|no response|garbage|invalid (?:json|response|data))|"
+    rf"(?:returned|gave|threw|raised|reported|produced|resulted in|ended (?:in|with)|came back with|responded with|is returning|is throwing|are returning|keeps? returning) (?:(?:me|us) )?(?:an? |some |the following )?(?:[\w-]+ ){{0,3}}?(?:{_TROUBLE}|nothing|no (?:output|response|reply|usable \w+)|[45]\d\d|no response|garbage|invalid (?:json|response|data))|"
     r"(?:was|were|has been|got|is|has just been) (?:interrupted|cancell?ed|rejected|aborted|killed|refused|lost|dropped|terminated|"
     r"closed|reset|disconnected|cut off|throttled|unsuccessful|rate[- ]limited)|(?:has )?exceeded (?:the|its|our|your) [\w -]{0,30}(?:limit|time|quota|deadline))"
 )
@@ -68,7 +74,7 @@ _TAIL = (
     r"(?=\W*$|[,:!]|\s+\(|\s+(?:right now|at the moment|at this (?:time|moment|point)|currently|for (?:maintenance|now|some reason|unknown|an unknown)|so\b|and\b|whenever (?:i|we)\b|(?:each|every) time|"
     r"but\b|due to|because|as\b|since\b|while|when i|when we|when (?:try|process|fetch|look|search|retriev|call|access)\w*|with (?:an?|the|status|error|code|http)\b|after|before (?:it|i|returning|producing|generating)|again|"
     r"temporarily|today|on (?:our|my|their|its) (?:end|side)|unexpectedly|in time|within|from (?:our|my|the) (?:end|side|server)|to (?:respond|complete|return|load|start|answer|connect|process|execute|fetch|retrieve|work|finish|initiali[sz]e)|"
-    r"halfway|mid\w*|part ?way|during (?:the |your |this |processing|execution)|memory|multiple times|several times|\w+ times|or\b|which|preventing|until))"
+    r"yet|twice|once|soon|halfway|mid\w*|part ?way|during (?:the |your |this |processing|execution)|memory|multiple times|several times|\w+ times|or\b|which|preventing|until))"
 )
 _OP = (
     r"(?:access|reach|connect|contact|load|retriev|fetch|pull|look|process|complet|generat|respond|answer|open|read|quer|search|"
@@ -93,6 +99,7 @@ _WE = (
 _BUILDS = re.compile(
     # The machinery is in a bad state or did a bad thing.
     rf"(?:^|\b(?:but|because|as|since|and|so|that|seems|appears|like|when|while|because of)[,]? |[,:] )(?:{_MACHINE}|(?<=but )it|(?<=and )it|(?<=but )they){_HOW}(?: {_BE}(?: to be| to have(?: been| gone)?| like)?{_HOW} (?:an? )?{_STATE}| (?:is|are|was|were)n['’]t{_HOW} (?:available|accessible|reachable|functioning|loading|cooperating|operational|up|online|running)|(?: has| have| had| seems? to have| appears? to have)?{_HOW} {_ACT}){_TAIL}"
+    rf"|^{_MACHINE} (?:is|are|was|were){_HOW} (?:unable|not able) to {_OP}\b|^lost (?:the )?connection\b"
     # The bot cannot operate: its own machinery, for now, or for a technical cause.
     rf"|{_WE} {_CANNOT} (?:\w+ly )?{_OP}\b(?: (?!not\b)[\w'’,-]+){{0,12}}? (?:{_NOW}|{_CAUSE})"
     rf"|{_WE} {_CANNOT} (?:\w+ly )?(?:access|reach|connect|contact|load|quer|communicat|talk|establish|us|call|get (?:a |any |an )?(?:response|answer|reply|result|data|connection)|get (?:in|through))\w*(?: up| in)?(?: to| with| from| of| into| through)? (?:[\w'’-]+ ){{0,3}}?(?:{_OWN}|{_TECHNICAL} (?:systems?|services?|index|provider)|(?:the|our) (?:system|service|network|index|model))\b(?! (?:room|closet|rack))"
@@ -112,9 +119,15 @@ _BUILDS = re.compile(
     rf"|\b(?:usage|rate|message|request|token|daily|monthly|hourly|api|credit|free|plan)s? (?:\w+ )?(?:limit|quota|cap|allowance)s?(?: has been| was| is| have been)? (?:reached|exceeded|hit|used up|exhausted){_TAIL}|\b(?:sent|made|received|getting|receiving|submitted) too many (?:requests|messages|calls|questions)"
     rf"|^(?:your |the |this )?(?:prompt|input|context|message|request|conversation|document)(?: length| size)? (?:is|was) too (?:long|large|big)(?:\W*$|: | for (?:the|this) model)|^(?:http )?(?:status|error|response)(?: code)?:? [45]\d\d\W*$"
     rf"|^(?:due to|because of|owing to) (?:an? |some |the )?(?:[\w-]+ ){{0,3}}?(?:{_TROUBLE}|demand|traffic|load|maintenance),? .{{0,20}}?(?:{_CANNOT}|{_ACT}|{_STATE})"
+    rf"|^(?:an? )?(?:unexpected|unknown|internal|fatal|general|generic|system|server|network|runtime|technical|temporary|critical|application|processing|unspecified) (?:[\w-]+ )?{_TROUBLE}(?: detected| encountered)?\W*$"
+    r"|^(?:[\w-]+ )?(?:execution|processing|generation|run|agent|workflow|chain|conversation|task|loop)(?: was| has been| is)? (?:halted|stopped|aborted|terminated|cancell?ed|interrupted)(?=\W*$|:| due| because| after| by )"
+    r"|^(?:your |the |an? )?(?:(?:api|access|auth\w*|bearer|session) )?(?:keys?|tokens?|credentials?|login)(?: (?:is|are|was|were|has|provided))* (?:not valid|invalid|expired|missing|revoked|rejected)"
     rf"|^(?:oops|whoops|uh[- ]oh|oopsie|yikes|d['’]oh|ouch)\b"
+    rf"|{_WE} [\w ]{{0,60}}?\b(?:by|due to|because of|with|from) (?:an? |some )?(?:[\w-]+ ){{0,2}}?(?:system|server|technical|internal|network|database|unexpected|connection|tool|api|backend) {_TROUBLE}"
+    rf"|^(?:unable to|failed to|not able to|could{_NOT}|cannot|can['’]t) (?:fetch|load|retrieve|connect|reach|process|query|execute|generate|parse|authenticate|contact)\b|\bhaving a (?:moment|bad day)"
+    rf"|^(?:an? )?(?:temporary|network|connection|system|server|technical|database|dns) {_TROUBLE}(?: in| with| while| during|\W*$)"
     # Headlines: "Lookup failed", "Error fetching …", "Failed to …", "Unable to reach …".
-    rf"|^(?:[\w-]+ ){{0,2}}?(?:{_OWN}|{_SHARED}|execution|upload|download|authentication|authorization|processing|loading|fetching|connecting|retrieval|generating|searching|initiali[sz]ation|parsing|generation)(?: {_TROUBLE}|(?: has)? (?:failed|crashed|aborted|timed out|interrupted|refused|unavailable|unreachable|denied|not responding|terminated|expired)){_TAIL}"
+    rf"|^(?:[\w-]+ ){{0,2}}?(?:{_OWN}|{_SHARED}|execution|upload|download|fetch|handshake|sync|rendering|name resolution|authentication|authorization|processing|loading|fetching|connecting|retrieval|generating|searching|initiali[sz]ation|parsing|generation)(?: {_TROUBLE}|(?: has)? (?:failed|crashed|aborted|timed out|interrupted|refused|unavailable|unreachable|denied|not responding|terminated|expired)){_TAIL}"
     rf"|^(?:unable|failed|not able|could{_NOT}|cannot|can['’]t) (?:to )?(?:{_OP}) .{{0,60}}?(?:{_OWN}|{_NOW}|{_CAUSE}|the (?:system|service|network|index|model|response)\b|your (?:request|query|question|message))"
     rf"|^{_TROUBLE} (?:while |when )?(?:fetch|access|process|retriev|load|connect|generat|execut|call|search|query|read|open|pars|contact|reach|communicat|perform|look|complet)ing\b",
     re.IGNORECASE,
@@ -127,6 +140,7 @@ _FOREIGN = re.compile(
     r"|(?:estoy|estamos|tengo|tenemos|tuve|tuvimos|est[aá]) (?:\w+ ){0,2}?(?:problemas?|dificultad(?:es)?|errores)\b(?=.{0,60}(?:acced|conect|t[eé]cnic|sistema|servidor|servicio|base|momento|conexi))"
     r"|(?:servicio|servidor|sistema|base de datos|herramienta|b[uú]squeda|consulta|solicitud|petici[oó]n|conexi[oó]n)(?: [\w]+){0,3}? (?:no (?:est[aá] disponible|responde|respondi[oó]|funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de servicio|en mantenimiento|sobrecargado|agot[oó]|ha expirado|super[oó])"
     r"|algo (?:ha )?(?:sali[oó]|ido|salido|fue) mal"
+    r"|(?:problemas?|dificultades|fallos?) t[eé]cnic|technische[nrs]? (?:schwierigkeiten|probleme?|st[oö]rung\w*|fehler)|(?:probl[eè]mes?|difficult[eé]s|incidents?) techniques?"
     # German
     r"|(?:ist|sind|trat|traten|gab|gibt|kam|habe|haben|hat)\b[\w ]{0,40}?(?:\w*fehler|\w*problem\w*|\w*st[oö]rung\w*|schwierigkeiten)\b(?= ?(?:auf|aufgetreten|beim|bei|mit (?:der|dem|unser)|gekommen|festgestellt|$|[.!,]))(?!.{0,20}(?:im vertrag|im formular|in der abrechnung))"
     r"|(?:kann|konnte|k[oö]nnen|konnten)\b[\w ]{0,50}?(?:nicht|keine)\b[\w ]{0,30}?(?:zugreifen|erreichen|verbinden|verarbeite[nt]|abrufen|laden|herstellen|abgerufen|geladen|hergestellt|abschlie(?:ß|ss)en|ausf[uü]hren|ausgef[uü]hrt|beantworte[nt]|durchf[uü]hren|erreicht|abgeschlossen)\b"
@@ -137,11 +151,11 @@ _FOREIGN = re.compile(
     r"(?=.{0,80}(?:base|serveur|service|syst[eè]me|demande|requ[eê]te|moment|instant|erreur|probl[eè]me|technique|r[eé]ponse|outil|connexion)|ir\b)"
     r"|(?:une erreur|un probl[eè]me|un incident|une panne|un souci|des probl[eè]mes|des difficult[eé]s)(?: \w+){0,2} (?:s['’]est|s['’]|est|a [eé]t[eé]|emp[eê]ch|nous|m['’])"
     r"|(?:rencontr(?:e|ons|[eé])|ai|avons|[eé]prouv\w+) (?:actuellement )?(?:une erreur|un probl[eè]me|des (?:probl[eè]mes|difficult[eé]s|soucis)|un souci)\b"
-    r"|(?:service|serveur|syst[eè]me|outil|requ[eê]te|recherche|connexion|base de donn[eé]es|demande)(?: [\w]+){0,3}? (?:est (?:\w+ )?(?:indisponible|surcharg[eé]|hors service|en panne|inaccessible|injoignable|en maintenance)|n['’]est pas (?:disponible|accessible)|ne r[eé]pond(?:ent)? p(?:as|lus)|n['’]a pas (?:r[eé]pondu|abouti|pu)|a [eé]chou[eé]|a expir[eé])"
+    r"|(?:service|serveur|syst[eè]me(?! d)|outil|requ[eê]te|recherche|connexion|base de donn[eé]es|demande)(?: [\w]+){0,3}? (?:est (?:\w+ )?(?:indisponible|surcharg[eé]|hors service|en panne|inaccessible|injoignable|en maintenance)|n['’]est pas (?:disponible|accessible)|ne r[eé]pond(?:ent)? p(?:as|lus)|n['’]a pas (?:r[eé]pondu|abouti|pu)|a [eé]chou[eé]|a expir[eé])"
     r"|s['’]est mal pass"
     # Japanese
     r"|(?:エラー|問題|障害|不具合|例外)が(?:発生|起き|起こ|生じ)|(?:接続|アクセス|取得|処理|検索|応答|実行|読み込み|生成|回答|完了|通信)(?:を|に|が|する(?:こと)?が)?(?:でき(?:ません|ない|なかった)|失敗|(?:行|おこな)えません)"
-    r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の)[^。]{0,20}?(?:利用できません|応答(?:が|し)|停止|ダウン|混(?:雑|み合)|メンテナンス|つながり|繋がり)|時間(?:切れ|がかかりすぎ)|うまくいきません|タイムアウト(?:しま|にな|が)",
+    r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の|を)[^。]{0,20}?(?:利用できません|ご?利用(?:いただけ|になれ)ません|使用できません|応答(?:が|し)|停止|ダウン|混(?:雑|み合)|メンテナンス|つながり|繋がり)|時間(?:切れ|がかかりすぎ)|うまくいきません|タイムアウト(?:しま|にな|が)",
     re.IGNORECASE,
 )
 # A sentence that adds nothing: regret, another try, whom to ask, what was promised, what was about to be done.
@@ -167,7 +181,7 @@ _FACT = re.compile(
 # Talk about errors in general, or about somebody else's.
 _TALK = re.compile(
     r"\b(?:means?|usually|often|typically|generally|whenever (?!i\b|we\b)|indicates?|refers? to|occurs? when|caused by|"
-    r"tenants?['’]?s?|landlord|seller|buyer|contractor|inspect(?:ion|or)|yesterday|last (?:night|week|month|year))\b|"
+    r"(?:tenants?|landlord)(?!['’]?s? ?[-_]?(?:\w+ )?(?:database|db|records?|lookup|portal|search|services?|systems?|api|tools?|data|files?|info\w*|index))|seller|buyer|contractor|inspect(?:ion|or)|yesterday|last (?:night|week|month|year))\b|"
     r"^\W*(?:if|when|whenever|to (?:fix|avoid|solve)|in case|you (?:can|should|could|may|must)|make sure|restart|check (?:that|whether)|once)\b|[\"“«`]",
     re.IGNORECASE,
 )

@@ -165,7 +165,7 @@ _NOTICE_SIGNS = (
     "surcharg", "fallo", "fallado", "caído", "problema", "dificultad", "mantenimiento", "konnte", "kann", "problem", "überlast",
     "gescheitert", "abgebrochen", "ora-", "sqlstate", "fatal", "too many", "lock", "expir", "too l", "tool", "connection", "unstable", "flaky", "drop",
     "cooperat", "errno", "enoent", "rpc ", "tns", "undefinedt", "errors.", "msg ", "e_", "exhaust", "internal", "npm ", "does not", "n't respond", "permission",
-    "read propert", "timeout", "time-out", "time out", "time limit", "timing", "status code", "ido mal", "mal pass", "n't up", "deadline",
+    "read propert", "timeout", "time-out", "time out", "time limit", "timing", "status code", "ido mal", "mal pass", "n't up", "deadline", "no output", "halted", "not avail", "n't avail", "schwierig", "cut off", "n't loaded", "having a", "not get", "n't get", "いただけ", "使用でき", "techni", "técnic", "terminated", "not valid", "revoked", "rejected",
 )  # fmt: skip
 
 
