@@ -40,6 +40,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pass_mark: float = PASS_MARK
     # How keywords are found: literal, standard or smart.
     match: MatchMode = "standard"
+    # Whether `smart` also finds synonyms, by the optional extra `embeddings`.
+    embeddings: bool = False
     # What tool usage gives credit for: standard is all or nothing.
     tool_mode: ToolMode = "standard"
     # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.

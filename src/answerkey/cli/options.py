@@ -37,7 +37,9 @@ store_flag = click.option(
     help="Where runs are kept: a file or postgresql://… (default .answerkey/answerkey.db).",
 )
 match_flag = click.option(
-    "--match", type=click.Choice(["literal", "standard", "smart"]), help="How keywords are found in replies."
+    "--match",
+    type=click.Choice(["literal", "standard", "smart"]),
+    help="How keywords are found in replies; [scoring] embeddings = true lets smart find synonyms.",
 )
 output_flag = click.option(
     "-o",

@@ -75,6 +75,7 @@ def recorded_info(
         weights=scoring.weights,
         pass_mark=scoring.pass_mark,
         scoring_hash=scoring_hash,
+        options={"scoring": {"embeddings": True}} if scoring.embeddings else {},
         finished_at=now,
     )
 

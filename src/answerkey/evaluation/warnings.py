@@ -5,6 +5,7 @@ from typing import Any
 
 from answerkey.run import RunInfo
 from answerkey.summary import Summary
+from answerkey.text.matching import embedding_status, embeddings_installed
 
 __all__ = ["run_warnings"]
 
@@ -26,6 +27,9 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     for name, count in summary.unscored.items():
         if count:
             lines.append(f"{name} could not be scored in {count} replies, which leave it out of their total")
+    synonyms = info.match == "smart" and info.options.get("scoring", {}).get("embeddings")
+    if synonyms and not embeddings_installed():
+        lines.append(embedding_status(True))
     return (*lines, *_judge_warnings(info.judge, info.id))
 
 

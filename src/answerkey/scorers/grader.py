@@ -39,7 +39,7 @@ class Grader:
         self._quality_shares = self.scoring.quality_shares
         self._scorers: tuple[Scorer, ...] = (
             ToolUsage(self.scoring.tool_mode),
-            ResponseQuality(self.scoring.match),
+            ResponseQuality(self.scoring.match, embeddings=self.scoring.embeddings),
             ErrorHandling(),
             *metrics,
         )

@@ -8,7 +8,7 @@ from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorecard import Score
 from answerkey.text.keyword import describe_keyword
-from answerkey.text.matching import Match, MatchMode, find_keywords
+from answerkey.text.matching import Match, MatchMode, embeddings_installed, find_keywords
 
 __all__ = ["ResponseQuality"]
 
@@ -18,13 +18,23 @@ class ResponseQuality:
 
     name = "response_quality"
 
-    def __init__(self, mode: MatchMode = "standard") -> None:
+    def __init__(self, mode: MatchMode = "standard", *, embeddings: bool = False) -> None:
         self.mode: MatchMode = mode
+        # Synonyms count for what is expected only: a likeness is too little to call a reply forbidden.
+        self.embeddings = embeddings and mode == "smart"
         self.version = f"response_quality/1/{mode}"
+        if self.embeddings and embeddings_installed():
+            self.version += "/synonyms-1"
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
-        matches = find_keywords(question.expected_keywords, reply.text, self.mode, question=question.question)
+        matches = find_keywords(
+            question.expected_keywords,
+            reply.text,
+            self.mode,
+            question=question.question,
+            embeddings=self.embeddings,
+        )
         found: list[str] = []
         missing: list[str] = []
         spans: list[dict[str, Any]] = []

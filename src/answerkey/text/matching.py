@@ -14,7 +14,16 @@ from answerkey.text.match import Match
 from answerkey.text.numbers import Number, bare_digits, find_numbers, parse_number, significant_digits
 from answerkey.text.patterns import check_pattern, compile_pattern
 
-__all__ = ["KeywordMatcher", "Match", "MatchMode", "check_pattern", "find_keywords", "keyword_matcher"]
+__all__ = [
+    "KeywordMatcher",
+    "Match",
+    "MatchMode",
+    "check_pattern",
+    "embedding_status",
+    "embeddings_installed",
+    "find_keywords",
+    "keyword_matcher",
+]
 
 MatchMode = Literal["literal", "standard", "smart"]
 
@@ -77,11 +86,16 @@ class KeywordMatcher:
     __slots__ = ("_keywords", "_mode", "_prepared", "_smart")
 
     def __init__(
-        self, keywords: Sequence[Keyword], mode: MatchMode = "standard", *, question: str = ""
+        self,
+        keywords: Sequence[Keyword],
+        mode: MatchMode = "standard",
+        *,
+        question: str = "",
+        embeddings: bool = False,
     ) -> None:
         self._keywords = tuple(keywords)
         self._mode = mode
-        self._smart = _SmartKeywords(self._keywords, question) if mode == "smart" else None
+        self._smart = _SmartKeywords(self._keywords, question, embeddings) if mode == "smart" else None
         # Lower-cased form of the plain keywords; None for those that are more than a string.
         self._prepared = tuple(
             (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
@@ -122,7 +136,7 @@ class _SmartKeywords:
 
     __slots__ = ("_asked", "_keywords", "_reply_words")
 
-    def __init__(self, keywords: tuple[Keyword, ...], question: str) -> None:
+    def __init__(self, keywords: tuple[Keyword, ...], question: str, embeddings: bool) -> None:
         # Loaded here: the other modes do without the libraries that this one needs.
         from answerkey.text.smart.decide import SmartKeyword
         from answerkey.text.smart.reply import ReplyWords
@@ -135,7 +149,7 @@ class _SmartKeywords:
             options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
             texts = tuple(option for option in options if isinstance(option, str) and option.strip())
             others = tuple(option for option in options if not isinstance(option, str))
-            smart = SmartKeyword(texts, self._asked, question) if texts else None
+            smart = SmartKeyword(texts, self._asked, question, embeddings) if texts else None
             self._keywords.append((smart, others))
 
     def match(self, text: str) -> tuple[Match, ...]:
@@ -225,16 +239,38 @@ def _match_tolerance(keyword: NumberKeyword, reply: _ReplyText) -> Match:
     return reply.span("number", best.start, best.end, _WITHIN)
 
 
+def embeddings_installed() -> bool:
+    """Whether synonyms can be found in `smart` mode."""
+    from answerkey.text.smart.synonyms import embeddings_installed as installed
+
+    return installed()
+
+
+def embedding_status(wanted: bool) -> str:
+    """Whether embeddings are in use, missing or switched off, in words."""
+    from answerkey.text.smart.synonyms import embedding_status as status
+
+    return status(wanted)
+
+
 @lru_cache(maxsize=8192)
 def keyword_matcher(
-    keywords: tuple[Keyword, ...], mode: MatchMode = "standard", question: str = ""
+    keywords: tuple[Keyword, ...], mode: MatchMode = "standard", question: str = "", embeddings: bool = False
 ) -> KeywordMatcher:
     """The matcher for these keywords, made once however many replies there are."""
-    return KeywordMatcher(keywords, mode, question=question)
+    return KeywordMatcher(keywords, mode, question=question, embeddings=embeddings)
 
 
 def find_keywords(
-    keywords: Sequence[Keyword], text: str | None, mode: MatchMode = "standard", *, question: str = ""
+    keywords: Sequence[Keyword],
+    text: str | None,
+    mode: MatchMode = "standard",
+    *,
+    question: str = "",
+    embeddings: bool = False,
 ) -> tuple[Match, ...]:
-    """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it."""
-    return keyword_matcher(tuple(keywords), mode, question).match(text)
+    """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it.
+
+    With `embeddings`, `smart` also finds synonyms; without their package it does what it can.
+    """
+    return keyword_matcher(tuple(keywords), mode, question, embeddings).match(text)

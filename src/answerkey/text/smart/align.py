@@ -2,6 +2,7 @@
 
 from rapidfuzz.distance import Levenshtein
 
+from answerkey.text.smart.opposites import are_opposites
 from answerkey.text.smart.reply import ReplyWords
 from answerkey.text.smart.vocabulary import equivalents
 from answerkey.text.smart.wanted import Wanted
@@ -102,7 +103,7 @@ def recognise(word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> tup
             return 0.9, COMPOUND, other
         if abs(length - len(other)) <= edits:
             distance = Levenshtein.distance(word, other, score_cutoff=edits)
-            if distance <= edits and 1.0 - distance / longest > best:
+            if distance <= edits and 1.0 - distance / longest > best and not are_opposites(word, other):
                 best, found = 1.0 - distance / longest, other
     if found is None:
         return 0.0, ABSENT, None

@@ -11,6 +11,7 @@ from answerkey.text.smart.features import features
 from answerkey.text.smart.model import THRESHOLD, score
 from answerkey.text.smart.negation import is_denied
 from answerkey.text.smart.reply import ReplyWords
+from answerkey.text.smart.synonyms import embeddings_installed, find_synonym, may_have_synonyms
 from answerkey.text.smart.wanted import TELLING, Wanted, prepare_wanted
 
 __all__ = ["Candidate", "SmartKeyword"]
@@ -38,9 +39,11 @@ class Candidate:
 class SmartKeyword:
     """One keyword with its alternatives, prepared once for all replies to one question."""
 
-    __slots__ = ("_dates", "_months", "_odd", "_wanted", "_watch_denials", "_worths")
+    __slots__ = ("_dates", "_months", "_odd", "_synonyms_of", "_wanted", "_watch_denials", "_worths")
 
-    def __init__(self, options: tuple[str, ...], asked: frozenset[str], question: str) -> None:
+    def __init__(
+        self, options: tuple[str, ...], asked: frozenset[str], question: str, embeddings: bool = False
+    ) -> None:
         wanted: dict[str, Wanted] = {}
         # Keywords without words: punctuation or articles, found only as they stand.
         self._odd: list[re.Pattern[str]] = []
@@ -69,6 +72,12 @@ class SmartKeyword:
         self._wanted = list(wanted.values())
         # "Which of these is not …?" turns denials round: then they are not read.
         self._watch_denials = not _NEGATIVE_QUESTION.search(question)
+        # The terms whose synonyms count too, where embeddings are switched on and installed.
+        self._synonyms_of = (
+            tuple(filter(may_have_synonyms, options))
+            if embeddings and self._watch_denials and embeddings_installed()
+            else ()
+        )
 
     def _read_date(self, option: str) -> None:
         month = month_number(option.rstrip("."))
@@ -81,6 +90,16 @@ class SmartKeyword:
 
     def match(self, reply: ReplyWords) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
+        match = self._judge(reply)
+        if self._synonyms_of and not match.found and match.why != _DENIED:
+            for term in self._synonyms_of:
+                synonym = find_synonym(term, reply.text, reply.asked)
+                if synonym is not None:
+                    return synonym
+        return match
+
+    def _judge(self, reply: ReplyWords) -> Match:
+        """What fixed rules and the model say."""
         settled = self.settle(reply)
         if isinstance(settled, Match):
             return settled
