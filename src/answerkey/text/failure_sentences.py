@@ -129,7 +129,8 @@ _BUILDS = re.compile(
     # Headlines: "Lookup failed", "Error fetching …", "Failed to …", "Unable to reach …".
     rf"|^(?:[\w-]+ ){{0,2}}?(?:{_OWN}|{_SHARED}|execution|upload|download|fetch|handshake|sync|rendering|name resolution|authentication|authorization|processing|loading|fetching|connecting|retrieval|generating|searching|initiali[sz]ation|parsing|generation)(?: {_TROUBLE}|(?: has)? (?:failed|crashed|aborted|timed out|interrupted|refused|unavailable|unreachable|denied|not responding|terminated|expired)){_TAIL}"
     rf"|^(?:unable|failed|not able|could{_NOT}|cannot|can['’]t) (?:to )?(?:{_OP}) .{{0,60}}?(?:{_OWN}|{_NOW}|{_CAUSE}|the (?:system|service|network|index|model|response)\b|your (?:request|query|question|message))"
-    rf"|^{_TROUBLE} (?:while |when )?(?:fetch|access|process|retriev|load|connect|generat|execut|call|search|query|read|open|pars|contact|reach|communicat|perform|look|complet)ing\b",
+    rf"|^{_TROUBLE} (?:while |when )?(?:fetch|access|process|retriev|load|connect|generat|execut|call|search|query|read|open|pars|contact|reach|communicat|perform|look|complet|wait)ing\b"
+    r"|^(?:the |my |our )?connection to [\w ]{1,30} (?:lost|refused|failed|closed|dropped)\W*$|^something unexpected (?:has )?(?:happened|occurred)\W*$",
     re.IGNORECASE,
 )
 _FOREIGN = re.compile(
