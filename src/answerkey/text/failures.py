@@ -149,6 +149,7 @@ _LEAK_SIGNS = (
     "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
 )  # fmt: skip
 _TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d")
+_SHORT = 200
 _NOTICE_SIGNS = (
     "err", "fail", "exceed", "died", "excep", "wrong", "broke", "unable", "could", "can't", "can’t", "cannot", "not able", "timed", "limit",
     "unavail", "refus", "trouble", "issue", "problem", "crash", "again", "denied", "memory", "gateway", "not found", "abort",
@@ -326,7 +327,9 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     """An error message at the beginning of the reply that no answer follows."""
     notice = stripped[:_NOTICE]
     lowered = notice.lower()
-    if not lowered[:3].isdigit() and not any(map(lowered.__contains__, _NOTICE_SIGNS)):
+    # A short reply is read whole whatever its words: notices have more of them than any list.
+    long = len(stripped) > _SHORT
+    if long and not lowered[:3].isdigit() and not any(map(lowered.__contains__, _NOTICE_SIGNS)):
         return None
     for sentence in FAILURE_SENTENCES:
         found = sentence.match(notice)
