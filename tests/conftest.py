@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Time says something about the machine, not about the code: the first call of a process also imports what it needs.
+settings.register_profile("answerkey", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("answerkey")
 
 
 class Outcome(NamedTuple):
