@@ -40,6 +40,7 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
       answerkey judge serve
       answerkey judge serve --model qwen2.5-7b-instruct.gguf --threads 8
     """
+    import os
     import signal
     import sys
     import threading
@@ -47,12 +48,12 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
     from answerkey.judge.local import ADDRESS_PREFIX
     from answerkey.judge.local import serve as start
 
-    server, address = start(port=port, model=model, threads=threads)
-    click.echo(f"{ADDRESS_PREFIX}{address}")
-    click.echo(f"use it with: answerkey run --judge local-model --judge-base-url {address}")
+    _server, address = start(port=port, model=model, threads=threads)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    click.echo(f"{ADDRESS_PREFIX}{address}")
+    click.echo(f"use it with: answerkey run --judge local-model --judge-base-url {address}")
     if with_parent:
 
         def wait_for_parent() -> None:
@@ -61,8 +62,9 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
 
         threading.Thread(target=wait_for_parent, daemon=True).start()
     stop.wait()
-    del server
-    return 0
+    sys.stdout.flush()
+    # Taking llama.cpp's threads down in order can wait for ever; they hold nothing that must be kept.
+    os._exit(0)
 
 
 @judge.command()
