@@ -125,6 +125,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     prices: JudgePrices | None = None
     # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable.
     canaries: bool = True
+    # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
+    claims: bool = True
     # Longer replies and sources are cut before the judge reads them.
     max_chars: int = 20_000
     # Sent as max_tokens where set.

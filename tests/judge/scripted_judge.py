@@ -54,6 +54,23 @@ def pair_verdict(fields: dict[str, Any], model: str) -> str:
     return json.dumps({"reason": "Compared.", "better": better})
 
 
+def asks_for_claims(body: dict[str, Any]) -> bool:
+    return '{"claims": [' in body["messages"][0]["content"]
+
+
+def checked_claims(fields: dict[str, Any]) -> str:
+    """Each sentence of the reply is a claim, supported if all its numbers and names stand in the evidence."""
+    evidence = json.dumps([fields.get(name) for name in ("sources", "tool_results", "question")])
+    claims = []
+    for sentence in re.split(r"(?<=[.!?])\s+", fields["reply"]):
+        facts = re.findall(r"\d[\d,]*|(?<=\s)[A-Z][a-z]+", sentence.strip())
+        if facts:
+            missing = [fact for fact in facts if fact.replace(",", "") not in evidence.replace(",", "")]
+            told = f"no {missing[0]} in it" if missing else f"{facts[0]} stands there"
+            claims.append({"claim": sentence.strip(), "evidence": told, "supported": not missing})
+    return json.dumps({"claims": claims})
+
+
 class Judge:
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
@@ -131,6 +148,16 @@ class Judge:
             return completion(body, texts[name])
         if "reply_1" in fields:
             return completion(body, pair_verdict(fields, name))
+        if asks_for_claims(body):
+            found = checked_claims(fields)
+            odd = {
+                "unclear": found.replace("true", '"yes"').replace("false", '"no"'),
+                "unlisted": '{"claims": "none"}',
+                "unnamed": '{"claims": [{"claim": " ", "evidence": "", "supported": true}]}',
+                "endless": json.dumps({"claims": 501 * [{"claim": "x", "evidence": "", "supported": True}]}),
+                "fenced": f"```json\n{found}\n```",
+            }
+            return completion(body, odd.get(name, found))
         if name == "gullible" and GULLIBLE.search(str(fields.get("reply"))):
             return completion(body, verdict(body, 5))
         if name == "lenient":
@@ -144,6 +171,7 @@ class Judge:
         if name == "harsh":
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
+        known = (*known, "unclear", "unlisted", "unnamed", "endless")
         if name not in (*known, "slow", "delay", "gullible"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))

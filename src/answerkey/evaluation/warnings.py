@@ -50,3 +50,7 @@ def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
             )
         else:
             yield f"{many} were not judged ({kind}), for example: {found['reason']}"
+    claims = judge.get("claims") or {}
+    if claims.get("unscored"):
+        many = f"{claims['unscored']} of {claims['checked'] + claims['unscored']} replies"
+        yield f"the judge did not check the claims of {many}, for example: {claims['unscored_because']}"

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.reply import Reply, ToolCall
 from answerkey.text.keyword import describe_keyword
 
-__all__ = ["Item", "item_of", "pair_of"]
+__all__ = ["Item", "claims_item_of", "evidence_length", "item_of", "pair_of"]
 
 # Of a conversation, the judge sees so many earlier turns.
 _EARLIER_TURNS = 10
@@ -43,6 +43,28 @@ def item_of(
     return Item(fields)
 
 
+def claims_item_of(
+    question: Question,
+    reply: Reply,
+    *,
+    earlier: Sequence[tuple[str, str | None]] = (),
+    context: str | None = None,
+    max_chars: int = 20_000,
+) -> Item:
+    """What is shown to have a reply's claims checked: no reference answer, which is no evidence that the chatbot had."""
+    fields = _said(question, earlier, context, max_chars)
+    fields["reply"] = _cut(reply.text or "", max_chars)
+    fields.update(_seen(reply, max_chars, empty_results=True))
+    return Item(fields)
+
+
+def evidence_length(reply: Reply) -> int:
+    """Characters of the evidence; what exceeds `max_chars` is not shown."""
+    texts = [source.text for source in reply.sources if source.text]
+    results = [_result(call) for call in reply.tool_calls if call.result is not None or call.error]
+    return sum(map(len, texts)) + sum(map(len, results))
+
+
 def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
     """What is shown of two replies to the same question, in this order."""
     fields = _asked(question, (), question.context, max_chars)
@@ -54,14 +76,7 @@ def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int =
 def _asked(
     question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
 ) -> dict[str, Any]:
-    fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
-    if context:
-        fields["context"] = _cut(context, max_chars)
-    if earlier:
-        fields["conversation_so_far"] = [
-            {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
-            for asked, answered in earlier[-_EARLIER_TURNS:]
-        ]
+    fields = _said(question, earlier, context, max_chars)
     if question.reference_answer:
         fields["reference_answer"] = _cut(question.reference_answer, max_chars)
     if question.expected_keywords:
@@ -71,7 +86,21 @@ def _asked(
     return fields
 
 
-def _seen(reply: Reply, max_chars: int) -> dict[str, Any]:
+def _said(
+    question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
+    if context:
+        fields["context"] = _cut(context, max_chars)
+    if earlier:
+        fields["conversation_so_far"] = [
+            {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
+            for asked, answered in earlier[-_EARLIER_TURNS:]
+        ]
+    return fields
+
+
+def _seen(reply: Reply, max_chars: int, *, empty_results: bool = False) -> dict[str, Any]:
     """Sources and tool results, as far as there is room for them."""
     fields: dict[str, Any] = {}
     room = max_chars
@@ -84,14 +113,19 @@ def _seen(reply: Reply, max_chars: int) -> dict[str, Any]:
         fields["sources"] = shown
     results: list[Any] = []
     for call in reply.tool_calls:
-        if (call.result is not None or call.error) and room > 0:
-            result = call.error if call.error else call.result
-            text = result if isinstance(result, str) else _json(result)
+        seen = call.result is not None or call.error or (empty_results and call.result_seen)
+        if seen and room > 0:
+            text = _result(call)
             results.append({"tool": call.name, "error" if call.error else "result": _cut(text, room)})
             room -= len(text)
     if results:
         fields["tool_results"] = results
     return fields
+
+
+def _result(call: ToolCall) -> str:
+    result = call.error if call.error else call.result
+    return result if isinstance(result, str) else _json(result)
 
 
 def _json(value: Any) -> str:

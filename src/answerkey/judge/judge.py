@@ -10,9 +10,10 @@ import msgspec
 
 from answerkey.config import JudgeSettings, Scoring
 from answerkey.errors import ConfigError, MissingExtraError
+from answerkey.judge.claims import JUDGE_GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement import JUDGE
-from answerkey.judge.prompt import PROMPT_HASH
+from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
 
 __all__ = ["LOCAL", "Judge", "make_judge"]
@@ -38,6 +39,11 @@ class Judge:
             raise MissingExtraError("a panel's agreement", "judge")
         self.settings = settings
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:
+            raise ConfigError(
+                f"the rubric {self.rubric.name!r} has a criterion 'groundedness', which is the name of the claims' check; "
+                "rename it, or switch the check off with [judge] claims = false"
+            )
         if settings.model != LOCAL:
             # Only to find a missing key or a bad address before anything is asked.
             JudgeClient(settings)
@@ -54,6 +60,7 @@ class Judge:
         parts = [
             *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
             *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
+            *((CLAIMS_HASH,) if settings.claims else ()),
         ]
         encoded = msgspec.json.encode(parts, order="deterministic")
         return f"judge/1/{blake2b(encoded, digest_size=8).hexdigest()}"

@@ -8,6 +8,7 @@ from typing import Any
 from answerkey.errors import ConfigError
 from answerkey.judge.cache import JudgementCache, JudgementStore
 from answerkey.judge.canaries import CanaryResult, ask_canaries
+from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.item import item_of
 from answerkey.judge.judge import LOCAL, Judge
@@ -32,6 +33,8 @@ class JudgingSession:
         self.panel = panel
         self._client = client
         self._ledger = ledger
+        # With the settings that are really used: the local judge has less room.
+        self._claims = ClaimCheck(panel.settings, panel)
         self._tally = Tally(judge.settings)
         self._canaries: tuple[CanaryResult, ...] = ()
 
@@ -41,6 +44,7 @@ class JudgingSession:
         earlier: list[tuple[str, str | None]] = []
         for index, turn in enumerate(question.asks):
             reply = replies[index] if index < len(replies) else Reply()
+            context = turn.context or question.context
             if not (reply.text or "").strip():
                 judgement = worthless(self.rubric)
             else:
@@ -48,12 +52,13 @@ class JudgingSession:
                     turn,
                     reply,
                     earlier=earlier,
-                    context=turn.context or question.context,
+                    context=context,
                     max_chars=self.judge_settings.max_chars,
                 )
                 judgement = await self.panel.judge(item)
             self._tally.add(judgement)
-            found.append(scores_of(judgement, self.rubric))
+            claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
+            found.append((*scores_of(judgement, self.rubric), *claims))
             earlier.append((turn.question, reply.text))
         return tuple(found)
 
@@ -83,6 +88,7 @@ class JudgingSession:
             "unreliable_because": list(because),
             "canaries": canary_documents(self._canaries),
             **self._tally.document(self._ledger, self.panel.cached),
+            "claims": self._claims.document(),
             "response_format": self._client.formats(),
             "dropped_parameters": self._client.dropped(),
         }

@@ -15,6 +15,8 @@ __all__ = [
     "Verdict",
     "parse_pair",
     "parse_verdict",
+    "quoted",
+    "read_object",
     "verdict_schema",
 ]
 
@@ -69,7 +71,7 @@ PAIR_SCHEMA: dict[str, Any] = {
 
 def parse_verdict(text: str, rubric: Rubric) -> Verdict:
     """Read a verdict. The whole answer must be it: an object inside prose may be quoted from the reply."""
-    raw = _object(text)
+    raw = read_object(text)
     found: dict[str, Graded] = {}
     for criterion in rubric.criteria:
         part = raw.get(criterion.name)
@@ -78,7 +80,7 @@ def parse_verdict(text: str, rubric: Rubric) -> Verdict:
         score, reason = part.get("score"), part.get("reason")
         if isinstance(score, bool) or not isinstance(score, int) or not LOWEST <= score <= TOP:
             raise NoVerdictError(
-                f"the judge's grade for {criterion.name!r} is {_quoted(json.dumps(score))}, "
+                f"the judge's grade for {criterion.name!r} is {quoted(json.dumps(score))}, "
                 f"not a whole number from {LOWEST} to {TOP}"
             )
         if not isinstance(reason, str):
@@ -89,14 +91,15 @@ def parse_verdict(text: str, rubric: Rubric) -> Verdict:
 
 def parse_pair(text: str) -> tuple[str, str]:
     """Read which of two replies is better ("1", "2" or "tie"), and why."""
-    raw = _object(text)
+    raw = read_object(text)
     better, reason = raw.get("better"), raw.get("reason")
     if better not in ("1", "2", "tie"):
-        raise NoVerdictError(f"the judge named {_quoted(json.dumps(better))} as better, not 1, 2 or tie")
+        raise NoVerdictError(f"the judge named {quoted(json.dumps(better))} as better, not 1, 2 or tie")
     return str(better), reason if isinstance(reason, str) else ""
 
 
-def _object(text: str) -> dict[str, Any]:
+def read_object(text: str) -> dict[str, Any]:
+    """The JSON object that an answer is, and nothing around it but what models cannot leave off."""
     body = text.strip()
     # Reasoning models may think aloud first; what follows their last thought must then be all of the verdict.
     if body.startswith("<think>"):
@@ -110,11 +113,9 @@ def _object(text: str) -> dict[str, Any]:
         raw = json.loads(body, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         kind = "malformed JSON" if body[:1] in "{[" else "prose"
-        raise NoVerdictError(
-            f"the judge answered in {kind} instead of the verdict: {_quoted(body)}"
-        ) from None
+        raise NoVerdictError(f"the judge answered in {kind} instead of the verdict: {quoted(body)}") from None
     if not isinstance(raw, dict):
-        raise NoVerdictError(f"the judge's answer is not a JSON object: {_quoted(body)}")
+        raise NoVerdictError(f"the judge's answer is not a JSON object: {quoted(body)}")
     return raw
 
 
@@ -125,6 +126,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The beginning of what a judge said, fit for a message."""
     text = " ".join(for_terminal(text[: 4 * _QUOTED]).split())
     return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"

@@ -8,6 +8,7 @@ import msgspec
 
 from answerkey.question import Question
 from answerkey.reply import Reply, Source, ToolCall
+from answerkey.report.claims import ClaimsDetail, claim_note, claims_details, claims_of
 from answerkey.report.losses import Loss, losses_of
 from answerkey.scorecard import Scorecard
 from answerkey.summary import Result
@@ -99,8 +100,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     calls_cut: int
     sources: tuple[SourceDetail, ...]
     sources_cut: int
-    claims_supported: int
-    claims_unsupported: tuple[str, ...]
+    # Its claims: without a model, and by the judge.
+    claims: tuple[ClaimsDetail, ...]
     # What judges and other scorers remark, as (who, what).
     remarks: tuple[tuple[str, str], ...]
     components: tuple[ComponentDetail, ...]
@@ -157,7 +158,7 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
     tool_details: Mapping[str, Any] = (
         card.components["tool_usage"].details if "tool_usage" in card.components else {}
     )
-    claims = [claim for claim in _claims(card) if isinstance(claim.get("text"), str)]
+    claims = claims_of(card)
     expected = {tool.name for tool in question.expected_tools}
     text = reply.text
     return TurnDetail(
@@ -178,12 +179,7 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         calls_cut=max(0, len(reply.tool_calls) - limits.calls),
         sources=tuple(_source(source, question, limits) for source in reply.sources[: limits.sources]),
         sources_cut=max(0, len(reply.sources) - limits.sources),
-        claims_supported=sum(claim.get("supported") is True for claim in claims),
-        claims_unsupported=tuple(
-            f"{one_line(claim['text'], 300)}: {_claim_note(claim)}"
-            for claim in claims
-            if claim.get("supported") is False
-        )[:20],
+        claims=claims_details(card),
         remarks=tuple(_remarks(card))[:_REMARKS],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
@@ -223,17 +219,11 @@ def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(one_line(str(matched.get(word, word)), 200) for word in details.get("found") or ())
 
 
-def _claims(card: Scorecard) -> list[dict[str, Any]]:
-    finding = card.findings.get("groundedness")
-    claims = finding.get("claims") if isinstance(finding, dict) else None
-    return [claim for claim in claims if isinstance(claim, dict)] if isinstance(claims, list) else []
-
-
 def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
     """The reasons that scorers give in words; of model judges, those of each criterion."""
     found = {name: score.details for name, score in card.components.items() if "judges" in score.details}
     for name, finding in {**card.findings, **found}.items():
-        if name == "groundedness" or not isinstance(finding, Mapping):
+        if name in ("groundedness", "judge_groundedness") or not isinstance(finding, Mapping):
             continue
         if isinstance(finding.get("reason"), str) and finding["reason"]:
             yield one_line(name, 60), one_line(finding["reason"], 400)
@@ -270,19 +260,7 @@ def _spans(details: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> I
     for claim in claims:
         supported = claim.get("supported")
         if supported is not None:
-            yield from _span(claim, "supported" if supported else "unsupported", _claim_note(claim))
-
-
-def _claim_note(claim: Mapping[str, Any]) -> str:
-    """Where a claim is supported, or why it is not."""
-    evidence = claim.get("evidence")
-    if isinstance(evidence, Mapping):
-        evidence = ": ".join(str(evidence[key]) for key in ("where", "formula", "text") if evidence.get(key))
-    shown = one_line(str(evidence), 200) if evidence else ""
-    if claim.get("supported"):
-        return f"supported by {shown}" if shown else "supported by a source"
-    why = one_line(str(claim.get("why") or "no source or tool result supports this"), 200)
-    return f"{why} ({shown})" if shown else why
+            yield from _span(claim, "supported" if supported else "unsupported", claim_note(claim))
 
 
 def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:

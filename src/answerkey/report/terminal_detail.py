@@ -95,8 +95,15 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator["Text"]:
     for source in turn.sources:
         facts = [word for word, holds in (("relevant", source.relevant), ("cited", source.cited)) if holds]
         yield _text(("source  ", "dim"), (source.name, ""), (f"  {', '.join(facts)}", "dim"))
-    for claim in turn.claims_unsupported:
-        yield _text(("not supported  ", "dim"), (claim, "red"))
+    for found in turn.claims:
+        counts = f"  {found.supported} supported, {found.unsupported} not supported"
+        yield _text(
+            (f"claims {found.who}  ", "dim"),
+            (score_text(found.value), "bold"),
+            (f"  {found.note}" if found.note else counts, ""),
+        )
+        for claim in found.listed:
+            yield _text(("      not supported  ", "dim"), (claim, "red"))
     for who, what in turn.remarks:
         yield _text((f"{who}  ", "dim"), (what, ""))
     for part in turn.components:

@@ -98,7 +98,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
                 findings={
                     name: _readable(finding)
                     for name, finding in card.findings.items()
-                    if name != "groundedness"
+                    if name not in ("groundedness", "judge_groundedness")
                 },
                 metrics=card.metrics,
                 ids=ids,
