@@ -167,3 +167,19 @@ def test_weights_that_make_no_mean_are_refused(weights: dict[str, float], says: 
 def test_an_unknown_component_is_refused() -> None:
     with pytest.raises(ConfigError, match="no such component"):
         Grader(ak.Scoring(weights={"tool_usage": 0.5, "vibes": 0.5}))
+
+
+class Sometimes:
+    name = "sometimes"
+    version = "1"
+
+    def score(self, question: ak.Question, reply: ak.Reply) -> tuple[Score, ...]:
+        return (Score(self.name, 0.5, "half"),) if reply.text == "yes" else ()
+
+
+def test_a_component_that_only_some_turns_have_is_the_mean_of_those() -> None:
+    turns = tuple(ak.Question(id=f"c#{n}", question="?") for n in (1, 2))
+    grader = Grader(ak.Scoring(weights={"tool_usage": 0.5, "sometimes": 0.5}), metrics=[Sometimes()])
+    card = grader.grade(ak.Question(id="c", question="?", turns=turns), (Reply(text="no"), Reply(text="yes")))
+    assert card.components["sometimes"].value == 0.5
+    assert [turn.total for turn in card.turns] == [1.0, 0.75]

@@ -108,19 +108,8 @@ class Grader:
 
     def _mean_of_turns(self, cards: Sequence[Scorecard]) -> Scorecard:
         components = {
-            name: Score(
-                name,
-                _mean([card.components[name].value for card in cards]),
-                "; ".join(
-                    f"turn {number}: {card.components[name].reason}"
-                    for number, card in enumerate(cards, start=1)
-                    if card.components[name].value != 1.0
-                )
-                or first.reason,
-                first.weight,
-                _joined([card.components[name].details for card in cards]),
-            )
-            for name, first in cards[0].components.items()
+            name: _mean_component(name, [card.components.get(name) for card in cards])
+            for name in dict.fromkeys(name for card in cards for name in card.components)
         }
         names = dict.fromkeys(name for card in cards for name in card.metrics)
         points = _mean([card.total for card in cards])
@@ -167,6 +156,20 @@ def _scores(scorer: Scorer, question: Question, reply: Reply) -> Sequence[Score]
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fsum(known) / len(known) if known else None
+
+
+def _mean_component(name: str, turns: Sequence[Score | None]) -> Score:
+    """A component over a conversation's turns; a turn that has none of it does not count."""
+    scored = [(number, turn) for number, turn in enumerate(turns, start=1) if turn is not None]
+    lost = "; ".join(f"turn {number}: {turn.reason}" for number, turn in scored if turn.value != 1.0)
+    first = scored[0][1]
+    return Score(
+        name,
+        _mean([turn.value for _, turn in scored]),
+        lost or first.reason,
+        first.weight,
+        _joined([turn.details for _, turn in scored]),
+    )
 
 
 def _joined(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
