@@ -165,7 +165,7 @@ def test_all_failures_are_shown_before_any_pass(run_of: Callable[..., Run]) -> N
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
-        pytest.skip("chromium is not installed")
+        pytest.skip(reason="chromium is not installed")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -370,7 +370,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         subprocess.run(shlex.split(command), cwd=folder, check=True, capture_output=True)
     except FileNotFoundError:
-        pytest.skip("there is no openssl to make a certificate with")
+        pytest.skip(reason="there is no openssl to make a certificate with")
     return folder / "cert.pem"
 
 

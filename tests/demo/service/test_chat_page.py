@@ -21,7 +21,7 @@ ARGUMENTS = [
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("no chromium on this machine")
+        pytest.skip(reason="no chromium on this machine")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

