@@ -5,7 +5,7 @@ With a judge, a reply is stored at once and its scorecard follows when it has be
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,8 @@ class Recorder:
         self._running = RunningScore()
         # One thread, so that batches are written one after the other.
         self._writer = writer or ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
+        # What could not be written when its turn came; tried once more at the end.
+        self._unwritten: list[tuple[list[Exchange], list[Graded]]] = []
         self._judged: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(_MOST_UNJUDGED)
         self._failure: BaseException | None = None
@@ -68,8 +70,10 @@ class Recorder:
             await asyncio.gather(regularly, *self._judged, return_exceptions=True)
             # Also while being cancelled: what was asked must not be lost.
             self._writer.shutdown(wait=True)
-            self._write(self._ahead, self._pending)
-            self._ahead, self._pending = [], []
+            left = [*self._unwritten, (self._ahead, self._pending)]
+            self._unwritten, self._ahead, self._pending = [], [], []
+            for ahead, batch in left:
+                self._write(ahead, batch)
             self._progress.end()
 
     def begin(self, *, planned: int, done: int) -> None:
@@ -78,14 +82,14 @@ class Recorder:
 
     async def add(self, exchange: Exchange, *, stored: bool = False) -> None:
         """Score an exchange and keep it; `stored`: its replies are in the store already."""
+        if self._failure is not None:
+            raise self._failure
         if self._judging is None:
             self._keep(exchange, self._grader.grade(exchange.task.question, exchange.replies))
         else:
             if not stored:
                 self._ahead.append(exchange)
             await self._room.acquire()
-            if self._failure is not None:
-                raise self._failure
             task = asyncio.create_task(self._judge(self._judging, exchange))
             self._judged.add(task)
             task.add_done_callback(self._after_judging)
@@ -123,7 +127,17 @@ class Recorder:
         ahead, self._ahead = self._ahead, []
         batch, self._pending = self._pending, []
         if ahead or batch:
-            await asyncio.get_running_loop().run_in_executor(self._writer, self._write, ahead, batch)
+            writing = self._writer.submit(self._write, ahead, batch)
+            writing.add_done_callback(lambda done: self._after_writing(done, ahead, batch))
+            # Shielded: a batch that waits for the thread is written even if nobody waits for it any more.
+            await asyncio.shield(asyncio.wrap_future(writing))
+
+    def _after_writing(self, writing: "Future[None]", ahead: list[Exchange], batch: list[Graded]) -> None:
+        """In the writing thread: a batch that failed is kept for the end, and the asking told to stop."""
+        failure = writing.exception()
+        if failure is not None:
+            self._unwritten.append((ahead, batch))
+            self._failure = self._failure or failure
 
     def _write(self, ahead: list[Exchange], batch: list[Graded]) -> None:
         self._store.add_replies(self._info, ahead)

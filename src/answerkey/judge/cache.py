@@ -103,9 +103,11 @@ class JudgementCache:
             keys = list(dict.fromkeys(key for part, _ in wanted for key in part))
             batch = [answer for answer, _ in written]
             try:
-                found = await loop.run_in_executor(self._executor, self._exchange, batch, keys)
+                # Shielded: what has been paid for is written even if nobody waits for it any more.
+                found = await asyncio.shield(
+                    loop.run_in_executor(self._executor, self._exchange, batch, keys)
+                )
             except asyncio.CancelledError:
-                # The batch is being written by its thread all the same.
                 raise
             except Exception as error:  # noqa: BLE001  # handed to those who wait, whatever it is
                 waiting: list[asyncio.Future[Any]] = [future for _, future in wanted]
