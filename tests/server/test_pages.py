@@ -118,7 +118,7 @@ def test_the_theme_is_kept_in_a_cookie_and_leads_back(client):
 def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path):
     shown = client.get("/api/compare?base=aaaa1&run=bbbb2").json["versus"][0]
     with open_store(store_path) as store:
-        base, candidate = (columns_from_store(store, store.find_run(name)) for name in ("aaaa1", "bbbb2"))
+        base, candidate = columns_from_store(store, map(store.find_run, ("aaaa1", "bbbb2")))
         told = compare_runs(base, candidate)
     assert (shown["verdict"], shown["pairs"]) == (told.verdict, told.paired)
     for name in ("mean", "low", "high", "p_value"):

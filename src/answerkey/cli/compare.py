@@ -76,8 +76,8 @@ def compare(
         infos = [opened.find_run(reference) for reference in runs]
         if len({info.id for info in infos}) < len(infos):
             raise UsageError("the runs to compare are the same run; name different ones")
-        columns = [columns_from_store(opened, info, cluster_fields=fields) for info in infos]
-        if cluster is not None and not any(column.clusters for column in columns):
+        columns = columns_from_store(opened, infos, cluster_fields=fields)
+        if cluster is not None and all(column.clusters is None for column in columns):
             raise UsageError(f"--cluster {cluster}: no question of these runs has such a field")
         if len(columns) > 2:
             ranking = rank_runs(columns)

@@ -102,7 +102,7 @@ def _make(
             count, wanted=wanted, power=power, deviation=deviation, correlation=correlation
         )
     with store_opener(settings, store)() as opened:
-        columns = [columns_from_store(opened, opened.find_run(reference)) for reference in sources]
+        columns = columns_from_store(opened, map(opened.find_run, sources))
     if len(columns) == 2:
         return plan_from_pair(columns[0], columns[1], wanted=wanted, power=power)
     return plan_from_run(columns[0], wanted=wanted, power=power, correlation=correlation)

@@ -23,7 +23,8 @@ def judge_run(
     """The run with its gates judged and its comparison beside it."""
     comparison = None
     if baseline is not None and store is not None:
-        comparison = compare_runs(columns_from_store(store, baseline), columns_from_run(run))
+        [base] = columns_from_store(store, [baseline])
+        comparison = compare_runs(base, columns_from_run(run))
         run = msgspec.structs.replace(run, comparison=comparison.to_dict())
     if gates:
         run = msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run), comparison)))

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
-from answerkey.comparison.columns import Columns, pair
+from answerkey.comparison.columns import Columns
+from answerkey.comparison.pairing import pair
 from answerkey.errors import UsageError
 from answerkey.scorecard import round_score
 from answerkey.stats.power import (
@@ -76,10 +78,7 @@ def plan_from_pair(base: Columns, candidate: Columns, *, wanted: float, power: f
     n = len(pairing.base)
     if n < 2:
         raise UsageError("a plan from two runs needs at least two scored questions in common")
-    pairs = zip(pairing.base, pairing.candidate, strict=True)
-    differences = [candidate.scores[j] - base.scores[i] for i, j in pairs]
-    mean = math.fsum(differences) / n
-    variance = math.fsum((d - mean) ** 2 for d in differences) / (n - 1)
+    variance = float(np.var(candidate.scores[pairing.candidate] - base.scores[pairing.base], ddof=1))
     repeat = min(base.info.repeat, candidate.info.repeat)
     splits = [split for split in (_split(base), _split(candidate)) if split is not None]
     within = (
@@ -197,16 +196,14 @@ def _table(repeats: list[int], deviation: Any, power: float) -> Iterator[dict[st
 
 
 def _split(run: Columns) -> VarianceSplit | None:
-    trials = {
-        identity: run.trials.get(identity) or (run.scores[position],)
-        for position, identity in enumerate(run.ids)
-        if not math.isnan(run.scores[position])
-    }
-    return split_variance(trials)
+    return split_variance(dict(run.trials()))
 
 
 def _repeated(*runs: Columns) -> bool:
-    return all(run.info.repeat > 1 and run.trials for run in runs)
+    return all(
+        run.trial_starts is not None and len(run.trial_starts) < run.replies and run.info.repeat > 1
+        for run in runs
+    )
 
 
 def _merge_flaky(splits: list[VarianceSplit]) -> tuple[tuple[str, float], ...]:

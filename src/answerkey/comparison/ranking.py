@@ -1,19 +1,18 @@
 """More than two runs: a ranking with intervals, groups that cannot be told apart, and the Pareto front."""
 
-import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from answerkey.comparison.columns import Columns
+from answerkey.comparison.columns import Columns, Floats, Ints
 from answerkey.errors import UsageError
 from answerkey.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.multiple import holm
 from answerkey.stats.paired import paired_difference, verdict_of
-from answerkey.stats.quantiles import percentiles
 
 __all__ = ["Ranked", "Ranking", "rank_runs"]
 
@@ -65,7 +64,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     """Rank runs by their score on the questions that all of them have (by id)."""
     positions = [
-        {identity: i for i, identity in enumerate(run.ids) if not math.isnan(run.scores[i])} for run in runs
+        {identity: i for i, identity in enumerate(run.ids) if not np.isnan(run.scores[i])} for run in runs
     ]
     shared = [identity for identity in positions[0] if all(identity in known for known in positions[1:])]
     if not shared:
@@ -73,14 +72,15 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
             "these runs have no scored question in common; compare runs over the same golden set"
         )
     everything = len({identity for run in runs for identity in run.ids})
-    scores = [[run.scores[known[q]] for q in shared] for run, known in zip(runs, positions, strict=True)]
-    clusters = _clusters(runs[0], positions[0], shared)
-    means = [round_score(math.fsum(values) / len(values)) for values in scores]
+    places = [np.array([known[identity] for identity in shared]) for known in positions]
+    scores = [run.scores[at] for run, at in zip(runs, places, strict=True)]
+    clusters = _clusters(runs[0], places[0])
+    means = [round_score(float(values.mean())) for values in scores]
     order = sorted(range(len(runs)), key=lambda i: (-means[i], runs[i].info.created_at))
     pairs = list(combinations(range(len(order)), 2))
     found = [
         paired_difference(
-            [round(a - b, 9) for a, b in zip(scores[order[i]], scores[order[j]], strict=True)],
+            np.round(scores[order[i]] - scores[order[j]], 9),
             clusters=clusters,
             level=level,
         )
@@ -92,13 +92,11 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
         for pair, d, p in zip(pairs, found, adjusted, strict=True)
     }
     letters = _letters(len(order), clear)
-    latencies = [
-        _known(run.latencies[known[q]] for q in shared) for run, known in zip(runs, positions, strict=True)
-    ]
-    costs = [_known(run.costs[known[q]] for q in shared) for run, known in zip(runs, positions, strict=True)]
-    p50 = [percentiles(values, (50,))[0] if values else None for values in latencies]
-    p95 = [percentiles(values, (95,))[0] if values else None for values in latencies]
-    cost = [math.fsum(values) / len(values) if values else None for values in costs]
+    latencies = [_known(run.latencies[at]) for run, at in zip(runs, places, strict=True)]
+    costs = [_known(run.costs[at]) for run, at in zip(runs, places, strict=True)]
+    p50 = [float(np.percentile(values, 50)) if len(values) else None for values in latencies]
+    p95 = [float(np.percentile(values, 95)) if len(values) else None for values in latencies]
+    cost = [float(values.mean()) if len(values) else None for values in costs]
     ranked = []
     for place, index in enumerate(order):
         run = runs[index]
@@ -110,7 +108,7 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
                 rank=place + 1,
                 score=means[index],
                 grade=grade(means[index]),
-                interval=mean_interval(scores[index], level=level),
+                interval=mean_interval(scores[index].tolist(), level=level),
                 groups=letters[place],
                 error_rate=round_score(run.errors.total() / run.replies) if run.replies else 0.0,
                 latency_p50_ms=p50[index],
@@ -136,11 +134,12 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     )
 
 
-def _clusters(run: Columns, positions: dict[str, int], shared: Sequence[str]) -> list[str] | None:
-    if not run.clusters:
+def _clusters(run: Columns, places: Ints) -> Ints | None:
+    if run.clusters is None:
         return None
-    hashes = (run.hashes[positions[identity]] for identity in shared)
-    return [run.clusters.get(content, content) for content in hashes]
+    own = run.clusters[places]
+    # A question that belongs to no cluster is one of its own.
+    return np.where(own < 0, len(run.cluster_names) + np.arange(len(places)), own)
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:
@@ -181,5 +180,5 @@ def _on_front(
     return not any(min(found) >= 0.0 and max(found) > 0.0 for found in others)
 
 
-def _known(values: Any) -> list[float]:
-    return [value for value in values if value == value]
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]

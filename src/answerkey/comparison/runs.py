@@ -1,34 +1,20 @@
 """The comparison of two runs: pairing, differences of everything, verdict and reasons."""
 
 import math
-from array import array
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator
 
-from answerkey.comparison.columns import Columns, Pairing, columns_from_run, pair
-from answerkey.comparison.comparison import Comparison, Flip, Measure, Side, Unpaired
+from answerkey.comparison.columns import Columns, columns_from_run
+from answerkey.comparison.comparison import Comparison, Measure, Unpaired
+from answerkey.comparison.measures import Paired
+from answerkey.comparison.pairing import Pairing, pair
 from answerkey.errors import UsageError
 from answerkey.run import Run
 from answerkey.scorecard import round_score
-from answerkey.stats.multiple import holm
-from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
+from answerkey.stats.paired import Difference
 from answerkey.stats.power import detectable_difference, questions_needed
-from answerkey.stats.quantiles import percentiles
-from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
 __all__ = ["compare", "compare_runs"]
 
-# Metrics that count something unwanted: less of it is better.
-_UNWANTED = (
-    "duplicate",
-    "uncited",
-    "unretrieved",
-    "unsupported",
-    "ungrounded",
-    "contradicted",
-    "forbidden",
-    "invented",
-)
 # A difference smaller than this is not worth asking more questions for.
 _WORTH_KNOWING = 0.01
 
@@ -46,11 +32,9 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
             f"runs {base.info.id} and {candidate.info.id} have no scored question in common; "
             "compare runs over the same golden set"
         )
-    work = _Work(base, candidate, pairing, level)
-    score = work.score()
-    flips = tuple(work.flips())
-    components = work.family(base.components, candidate.components)
-    metrics = work.family(base.metrics, candidate.metrics)
+    runs = Paired(base, candidate, pairing, level)
+    score = runs.score()
+    sides = runs.sides()
     difference = score.difference
     assert difference is not None  # scores are bounded
     detectable = detectable_difference(difference.error, difference.clusters - 1, level=level)
@@ -60,8 +44,8 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
     needed = _more_questions(difference, target, level)
     new_errors = {kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors}
     return Comparison(
-        base=work.side(base, pairing.base),
-        candidate=work.side(candidate, pairing.candidate),
+        base=sides[0],
+        candidate=sides[1],
         paired=len(pairing.base),
         unpaired=tuple(_unpaired(pairing)),
         edited=pairing.edited,
@@ -71,213 +55,16 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
         questions_needed=needed,
         needed_for=round_score(target),
         reasons=tuple(_reasons(score, detectable, needed, target)),
-        components=components,
-        metrics=metrics,
-        categories=work.categories(),
-        flips=flips,
-        pass_rate=work.pass_rate(flips),
-        latency=work.unbounded("latency_ms", base.latencies, candidate.latencies),
-        cost=work.unbounded("cost", base.costs, candidate.costs),
+        components=runs.family(base.components, candidate.components),
+        metrics=runs.family(base.metrics, candidate.metrics),
+        categories=runs.categories(),
+        flips=runs.flips(),
+        pass_rate=runs.pass_rate(),
+        latency=runs.unbounded("latency_ms", base.latencies, candidate.latencies),
+        cost=runs.unbounded("cost", base.costs, candidate.costs),
         new_errors=new_errors,
         notes=tuple(_notes(base, candidate, pairing)),
     )
-
-
-class _Work:
-    def __init__(self, base: Columns, candidate: Columns, pairing: Pairing, level: float) -> None:
-        self.base = base
-        self.candidate = candidate
-        self.pairing = pairing
-        self.level = level
-        self.first = [base.scores[i] for i in pairing.base]
-        self.second = [candidate.scores[i] for i in pairing.candidate]
-        self.clusters = self._clusters()
-
-    def _clusters(self) -> list[str] | None:
-        known = {**self.candidate.clusters, **self.base.clusters}
-        if not known:
-            return None
-        hashes = [self.base.hashes[i] for i in self.pairing.base]
-        # A question that belongs to no cluster is one of its own.
-        return [known.get(content, content) for content in hashes]
-
-    def score(self) -> Measure:
-        differences = [round(b - a, 9) for a, b in zip(self.first, self.second, strict=True)]
-        difference = paired_difference(differences, clusters=self.clusters, level=self.level)
-        assert difference is not None  # there is at least one pair
-        return Measure(
-            name="score",
-            base=_mean(self.first),
-            candidate=_mean(self.second),
-            difference=difference,
-            p_adjusted=difference.p_value,
-            verdict=verdict_of(difference),
-        )
-
-    def family(
-        self, first: "dict[str, array[float]]", second: "dict[str, array[float]]"
-    ) -> tuple[Measure, ...]:
-        """Everything of one kind, corrected together; what only one run has is left to the notes."""
-        names = [name for name in first if name in second]
-        found = [(name, self._values(first[name], second[name])) for name in names]
-        return self._corrected([(name, values) for name, values in found if values[0]])
-
-    def categories(self) -> tuple[Measure, ...]:
-        positions: dict[str, list[int]] = {}
-        for index, position in enumerate(self.pairing.candidate):
-            positions.setdefault(self.candidate.categories[position], []).append(index)
-        if len(positions) < 2:
-            return ()
-        parts = []
-        for name, chosen in positions.items():
-            clusters = None if self.clusters is None else [self.clusters[i] for i in chosen]
-            parts.append(
-                (name, ([self.first[i] for i in chosen], [self.second[i] for i in chosen], clusters))
-            )
-        return self._corrected(parts)
-
-    def _values(
-        self, first: "array[float]", second: "array[float]"
-    ) -> tuple[list[float], list[float], list[str] | None]:
-        before = [first[i] for i in self.pairing.base]
-        after = [second[j] for j in self.pairing.candidate]
-        if not math.isnan(sum(before) + sum(after)):
-            return before, after, self.clusters
-        kept = [
-            (index, a, b)
-            for index, (a, b) in enumerate(zip(before, after, strict=True))
-            if not (math.isnan(a) or math.isnan(b))
-        ]
-        clusters = None if self.clusters is None else [self.clusters[index] for index, _, _ in kept]
-        return [a for _, a, _ in kept], [b for _, _, b in kept], clusters
-
-    def _corrected(
-        self, parts: Sequence[tuple[str, tuple[list[float], list[float], list[str] | None]]]
-    ) -> tuple[Measure, ...]:
-        found: list[tuple[str, list[float], list[float], Difference | None]] = []
-        for name, (first, second, clusters) in parts:
-            differences = [round(b - a, 9) for a, b in zip(first, second, strict=True)]
-            # A metric may be a count or a duration: only what lies within 0 and 1 is bounded by it.
-            extremes = (min(first), max(first), min(second), max(second))
-            bound = 1.0 if min(extremes) >= 0.0 and max(extremes) <= 1.0 else None
-            found.append(
-                (
-                    name,
-                    first,
-                    second,
-                    paired_difference(differences, clusters=clusters, level=self.level, bound=bound),
-                )
-            )
-        adjusted = holm([None if d is None else d.p_value for *_, d in found])
-        return tuple(
-            Measure(
-                name=name,
-                base=_mean(first),
-                candidate=_mean(second),
-                difference=difference,
-                p_adjusted=p,
-                verdict=_verdict(name, difference, p),
-            )
-            for (name, first, second, difference), p in zip(found, adjusted, strict=True)
-        )
-
-    def unbounded(self, name: str, first: "array[float]", second: "array[float]") -> Measure | None:
-        """Latency or cost: less is better."""
-        before, after, clusters = self._values(first, second)
-        if not before:
-            return None
-        differences = [b - a for a, b in zip(before, after, strict=True)]
-        difference = paired_difference(differences, clusters=clusters, level=self.level, bound=None)
-        return Measure(
-            name=name,
-            base=_mean(before),
-            candidate=_mean(after),
-            difference=difference,
-            p_adjusted=None if difference is None else difference.p_value,
-            verdict="no clear difference"
-            if difference is None
-            else verdict_of(difference, higher_is_better=False),
-        )
-
-    def flips(self) -> Iterator[Flip]:
-        found = []
-        marks = (self.base.info.pass_mark, self.candidate.info.pass_mark)
-        for index, (i, before, after) in enumerate(
-            zip(self.pairing.base, self.first, self.second, strict=True)
-        ):
-            # As compared when rounded to nine decimals.
-            passed = after >= marks[1] - 5e-10
-            if (before >= marks[0] - 5e-10) != passed:
-                kind: Literal["fixed", "broken"] = "fixed" if passed else "broken"
-                category = self.candidate.categories[self.pairing.candidate[index]]
-                found.append(
-                    Flip(
-                        id=self.base.ids[i],
-                        category=category,
-                        kind=kind,
-                        score_from=round_score(before),
-                        score_to=round_score(after),
-                    )
-                )
-        # What broke comes first, the deepest fall before the others.
-        return iter(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
-
-    def pass_rate(self, flips: Sequence[Flip]) -> dict[str, Any]:
-        n = len(self.first)
-        fixed = sum(flip.kind == "fixed" for flip in flips)
-        broken = len(flips) - fixed
-        passed = sum(value >= self.base.info.pass_mark - 5e-10 for value in self.first)
-        both = passed - broken
-        interval = newcombe_interval(
-            both=both, fixed=fixed, broken=broken, neither=n - both - fixed - broken, level=self.level
-        )
-        return {
-            "base": round_score(passed / n),
-            "candidate": round_score((both + fixed) / n),
-            "difference": round_score((fixed - broken) / n),
-            "low": None if interval is None else round_score(interval.low),
-            "high": None if interval is None else round_score(interval.high),
-            "level": self.level,
-            "p_value": mcnemar_p_value(fixed, broken),
-            "method": "McNemar, mid-p; Newcombe",
-            "fixed": fixed,
-            "broken": broken,
-        }
-
-    def side(self, columns: Columns, positions: "array[int]") -> Side:
-        info = columns.info
-        scores = [columns.scores[i] for i in positions]
-        latencies = sorted(
-            columns.latencies[i] for i in positions if columns.latencies[i] == columns.latencies[i]
-        )
-        costs = [columns.costs[i] for i in positions if columns.costs[i] == columns.costs[i]]
-        latency = None
-        if latencies:
-            p50, p95 = percentiles(latencies, (50, 95))
-            latency = {"mean": round(_mean(latencies), 3), "p50": round(p50, 3), "p95": round(p95, 3)}
-        return Side(
-            id=info.id,
-            name=info.name,
-            target=info.target,
-            score=_mean(scores),
-            questions=len(columns),
-            repeat=info.repeat,
-            pass_rate=round_score(sum(s >= info.pass_mark - 5e-10 for s in scores) / len(scores)),
-            error_rate=round_score(columns.errors.total() / columns.replies) if columns.replies else 0.0,
-            errors=dict(sorted(columns.errors.items())),
-            latency_ms=latency,
-            cost=round_score(_mean(costs)) if costs else None,
-        )
-
-
-def _verdict(name: str, difference: Difference | None, p_value: float | None) -> Verdict:
-    if difference is None:
-        return "no clear difference"
-    return verdict_of(difference, p_value=p_value, higher_is_better=not name.startswith(_UNWANTED))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return round_score(math.fsum(values) / len(values))
 
 
 def _more_questions(difference: Difference, target: float, level: float) -> int | None:

@@ -7,7 +7,7 @@ ordinary runs. With early stop, an always-valid test looks after every question,
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from math import fsum
@@ -33,7 +33,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
-from answerkey.store.score_rows import score_rows
+from answerkey.store.score_rows import score_batches
 from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
@@ -286,8 +286,9 @@ class _Arms:
 
     async def ask(self, progress: Progress) -> Experiment:
         for arm, info in enumerate(self.infos):
-            for row in score_rows(self.store, info):
-                self.count(row.content_hash, arm, row.score)
+            for batch in score_batches(self.store, info):
+                for content, score in zip(batch.content_hashes, batch.scores, strict=True):
+                    self.count(content, arm, score)
         planned = 2 * len(self.questions) * self.options.repeat
         recorders = [Recorder(self.store, info, self.grader, Silent()) for info in self.infos]
         running = RunningScore()
@@ -327,8 +328,8 @@ class _Arms:
         planned = 2 * len(self.questions) * self.options.repeat
         stopped = self.early_stop and self.test.decided and len(self.done_units) < len(self.units)
         first, second = self._finish("partial" if stopped else "complete")
-        columns: Iterable[Any] = (columns_from_store(self.store, run.info) for run in (first, second))
-        comparison = compare_runs(*columns)
+        base, candidate = columns_from_store(self.store, (first.info, second.info))
+        comparison = compare_runs(base, candidate)
         sequential = None
         verdict = comparison.verdict
         if self.early_stop:

@@ -1,14 +1,16 @@
 """A comparison and a ranking on the terminal, and a comparison in Markdown."""
 
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
-from answerkey.evaluation.experiment import Experiment
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.wording import count, milliseconds, money, name_words, percent, range_text, score_text
 from answerkey.text.sanitise import for_markdown, one_line
+
+if TYPE_CHECKING:
+    from answerkey.evaluation.experiment import Experiment
 
 __all__ = [
     "comparison_headline",
@@ -160,7 +162,9 @@ def _facts(comparison: Comparison) -> Iterator[str]:
         yield f"new kinds of error: {kinds}"
 
 
-def print_experiment(experiment: Experiment, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_experiment(
+    experiment: "Experiment", *, file: TextIO | None = None, width: int | None = None
+) -> None:
     """Print how an experiment ended, then the comparison of its two runs."""
     from rich.text import Text
 

@@ -10,12 +10,21 @@ cluster, and the standard error is the jackknife's over clusters.
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.signflip import sign_flip_p_value
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+    # A list where there are few: numpy takes longer to import than they take to add up.
+    Values = list[float] | Floats
+    Labels = Sequence[Hashable] | npt.NDArray[np.int64]
 
 __all__ = ["Difference", "Verdict", "paired_difference", "verdict_of"]
 
@@ -23,8 +32,8 @@ Verdict = Literal["better", "worse", "no clear difference"]
 
 # Weight of each imagined difference if everything is tied; chosen by simulation (docs/statistics.md).
 _PSEUDO = 0.1
-# From here on numpy's import pays for itself.
-_MANY = 5000
+# From here on numpy is used.
+_MANY = 2000
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +58,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def paired_difference(
-    differences: Sequence[float],
+    differences: "Sequence[float] | Floats",
     *,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: "Labels | None" = None,
     level: float = 0.95,
     bound: float | None = 1.0,
 ) -> Difference | None:
@@ -60,17 +69,18 @@ def paired_difference(
     None without differences, and for a single unbounded one: nothing bounds what it could have been.
     """
     n = len(differences)
-    sums, sizes = _by_cluster(differences, clusters)
+    values = _values(differences)
+    sums, sizes = _by_cluster(values, clusters)
     groups = len(sums)
     if n == 0 or (groups == 1 and bound is None):
         return None
-    mean = math.fsum(differences) / n
-    squares = _squares(differences, mean)
+    mean = _total(values) / n
+    squares = _squares(values, mean)
     deviation = math.sqrt(squares / (n - 1)) if n > 1 else 0.0
     centre, error = _centre_and_error(sums, sizes, n, bound) if groups > 1 else (mean, bound or 0.0)
     half = t_quantile(0.5 + level / 2.0, max(groups - 1, 1)) * error
     low, high = centre - half, centre + half
-    changed = n - _zeros(differences)
+    changed = n - _zeros(values)
     p_value, method = (
         sign_flip_p_value(sums) if groups > 1 else (None, "a single pair" if n == 1 else "one cluster")
     )
@@ -107,57 +117,75 @@ def verdict_of(
     return "better" if (difference.mean > 0.0) == higher_is_better else "worse"
 
 
-def _squares(values: Sequence[float], centre: float) -> float:
-    """The sum of squared distances from a centre; by numpy where there are many."""
-    if len(values) < _MANY:
-        return math.fsum((value - centre) ** 2 for value in values)
-    import numpy as np
+def _values(differences: "Sequence[float] | Floats") -> "Values":
+    if len(differences) >= _MANY:
+        import numpy as np
 
-    distances = np.asarray(values) - centre
-    return float(distances @ distances)
+        return np.asarray(differences, dtype=np.float64)
+    return list(differences) if isinstance(differences, Sequence) else differences.tolist()
 
 
-def _zeros(values: Sequence[float]) -> int:
+def _total(values: "Values") -> float:
+    return math.fsum(values) if isinstance(values, list) else float(values.sum())
+
+
+def _squares(values: "Values", centre: float) -> float:
+    """The sum of squared distances from a centre."""
     if isinstance(values, list):
-        return values.count(0.0)
-    return sum(1 for value in values if not value)
+        return math.fsum((value - centre) ** 2 for value in values)
+    distances = values - centre
+    distances *= distances
+    # Not a product of vectors: the threads that numpy starts for one cost more than they save.
+    return float(distances.sum())
 
 
-def _by_cluster(
-    differences: Sequence[float], clusters: Sequence[Hashable] | None
-) -> tuple[Sequence[float], Sequence[int] | None]:
+def _zeros(values: "Values") -> int:
+    return values.count(0.0) if isinstance(values, list) else int((values == 0.0).sum())
+
+
+def _by_cluster(differences: "Values", clusters: "Labels | None") -> "tuple[Values, Values | None]":
     """Sums and sizes of the clusters; sizes are None when every difference is its own."""
     if clusters is None:
         return differences, None
+    if not isinstance(differences, list):
+        import numpy as np
+
+        _, numbers, counts = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
+        if len(counts) == len(differences):
+            return differences, None
+        return np.round(np.bincount(numbers, differences), 9), counts.astype(np.float64)
     sums: dict[Hashable, float] = {}
-    sizes: dict[Hashable, int] = {}
+    sizes: dict[Hashable, float] = {}
     for value, cluster in zip(differences, clusters, strict=True):
         sums[cluster] = sums.get(cluster, 0.0) + value
-        sizes[cluster] = sizes.get(cluster, 0) + 1
+        sizes[cluster] = sizes.get(cluster, 0.0) + 1.0
     if len(sums) == len(differences):
         return differences, None
     return [round(value, 9) for value in sums.values()], list(sizes.values())
 
 
 def _centre_and_error(
-    sums: Sequence[float], sizes: Sequence[int] | None, n: int, bound: float | None
+    sums: "Values", sizes: "Values | None", n: int, bound: float | None
 ) -> tuple[float, float]:
     """Centre and standard error of the interval, with the imagined differences mixed in where values are bounded."""
     groups = len(sums)
-    ties = _zeros(sums)
-    weight = 0.0 if bound is None else _PSEUDO * ties / groups
+    weight = 0.0 if bound is None else _PSEUDO * _zeros(sums) / groups
     size = n / groups
     total = n + 2.0 * weight * size
-    centre = math.fsum(sums) / total
+    centre = _total(sums) / total
     imagined = 2.0 * weight * (size * (bound or 0.0)) ** 2
-    if sizes is None:
-        # The same sum of squares as below, in one pass over what may be a million differences.
-        squares = _squares(sums, 0.0) + imagined - total * centre * centre
-        count = groups + 2.0 * weight
-        return centre, math.sqrt(max(squares, 0.0) / max(count - 1.0, 1e-9) / total)
-    squares = imagined
-    for value, members in zip(sums, sizes, strict=True):
-        # The jackknife's residual: what leaving this cluster out would move.
-        squares += ((value - members * centre) / (1.0 - members / total)) ** 2 if members < total else 0.0
     count = groups + 2.0 * weight
+    if sizes is None:
+        squares = _squares(sums, 0.0) + imagined - total * centre * centre
+        return centre, math.sqrt(max(squares, 0.0) / max(count - 1.0, 1e-9) / total)
+    squares = imagined + _jackknife(sums, sizes, centre, total)
     return centre, math.sqrt(squares * (count - 1.0) / count) / total
+
+
+def _jackknife(sums: "Values", sizes: "Values", centre: float, total: float) -> float:
+    """The sum of squares of what leaving each cluster out would move."""
+    if isinstance(sums, list) or isinstance(sizes, list):
+        pairs = zip(sums, sizes, strict=True)
+        return math.fsum(((s - m * centre) / (1.0 - m / total)) ** 2 for s, m in pairs if m < total)
+    residuals = (sums - sizes * centre) / (1.0 - sizes / total)
+    return float((residuals * residuals).sum())

@@ -1,24 +1,29 @@
-"""What a comparison reads of a run: one light row per trial, without replies, reasons or questions."""
+"""What a comparison reads of a run: a few light columns of its trials, without replies, reasons or questions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
 
-from answerkey.comparison.columns import ScoreRow
+from answerkey.comparison.columns import ScoreBatch, by_name
 from answerkey.run import RunInfo
 from answerkey.store import schema
+from answerkey.store.connect import explain
 from answerkey.store.sql import SqlStore
 
-__all__ = ["cluster_rows", "score_rows"]
+__all__ = ["cluster_rows", "score_batches"]
+
+# Trials fetched at a time.
+_BATCH = 1000
 
 
-class _Value(msgspec.Struct):
+class _Value(msgspec.Struct, gc=False):
     value: float | None = None
 
 
-class _Card(msgspec.Struct):
+class _Card(msgspec.Struct, gc=False):
     components: dict[str, _Value] = {}
     metrics: dict[str, float | None] = {}
 
@@ -31,7 +36,7 @@ _decode_card = msgspec.json.Decoder(_Card).decode
 _decode_question = msgspec.json.Decoder(_Question).decode
 
 
-def score_rows(store: SqlStore, info: RunInfo) -> Iterator[ScoreRow]:
+def score_batches(store: SqlStore, info: RunInfo) -> Iterator[ScoreBatch]:
     """The run's trials under its current scoring, in the set's order, trial by trial."""
     cards = schema.scorecards.c
     query = (
@@ -39,7 +44,6 @@ def score_rows(store: SqlStore, info: RunInfo) -> Iterator[ScoreRow]:
             cards.question_id,
             cards.content_hash,
             cards.category,
-            cards.trial,
             cards.score,
             cards.error_kind,
             cards.latency_ms,
@@ -49,20 +53,42 @@ def score_rows(store: SqlStore, info: RunInfo) -> Iterator[ScoreRow]:
         .where(cards.run_id == info.id, cards.scoring_hash == info.scoring_hash)
         .order_by(cards.position, cards.trial)
     )
-    for identity, content, category, trial, score, kind, latency, cost, payload in store.stream(query):
-        card = _decode_card(payload)
-        values = {name: component.value for name, component in card.components.items()}
-        yield ScoreRow(identity, content, category, trial, score, kind, latency, cost, values, card.metrics)
+    try:
+        with store.engine.connect() as connection:
+            result = connection.execution_options(yield_per=_BATCH).execute(query)
+            for rows in result.partitions():
+                ids, hashes, categories, scores, kinds, latencies, costs, payloads = zip(*rows, strict=True)
+                components, metrics = _values(payloads)
+                yield ScoreBatch(
+                    ids, hashes, categories, scores, kinds, latencies, costs, components, metrics
+                )
+    except DBAPIError as error:
+        raise explain(error, store.engine.url) from None
+
+
+def _values(payloads: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Components and metrics of some scorecards, one column for each name."""
+    cards = [_decode_card(payload) for payload in payloads]
+    components = by_name([card.components for card in cards])
+    return {
+        name: [None if score is None else score.value for score in column]
+        for name, column in components.items()
+    }, by_name([card.metrics for card in cards])
 
 
 def cluster_rows(store: SqlStore, info: RunInfo, fields: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(content hash, cluster) of the questions whose metadata hold one of the fields, the first that is there."""
     items, questions = schema.set_items.c, schema.questions.c
+    # A question without fields of its own has no such key. Where no question has, one look through them all is
+    # several times as fast as looking up those of the set.
+    with_fields = questions.payload.like('%"metadata"%')
+    with store.transaction() as connection:
+        if connection.execute(select(questions.content_hash).where(with_fields).limit(1)).first() is None:
+            return
     query = (
         select(questions.content_hash, questions.payload)
         .join(schema.set_items, items.content_hash == questions.content_hash)
-        # A question without fields of its own has no such key: most sets end here.
-        .where(items.set_hash == info.question_set_hash, questions.payload.like('%"metadata"%'))
+        .where(items.set_hash == info.question_set_hash, with_fields)
     )
     for content, payload in store.stream(query):
         metadata = _decode_question(payload).metadata
