@@ -65,7 +65,7 @@ def test_claims_and_judges_are_explained(golden_run: Run) -> None:
     page = html_of(golden_run)
     assert "Bought in 1987.: no evidence has this date" in page
     assert re.search(r'title="[^"]*supported by sources\[0\]: Basis 442,300"', page)
-    assert "<small>model-x, completeness</small> 4: omits depreciation" in page
+    assert "<small>model-x, completeness</small> <bdi>4: omits depreciation" in page
 
 
 def test_nothing_is_loaded_and_hostile_text_is_escaped(hostile_run: Run) -> None:

@@ -1,10 +1,14 @@
 import re
+from urllib.parse import urlencode
 
 import pytest
 
-from answerkey.comparison.columns import columns_from_store
-from answerkey.comparison.runs import compare_runs
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Reply
 from answerkey.store import open_store
+from store.filling import add_run, golden, good_reply
+
+from .serving import serving
 
 PAGES = [
     "/",
@@ -69,7 +73,7 @@ def test_the_compare_page_says_how_sure_it_is(client):
     assert "Better" in text
     assert "likely between" in text
     assert "<ins>" in text
-    assert client.get("/compare?base=bbbb2&run=aaaa1").text.count("Worse") == 1
+    assert '<p class="word">Worse</p>' in client.get("/compare?base=bbbb2&run=aaaa1").text
 
 
 def test_regressions_only(client):
@@ -115,13 +119,102 @@ def test_the_theme_is_kept_in_a_cookie_and_leads_back(client):
     assert away.headers["location"] == "/"
 
 
-def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path):
-    shown = client.get("/api/compare?base=aaaa1&run=bbbb2").json["versus"][0]
-    with open_store(store_path) as store:
-        base, candidate = columns_from_store(store, map(store.find_run, ("aaaa1", "bbbb2")))
-        told = compare_runs(base, candidate)
-    assert (shown["verdict"], shown["pairs"]) == (told.verdict, told.paired)
+def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path, command):
+    shown = client.get("/api/compare?base=aaaa1&run=bbbb2").json["versus"]
+    told = command("compare", "aaaa1", "bbbb2", "--store", store_path, "--json").document
+    for name in ("verdict", "paired", "fixed", "broken", "detectable", "reasons", "notes", "pass_rate"):
+        assert shown[name] == told[name]
     for name in ("mean", "low", "high", "p_value"):
-        assert shown["difference"][name] == pytest.approx(getattr(told.difference, name))
-    assert shown["detectable"] == pytest.approx(told.detectable)
-    assert (shown["fixed"], shown["broken"]) == (told.fixed, told.broken)
+        assert shown["score"]["difference"][name] == pytest.approx(told["difference"][name])
+    assert {part["name"]: part["p_adjusted"] for part in shown["components"]} == {
+        name: part["p_adjusted"] for name, part in told["components"].items()
+    }
+    assert {part["name"]: part["verdict"] for part in shown["categories"]} == {
+        part["category"]: part["verdict"] for part in told["categories"]
+    }
+
+
+def test_a_comparison_shows_components_categories_and_what_else_changed(client):
+    text = client.get("/compare?base=bbbb2&run=aaaa1").text
+    for title in ("What was scored", "By category, largest loss first", "Passed, speed, cost and errors"):
+        assert title in text
+    for name in ("Used the right tools", "Said what it should", "<bdi>tax</bdi>", "Mean time"):
+        assert name in text
+    assert text.count('class="likely"') == 6
+    assert "New kinds of error: " in text
+    assert "40 broken" in text
+
+
+def test_several_runs_are_ranked(client, store_path, command):
+    shown = client.get("/api/compare?run=aaaa1&run=bbbb2&run=cccc3").json
+    told = command("compare", "aaaa1", "bbbb2", "cccc3", "--store", store_path, "--json").document
+    assert shown["versus"] is None
+    assert [run["id"] for run in shown["ranking"]["runs"]] == [run["id"] for run in told["runs"]]
+    assert shown["ranking"]["questions"] == told["questions"] == 7
+    text = client.get("/compare?run=aaaa1&run=bbbb2&run=cccc3").text
+    assert "Best first" in text
+    assert "cannot be told apart" in text
+    assert "Each against each" in text
+    assert len(shown["rows"]) <= 10
+
+
+def test_runs_without_a_question_in_common_say_so(tmp_path):
+    path = str(tmp_path / "s.db")
+    other = QuestionSet(name="other", questions=(Question(id="x1", question="Something else?"),))
+    with open_store(path) as store:
+        add_run(store, "one")
+        add_run(store, "two", lambda question, trial: Reply(text="yes"), questions=other, day=1)
+    with serving(lambda: open_store(path)) as client:
+        answer = client.get("/compare?run=one&run=two")
+    assert answer.status == 200
+    assert "no scored question in common" in answer.text
+
+
+def test_a_comparison_follows_a_run_that_goes_on(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "one", questions=golden(30))
+        add_run(store, "two", good_reply, questions=golden(30), day=1, finish=False, asked=10)
+    with serving(lambda: open_store(path)) as client:
+        assert client.get("/api/compare?run=one&run=two").json["versus"]["paired"] == 10
+        with open_store(path) as store:
+            store.delete_run("two")
+            add_run(store, "two", good_reply, questions=golden(30), day=1)
+        assert client.get("/api/compare?run=one&run=two").json["versus"]["paired"] == 30
+
+
+def form(client, path, **fields):
+    kind = "application/x-www-form-urlencoded"
+    return client.post(path, urlencode(fields), content_type=kind, origin=client.url)
+
+
+def test_a_baseline_is_set_and_unset_on_the_run_page(client):
+    assert "Make this run the baseline" in client.get("/runs/bbbb2").text
+    done = form(client, "/baselines", run="bbbb2", name="spring", action="set")
+    assert (done.status, done.headers["location"]) == (303, "/runs/bbbb2")
+    shown = client.get("/runs/bbbb2").text
+    assert "baseline spring" in shown
+    assert "Compare with production" in shown
+    assert client.get("/api/runs/spring").json["info"]["id"] == "bbbb2"
+    # A form of another run cannot take the name away.
+    form(client, "/baselines", run="aaaa1", name="spring", action="remove")
+    assert client.get("/api/runs/bbbb2").json["baselines"] == ["spring"]
+    form(client, "/baselines", run="bbbb2", name="spring", action="remove")
+    assert client.get("/api/runs/bbbb2").json["baselines"] == []
+
+
+def test_baselines_through_the_api(client):
+    assert client.post("/api/baselines", {"name": "api", "run": "bbbb2"}).status == 201
+    assert client.request("DELETE", "/api/baselines/api").status == 204
+    gone = client.request("DELETE", "/api/baselines/api")
+    assert (gone.status, gone.json["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("name", "run"), [("latest", "bbbb2"), ("-x", "bbbb2"), ("  ", "bbbb2"), ("x", "cccc3")]
+)
+def test_what_cannot_be_a_baseline_is_refused(client, name, run):
+    assert client.post("/api/baselines", {"name": name, "run": run}).status == 400
+    refused = form(client, "/baselines", run=run, name=name, action="set")
+    assert refused.status == 400
+    assert "All runs" in refused.text

@@ -39,7 +39,8 @@ def test_its_own_names_are(client, host):
     "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "https://chat.example.com.evil.org"]
 )
 @pytest.mark.parametrize(
-    "path", ["/api/feedback", "/api/replies", "/review", "/theme", "/api/review", "/api/baselines"]
+    "path",
+    ["/api/feedback", "/api/replies", "/review", "/theme", "/api/review", "/api/baselines", "/baselines"],
 )
 def test_other_sites_cannot_change_anything(client, origin, path):
     answer = client.post(path, GOOD, origin=origin)

@@ -33,18 +33,11 @@ def set_(name: str, run: str, store: str | None) -> int:
       answerkey baseline set production latest
     """
     from answerkey.config import load_settings
-    from answerkey.errors import UsageError
+    from answerkey.store.baselines import name_baseline
     from answerkey.text.sanitise import one_line
 
-    if not name.strip() or name == "latest" or name.startswith(("latest~", "-")) or not name.isprintable():
-        raise UsageError(f"{name!r} cannot name a baseline; use a word such as production")
     with store_opener(load_settings(), store)() as opened:
-        info = opened.find_run(run)
-        if info.status != "complete":
-            raise UsageError(
-                f"run {info.id} is not complete and no fair baseline: answerkey resume {info.id}"
-            )
-        opened.set_baseline(name, info.id)
+        info = name_baseline(opened, name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
     return 0
 

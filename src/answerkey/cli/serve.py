@@ -78,7 +78,7 @@ def _serve(served: "ServerSettings", store: str | None) -> int:
         import uvicorn
 
         from answerkey.server.app import create_app
-        from answerkey.server.rendering import warm_up
+        from answerkey.server.warming import warm_up
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
     import msgspec
@@ -114,7 +114,7 @@ def _serve(served: "ServerSettings", store: str | None) -> int:
     click.echo(f"answerkey dashboard on http://{shown}:{port} (Ctrl-C stops it)")
     sys.stdout.flush()
     app = create_app(opener, served, settings)
-    threading.Thread(target=warm_up, daemon=True).start()
+    threading.Thread(target=warm_up, args=(app,), daemon=True).start()
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
     )

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, TextIO
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
-from answerkey.report.wording import count, milliseconds, money, name_words, percent, range_text, score_text
+from answerkey.report.wording import (
+    count,
+    milliseconds,
+    money,
+    name_words,
+    p_text,
+    percent,
+    range_text,
+    score_text,
+)
 from answerkey.text.sanitise import for_markdown, one_line
 
 if TYPE_CHECKING:
@@ -28,13 +37,6 @@ _UNPAIRED_SHOWN = 10
 def points_text(value: float, digits: int = 1) -> str:
     """A difference of scores in points: +8.5."""
     return f"{100 * value:+.{digits}f}"
-
-
-def p_text(p: float | None) -> str:
-    """A p-value with two digits, never rounded to zero."""
-    if p is None:
-        return "no p-value"
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
 
 
 def comparison_headline(comparison: Comparison) -> str:

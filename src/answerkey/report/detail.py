@@ -1,7 +1,7 @@
 """One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import msgspec
@@ -96,6 +96,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     expected_tools: tuple[str, ...]
     missing_tools: tuple[str, ...]
     tools: tuple[ToolDetail, ...]
+    # Where each call stands on the turn's time line: (start, length) as shares of the whole.
+    timeline: tuple[tuple[float, float], ...]
     tools_observed: bool
     calls_cut: int
     sources: tuple[SourceDetail, ...]
@@ -175,6 +177,9 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
         missing_tools=_texts(tool_details.get("missing")),
         tools=tuple(_tool(call, expected, limits) for call in reply.tool_calls[: limits.calls]),
+        timeline=_timeline(
+            [call.duration_ms or 0.0 for call in reply.tool_calls[: limits.calls]], reply.timings.latency_ms
+        ),
         tools_observed=reply.evidence.tools_observed,
         calls_cut=max(0, len(reply.tool_calls) - limits.calls),
         sources=tuple(_source(source, question, limits) for source in reply.sources[: limits.sources]),
@@ -292,6 +297,17 @@ def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:
         error=_cut(call.error or "", limits.tool_text),
         duration_ms=call.duration_ms,
         expected=call.name in expected,
+    )
+
+
+def _timeline(durations: Sequence[float], latency: float | None) -> tuple[tuple[float, float], ...]:
+    """Calls one after the other: only how long each took is known, not when it began."""
+    whole = max(sum(durations), latency or 0.0)
+    if whole <= 0:
+        return tuple((0.0, 0.0) for _ in durations)
+    begins = accumulate(durations, initial=0.0)
+    return tuple(
+        (begin / whole, duration / whole) for begin, duration in zip(begins, durations, strict=False)
     )
 
 

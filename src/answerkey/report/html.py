@@ -8,26 +8,13 @@ says so.
 import base64
 import hashlib
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from answerkey.report.detail import Limits
-from answerkey.report.judge_line import judge_line
-from answerkey.report.story import component_words, tell
+from answerkey.report.markup import make_environment, report_asset
+from answerkey.report.story import tell
 from answerkey.report.view import ReportView, build_view
-from answerkey.report.wording import (
-    GRADE_MEANINGS,
-    count,
-    metric_text,
-    milliseconds,
-    money,
-    name_words,
-    percent,
-    range_text,
-    score_percent,
-)
 from answerkey.run import Run
-from answerkey.text.sanitise import for_terminal, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -50,7 +37,7 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
 
 
 def _context(view: ReportView) -> dict[str, Any]:
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = report_asset("report.css"), report_asset("report.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "img-src 'none'; base-uri 'none'; form-action 'none'"
@@ -64,13 +51,7 @@ def _context(view: ReportView) -> dict[str, Any]:
         "categories": sorted({row.category for row in view.rows}),
         "errors": sorted({row.error for row in view.rows if row.error}),
         "shown_failures": sum(not row.passed for row in view.rows),
-        "meanings": GRADE_MEANINGS,
     }
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("answerkey.report") / "templates" / name).read_text("utf-8").strip()
 
 
 def _hash(text: str) -> str:
@@ -79,43 +60,4 @@ def _hash(text: str) -> str:
 
 @cache
 def _template() -> "Template":
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FunctionLoader(_asset),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        brief=lambda text, width=120: one_line(text, width),
-        component=component_words,
-        metric=metric_text,
-        ms=milliseconds,
-        money=money,
-        points=_points,
-        rate=percent,
-        score=score_percent,
-        span=range_text,
-        width=lambda share: f"{100 * (share or 0):.2f}%",
-        words=name_words,
-    )
-    environment.globals.update(count=count, judge_line=judge_line)
-    return environment.get_template("report.html.j2")
-
-
-def _harmless(value: Any) -> Any:
-    """Every text on its way into the page, except the page's own markup."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return for_terminal(value)
-    return value
-
-
-def _points(lost: float | None) -> str:
-    """Lost points of a hundred: −8."""
-    if lost is None:
-        return ""
-    value = lost * 100
-    return f"−{value:.0f}" if value >= 9.95 or abs(value - round(value)) < 0.05 else f"−{value:.1f}"
+    return make_environment(lambda _: None).get_template("report.html.j2")

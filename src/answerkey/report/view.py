@@ -12,10 +12,19 @@ from answerkey.report.losses import Loss, losses_of
 from answerkey.run import GateResult, Run, RunInfo
 from answerkey.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval
+from answerkey.store.listing import QuestionFigures, QuestionRow
 from answerkey.summary import Result, Slice, Summary
 from answerkey.text.sanitise import one_line
 
-__all__ = ["ComponentView", "QuestionView", "ReportView", "SlowView", "brief_questions", "build_view"]
+__all__ = [
+    "ComponentView",
+    "QuestionView",
+    "ReportView",
+    "SlowView",
+    "brief_questions",
+    "build_view",
+    "row_view",
+]
 
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3
@@ -32,25 +41,11 @@ class ComponentView(msgspec.Struct, frozen=True):
     interval: Interval | None
 
 
-class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
-    """A question over its trials."""
+class QuestionView(QuestionFigures, frozen=True, kw_only=True):
+    """A question over its trials, and why it lost points: in files, on the terminal and on the dashboard."""
 
-    id: str
-    # Its place in the set, from 0.
-    position: int
-    question: str
-    category: str
-    # The mean of its trials.
-    score: float | None
-    grade: str | None
-    passed: bool
-    trials: int
-    trials_passed: int
     # Why points were lost, in its worst trial.
     losses: tuple[Loss, ...]
-    # The kind of its first error; empty without one.
-    error: str
-    latency_ms: float | None
     # Its worst trials in full, where details were asked for.
     details: tuple[TrialDetail, ...] = ()
 
@@ -167,6 +162,8 @@ def _question(position: int, trials: Sequence[Result], score: float | None, pass
     question = trials[0].question
     lowest = min(trials, key=_rank)
     latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
+    costs = [cost for trial in trials if (cost := _cost(trial)) is not None]
+    tools = dict.fromkeys(name for trial in trials for reply in trial.replies for name in reply.tools_used)
     return QuestionView(
         id=one_line(question.id, 120),
         position=position,
@@ -178,9 +175,24 @@ def _question(position: int, trials: Sequence[Result], score: float | None, pass
         trials=len(trials),
         trials_passed=sum(trial.scorecard.passed for trial in trials),
         losses=losses_of(lowest.scorecard),
-        error=next((trial.scorecard.error.kind for trial in trials if trial.scorecard.error is not None), ""),
+        error=next(
+            (trial.scorecard.error.kind for trial in trials if trial.scorecard.error is not None), None
+        ),
         latency_ms=max(latencies) if latencies else None,
+        cost=fsum(costs) if costs else None,
+        tools=tuple(one_line(name, _NAME_WIDTH) for name in tools),
     )
+
+
+def row_view(row: QuestionRow) -> QuestionView:
+    """The same of a question that the store has listed."""
+    figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
+    return QuestionView(**figures, losses=losses_of(row.scorecard))
+
+
+def _cost(trial: Result) -> float | None:
+    known = [reply.usage.cost for reply in trial.replies if reply.usage and reply.usage.cost is not None]
+    return fsum(known) if known else None
 
 
 def _rank(trial: Result) -> float:

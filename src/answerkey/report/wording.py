@@ -14,6 +14,7 @@ __all__ = [
     "milliseconds",
     "money",
     "name_words",
+    "p_text",
     "percent",
     "points",
     "range_text",
@@ -112,3 +113,10 @@ def metric_text(value: float | None) -> str:
 def money(amount: float) -> str:
     """A cost in dollars, with enough digits to see it."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with two digits, never rounded to zero."""
+    if p is None:
+        return "no p-value"
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"

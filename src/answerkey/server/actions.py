@@ -1,8 +1,8 @@
 """What the dashboard changes: verdicts, production replies, baselines, the theme, and signing in and out."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import quote, urlencode
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from answerkey.errors import UsageError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.server.gatekeeper import COOKIE
 from answerkey.server.intake import GivenFeedback, GivenReplies, Intake
 from answerkey.server.query import BadRequestError, read_body, read_mapping, read_object
@@ -18,6 +18,7 @@ from answerkey.server.refusal import JsonResponse
 from answerkey.server.rendering import render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.review import ReviewVerdict, keep_verdict
+from answerkey.store.baselines import name_baseline, remove_baseline
 from answerkey.store.tokens import AccessTokens
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ class GivenBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
     run: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
+    """The run page's form."""
+
+    action: Literal["set", "remove"] = "set"
 
 
 class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
@@ -83,16 +90,34 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         await run_in_threadpool(lambda: keep_verdict(get_store(), given, _author(request)))
         return RedirectResponse("/review?" + urlencode({"run": given.run, "at": given.at}), status_code=303)
 
-    async def name_baseline(request: Request) -> Response:
+    async def set_baseline(request: Request) -> Response:
         given = await read_body(request, GivenBaseline)
 
         def name() -> dict[str, str]:
-            store = get_store()
-            info = store.find_run(given.run)
-            store.set_baseline(given.name, info.id)
-            return {"name": given.name, "run": info.id}
+            return {"name": given.name, "run": name_baseline(get_store(), given.name, given.run).id}
 
         return JsonResponse(await run_in_threadpool(name), status_code=201)
+
+    async def forget_baseline(request: Request) -> Response:
+        name = request.path_params["name"]
+        if not await run_in_threadpool(lambda: remove_baseline(get_store(), name)):
+            raise UnknownNameError(f"no baseline {name[:80]!r}; `answerkey baseline list` shows them")
+        return Response(status_code=204)
+
+    async def baseline_by_form(request: Request) -> Response:
+        given = await read_body(request, _BaselineForm)
+
+        def change() -> str:
+            store = get_store()
+            if given.action == "set":
+                return name_baseline(store, given.name, given.run).id
+            info = store.find_run(given.run)
+            if store.baselines().get(given.name) == info.id:
+                remove_baseline(store, given.name)
+            return info.id
+
+        run = await run_in_threadpool(change)
+        return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
 
     async def choose_theme(request: Request) -> Response:
         choice = await read_body(request, _Choice)
@@ -133,7 +158,9 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         Route("/api/feedback", give_feedback, methods=["POST"]),
         Route("/api/replies", give_replies, methods=["POST"]),
         Route("/api/review", judge, methods=["POST"]),
-        Route("/api/baselines", name_baseline, methods=["POST"]),
+        Route("/api/baselines", set_baseline, methods=["POST"]),
+        Route("/api/baselines/{name}", forget_baseline, methods=["DELETE"]),
+        Route("/baselines", baseline_by_form, methods=["POST"]),
         Route("/review", judge_by_form, methods=["POST"]),
         Route("/theme", choose_theme, methods=["POST"]),
         Route("/login", sign_in_page, methods=["GET"]),

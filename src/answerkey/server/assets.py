@@ -14,18 +14,18 @@ from starlette.routing import Route
 from answerkey.errors import UnknownNameError
 from answerkey.server import charts
 from answerkey.server.query import read_query
+from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
 from answerkey.store.browse import Browser
-from answerkey.store.feedback_stats import feedback_stats
 from answerkey.store.listing import HistoryPoint
 from answerkey.store.proposals import proposed_cases
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["asset_routes"]
+__all__ = ["asset_routes", "draw_charts"]
 
 _STATIC = {
     "report.css": ("answerkey.report", "templates/report.css", "text/css"),
@@ -155,7 +155,7 @@ def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
 
 
 def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
-    days = feedback_stats(store).days
+    days = feedback_figures(store).days
     # One day alone would fill the picture.
     before = max(0, 7 - len(days))
     series = (
@@ -174,6 +174,12 @@ _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
     "history": _history,
     "feedback": _feedback,
 }
+
+
+def draw_charts(store: "SqlStore", run: str, question: str) -> None:
+    """Draw each chart once, which loads the library that draws them."""
+    for draw in _DRAWINGS.values():
+        draw(store, _ChartQuery(run=run or None, question=question))
 
 
 def _labels(points: Sequence[TrendPoint | HistoryPoint]) -> tuple[str, ...]:

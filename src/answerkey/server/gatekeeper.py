@@ -150,7 +150,7 @@ class Gatekeeper:
             return refuse(
                 scope, 403, "not_allowed", "this token may only look; an annotator's may also judge"
             )
-        if who.role != "admin" and method not in _SAFE and path.startswith("/api/baselines"):
+        if who.role != "admin" and method not in _SAFE and path.startswith(("/api/baselines", "/baselines")):
             return refuse(scope, 403, "not_allowed", "only an admin's token may name baselines")
         return None
 

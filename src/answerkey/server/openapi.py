@@ -56,7 +56,7 @@ _ERRORS = {
     "400": "the request cannot be read as what it should be",
     "401": "a token is needed",
     "403": "the token or the origin does not allow it",
-    "404": "no such run or question",
+    "404": "no such run, question, reply or baseline",
     "413": "the body is too large",
     "429": "too many requests",
     "503": "the store cannot be used right now",
@@ -92,6 +92,13 @@ def openapi_document() -> dict[str, Any]:
             "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
             "responses": _responses(dict.fromkeys(statuses, known[given]), known[ProblemReport]),
         }
+    paths["/api/baselines/{name}"] = {
+        "delete": {
+            "summary": "Forget a baseline's name; the run stays",
+            "parameters": _path_parameters("/api/baselines/{name}"),
+            "responses": {"204": {"description": "done"}} | _responses({}, known[ProblemReport]),
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -113,6 +120,7 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
     words = {
         "run": "an id, a unique prefix of one, a name, `latest` or `latest~1`",
         "question": "a question's id",
+        "name": "a baseline's name",
     }
     return [
         {

@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, Response
 __all__ = ["JsonResponse", "refuse"]
 
 _TITLES = {
-    400: "That address cannot be read",
+    400: "That does not work",
     401: "Please sign in",
     403: "Not allowed",
     404: "Not found",

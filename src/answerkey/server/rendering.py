@@ -1,4 +1,4 @@
-"""Rendering: Jinja2 with escaping always on, and every text made harmless on its way into a page."""
+"""Rendering: a page's template with what every page knows: who looks, the theme, and where it is."""
 
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
@@ -8,25 +8,13 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
 
-from answerkey.report.story import component_words
-from answerkey.report.wording import (
-    GRADE_MEANINGS,
-    count,
-    metric_text,
-    milliseconds,
-    money,
-    name_words,
-    percent,
-    range_text,
-    score_percent,
-)
+from answerkey.report.markup import make_environment
 from answerkey.server.theme import THEMES
-from answerkey.text.sanitise import for_terminal, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render", "warm_up"]
+__all__ = ["render"]
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
@@ -47,14 +35,6 @@ def render(template: str, scope: Any, **context: Any) -> str:
             **context,
         )
     )
-
-
-def warm_up() -> None:
-    """Do what the first page would otherwise wait for: read the templates and load the chart library."""
-    for name in ("runs", "run", "question", "compare", "review", "feedback", "error"):
-        _environment().get_template(f"{name}.html.j2")
-    import pygal  # noqa: F401
-    import rapidfuzz.distance  # noqa: F401
 
 
 def _theme(scope: Any) -> str:
@@ -82,62 +62,10 @@ class _Linker:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_harmless,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        brief=lambda text, width=120: one_line(str(text), width),
-        component=component_words,
-        day=lambda moment: str(moment)[:10],
-        delta=_delta,
-        metric=metric_text,
-        money=money,
-        ms=milliseconds,
-        points=_points,
-        rate=percent,
-        score=score_percent,
-        seg=lambda text: quote(str(text), safe=""),
-        span=range_text,
-        when=lambda moment: str(moment)[:16].replace("T", " "),
-        width=lambda share: f"{max(0.0, min(100.0, 100 * (share or 0))):.2f}%",
-        words=name_words,
-    )
-    environment.globals.update(count=count, meanings=GRADE_MEANINGS)
-    return environment
+    return make_environment(_source)
 
 
 @cache
-def _source(name: str) -> str:
-    return (files("answerkey.server") / "templates" / name).read_text("utf-8")
-
-
-def _harmless(value: Any) -> Any:
-    """Every text on its way into a page, except the page's own markup."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return for_terminal(value)
-    return value
-
-
-def _delta(change: float | None) -> str:
-    """A difference of scores as +3.2 or −0.5 points of a hundred."""
-    if change is None:
-        return "–"
-    points = change * 100
-    if abs(points) < 0.05:
-        return "±0"
-    return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
-
-
-def _points(lost: float | None) -> str:
-    """Lost points of a hundred: −8."""
-    if lost is None:
-        return ""
-    value = lost * 100
-    return f"−{value:.0f}" if value >= 9.95 or abs(value - round(value)) < 0.05 else f"−{value:.1f}"
+def _source(name: str) -> str | None:
+    path = files("answerkey.server") / "templates" / name
+    return path.read_text("utf-8") if path.is_file() else None

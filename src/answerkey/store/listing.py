@@ -9,7 +9,17 @@ from answerkey.scorecard import Scorecard
 from answerkey.stats.intervals import Interval
 from answerkey.summary import Latency
 
-__all__ = ["Facets", "Figures", "HistoryPoint", "Progress", "QuestionRow", "RowFilter", "RunRow", "Sort"]
+__all__ = [
+    "Facets",
+    "Figures",
+    "HistoryPoint",
+    "Progress",
+    "QuestionFigures",
+    "QuestionRow",
+    "RowFilter",
+    "RunRow",
+    "Sort",
+]
 
 Sort = Literal["worst", "best", "slowest", "order", "costliest"]
 
@@ -67,22 +77,31 @@ class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort = "worst"
 
 
-class QuestionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A question of a run over its trials."""
+class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of a run over its trials, as every list shows it."""
 
     id: str
+    # Its place in the set, from 0.
     position: int
     question: str
     category: str
+    # The mean of its trials.
     score: float | None
     grade: str | None
     passed: bool
     trials: int
     trials_passed: int
-    error: str | None
-    latency_ms: float | None
-    cost: float | None
-    tools: tuple[str, ...]
+    # The kind of an error that one of its replies ended in.
+    error: str | None = None
+    # Of its slowest trial.
+    latency_ms: float | None = None
+    cost: float | None = None
+    tools: tuple[str, ...] = ()
+
+
+class QuestionRow(QuestionFigures, frozen=True, kw_only=True):
+    """A question as the store lists it."""
+
     # Its worst trial, for the reasons of lost points.
     scorecard: Scorecard
 

@@ -1,33 +1,36 @@
 """The Compare page: runs side by side, with a verdict that says how sure it is, and what changed in the replies."""
 
-from collections import OrderedDict
-from math import fsum
-from threading import Lock
 from typing import Annotated
 
 import msgspec
 
-from answerkey.comparison.columns import CLUSTER_FIELDS
+from answerkey.comparison.comparison import Comparison, Measure, Unpaired
+from answerkey.comparison.comparison import Side as ComparedRun
+from answerkey.comparison.ranking import Ranking
 from answerkey.errors import UsageError
 from answerkey.run import RunInfo
-from answerkey.scorecard import grade, round_score
+from answerkey.scorecard import grade
+from answerkey.server.comparisons import compare_stored, rank_stored
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
-from answerkey.stats.power import detectable_difference
+from answerkey.stats.paired import Verdict
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
-from answerkey.store.score_rows import cluster_rows
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, word_diff
 
 __all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "Versus", "load_compare"]
 
 _PAGE = 20
+# With more than two runs a row is much longer.
+_PAGE_OF_MANY = 10
 _MOST_RUNS = 6
 _REPLY = 4_000
+# Categories and metrics beyond these are in `answerkey compare --json`.
+_MOST_MEASURES = 50
+_MOST_UNPAIRED = 10
 
 
 class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs: the first is the base unless `base` names another."""
+    """Which runs: the oldest is the base unless `base` names another."""
 
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
@@ -46,19 +49,35 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Versus(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate against the base."""
+    """The candidate against the base, as `answerkey compare` says it, without its lists of questions."""
 
-    id: str
-    pairs: int
-    # None without a single pair.
-    difference: Difference | None
+    base: ComparedRun
+    candidate: ComparedRun
+    paired: int
+    unpaired: int
+    # The first few that take no part, and why.
+    unpaired_shown: tuple[Unpaired, ...]
+    # Paired by id although the question was edited between the runs.
+    edited: int
+    score: Measure
     verdict: Verdict
-    # The smallest true difference that this many questions would probably show.
+    # The smallest true difference that so many questions would probably show.
     detectable: float | None
-    better: int
-    worse: int
+    questions_needed: int | None
+    needed_for: float | None
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    components: tuple[Measure, ...]
+    # The largest change for the worse first.
+    categories: tuple[Measure, ...]
+    metrics: tuple[Measure, ...]
     fixed: int
     broken: int
+    pass_rate: dict[str, float | int | str | None]
+    latency: Measure | None
+    cost: Measure | None
+    # Kinds of error that the base did not have, with how often.
+    new_errors: dict[str, int]
 
 
 class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +99,16 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
     query: CompareQuery
+    # The base first.
     sides: tuple[Side, ...]
-    versus: tuple[Versus, ...]
+    # Of two runs.
+    versus: Versus | None = None
+    # Of more than two.
+    ranking: Ranking | None = None
+    # Why there is neither, though there are enough runs.
+    problem: str | None = None
     paging: Paging
-    rows: tuple[CompareRow, ...]
+    rows: tuple[CompareRow, ...] = ()
 
 
 def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
@@ -91,17 +116,30 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)
-        return CompareView(query=query, sides=sides, versus=(), paging=Paging(1, _PAGE, 0), rows=())
-    pairs = Pairs(store, infos[0], infos[1:])
-    rows, total = pairs.page(
-        show=query.show, sort=query.sort, text=query.text, limit=_PAGE, offset=(query.page - 1) * _PAGE
+        return CompareView(query=query, sides=sides, paging=Paging(1, _PAGE, 0))
+    size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
+    rows, total = Pairs(store, infos[0], infos[1:]).page(
+        show=query.show, sort=query.sort, text=query.text, limit=size, offset=(query.page - 1) * size
     )
-    sides, versus = _verdicts.of(store, infos, pairs)
+    versus = ranking = problem = None
+    scores: dict[str, float] = {}
+    try:
+        if len(infos) == 2:
+            versus = _versus(compare_stored(store, infos[0], infos[1]))
+            scores = {side.id: side.score for side in (versus.base, versus.candidate)}
+        else:
+            ranking = rank_stored(store, infos)
+            scores = {run.id: run.score for run in ranking.runs}
+    except UsageError as error:
+        # Nothing in common: a fact about the runs, not a wrong address.
+        problem = str(error)
     return CompareView(
         query=query,
-        sides=sides,
+        sides=tuple(_side(info, scores.get(info.id)) for info in infos),
         versus=versus,
-        paging=Paging(query.page, _PAGE, total),
+        ranking=ranking,
+        problem=problem,
+        paging=Paging(query.page, size, total),
         rows=tuple(_row(row) for row in rows),
     )
 
@@ -115,71 +153,35 @@ def _runs(store: SqlStore, query: CompareQuery) -> list[RunInfo]:
     return infos if query.base else sorted(infos, key=lambda info: info.created_at)
 
 
-class _Verdicts:
-    """Verdicts on finished runs do not change: they are worked out once."""
-
-    def __init__(self, most: int = 200) -> None:
-        self._known: OrderedDict[tuple[str, ...], tuple[tuple[Side, ...], tuple[Versus, ...]]] = OrderedDict()
-        self._most = most
-        self._lock = Lock()
-
-    def of(
-        self, store: SqlStore, infos: list[RunInfo], pairs: Pairs
-    ) -> tuple[tuple[Side, ...], tuple[Versus, ...]]:
-        key = tuple(f"{info.id}:{info.scoring_hash}:{info.finished_at}" for info in infos)
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        found = _compare(store, infos, pairs)
-        if all(info.status == "complete" for info in infos):
-            with self._lock:
-                self._known[key] = found
-                if len(self._known) > self._most:
-                    self._known.popitem(last=False)
-        return found
+def _side(info: RunInfo, score: float | None) -> Side:
+    return Side(info, score, None if score is None else grade(score))
 
 
-_verdicts = _Verdicts()
-
-
-def _compare(
-    store: SqlStore, infos: list[RunInfo], pairs: Pairs
-) -> tuple[tuple[Side, ...], tuple[Versus, ...]]:
-    scores = pairs.scores()
-    means: list[float | None] = [None] * len(infos)
-    if scores:
-        means = [round_score(fsum(column) / len(scores)) for column in zip(*scores, strict=True)]
-    sides = tuple(
-        Side(info, mean, None if mean is None else grade(mean))
-        for info, mean in zip(infos, means, strict=True)
-    )
-    # Questions that belong together (one template, one conversation) count as one, as in `answerkey compare`.
-    belonging = dict(cluster_rows(store, infos[0], CLUSTER_FIELDS))
-    clusters = [belonging.get(content, content) for content in pairs.content_hashes()] if belonging else None
-    return sides, tuple(
-        _versus(info, index, scores, infos[0].pass_mark, clusters)
-        for index, info in enumerate(infos[1:], start=1)
-    )
-
-
-def _versus(
-    info: RunInfo, index: int, scores: list[tuple[float, ...]], mark: float, clusters: list[str] | None
-) -> Versus:
-    changes = [row[index] - row[0] for row in scores]
-    difference = paired_difference(changes, clusters=clusters)
+def _versus(found: Comparison) -> Versus:
+    categories = sorted(found.categories, key=lambda part: part.candidate - part.base)
     return Versus(
-        id=info.id,
-        pairs=len(changes),
-        difference=difference,
-        verdict="no clear difference" if difference is None else verdict_of(difference),
-        detectable=None
-        if difference is None
-        else detectable_difference(difference.error, difference.clusters - 1),
-        better=sum(change > 5e-10 for change in changes),
-        worse=sum(change < -5e-10 for change in changes),
-        fixed=sum(row[0] < mark <= row[index] for row in scores),
-        broken=sum(row[index] < mark <= row[0] for row in scores),
+        base=found.base,
+        candidate=found.candidate,
+        paired=found.paired,
+        unpaired=len(found.unpaired),
+        unpaired_shown=found.unpaired[:_MOST_UNPAIRED],
+        edited=len(found.edited),
+        score=found.score,
+        verdict=found.verdict,
+        detectable=found.detectable,
+        questions_needed=found.questions_needed,
+        needed_for=found.needed_for,
+        reasons=found.reasons,
+        notes=found.notes,
+        components=found.components,
+        categories=tuple(categories[:_MOST_MEASURES]),
+        metrics=found.metrics[:_MOST_MEASURES],
+        fixed=found.fixed,
+        broken=found.broken,
+        pass_rate=found.pass_rate,
+        latency=found.latency,
+        cost=found.cost,
+        new_errors=found.new_errors,
     )
 
 

@@ -6,10 +6,11 @@ import msgspec
 from sqlalchemy import or_
 
 from answerkey.feedback import POSITIVE, Feedback
+from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store import schema
 from answerkey.store.feedback import FeedbackBook
-from answerkey.store.feedback_stats import FeedbackStats, feedback_stats
+from answerkey.store.feedback_stats import FeedbackStats
 from answerkey.store.sql import SqlStore
 
 __all__ = ["FeedbackQuery", "FeedbackView", "load_feedback"]
@@ -54,7 +55,7 @@ def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
     _, downvoted = book.page(columns.value < POSITIVE, limit=1)
     return FeedbackView(
         query=query,
-        stats=feedback_stats(store),
+        stats=feedback_figures(store),
         paging=Paging(query.page, _PAGE, total),
         items=tuple(items),
         downvoted=downvoted,

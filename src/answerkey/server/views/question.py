@@ -42,8 +42,6 @@ class TrialView(msgspec.Struct, frozen=True, kw_only=True):
     """One asking of the question."""
 
     detail: TrialDetail
-    # Where each call stands on the trial's time line: (start, length) as shares of the whole.
-    timeline: tuple[tuple[tuple[float, float], ...], ...]
     # What scorers found beyond a number, as text: a judge's reasons, for instance.
     findings: dict[str, str]
     metrics: dict[str, float | None]
@@ -76,7 +74,6 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
     mine = next((point for point in history if point.run_id == info.id), None)
     trials = []
     for result in results:
-        detail = trial_detail(result)
         card = result.scorecard
         reply = result.replies[-1] if result.replies else None
         ids = (
@@ -90,11 +87,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
         )
         trials.append(
             TrialView(
-                detail=detail,
-                timeline=tuple(
-                    _timeline([call.duration_ms for call in turn.tools], turn.latency_ms)
-                    for turn in detail.turns
-                ),
+                detail=trial_detail(result),
                 findings={
                     name: _readable(finding)
                     for name, finding in card.findings.items()
@@ -140,20 +133,6 @@ def _neighbours(browser: Browser, info: RunInfo, query: QuestionQuery) -> Neighb
         at=query.at,
         total=total,
     )
-
-
-def _timeline(durations: list[float | None], latency: float | None) -> tuple[tuple[float, float], ...]:
-    """Calls one after the other: only how long each took is known, not when it began."""
-    known = [duration or 0.0 for duration in durations]
-    whole = max(sum(known), latency or 0.0)
-    if whole <= 0:
-        return tuple((0.0, 0.0) for _ in known)
-    spans = []
-    begin = 0.0
-    for duration in known:
-        spans.append((begin / whole, duration / whole))
-        begin += duration
-    return tuple(spans)
 
 
 def _readable(finding: Any) -> str:

@@ -5,20 +5,20 @@ from typing import Literal
 import msgspec
 from sqlalchemy import select
 
-from answerkey.report.losses import Loss, losses_of
 from answerkey.report.story import tell
-from answerkey.report.view import ComponentView, build_view
+from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.run import Run, RunInfo
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store import schema
 from answerkey.store.browse import Browser
-from answerkey.store.listing import Facets, Progress, QuestionRow, RowFilter, Sort
+from answerkey.store.listing import Facets, Progress, RowFilter, Sort
 from answerkey.store.sql import SqlStore
 from answerkey.summary import Slice, Summary
 
-__all__ = ["RowView", "RunQuery", "RunView", "load_progress", "load_run", "row_filter"]
+__all__ = ["RunQuery", "RunView", "load_progress", "load_run", "row_filter"]
 
 _PAGE = 50
+_REFERENCES = 3
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
 
@@ -38,25 +38,6 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     sort: Sort = "worst"
 
 
-class RowView(msgspec.Struct, frozen=True, kw_only=True):
-    """A question in the list."""
-
-    id: str
-    position: int
-    question: str
-    category: str
-    score: float | None
-    grade: str | None
-    passed: bool
-    trials: int
-    trials_passed: int
-    error: str | None
-    latency_ms: float | None
-    cost: float | None
-    tools: tuple[str, ...]
-    losses: tuple[Loss, ...]
-
-
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows."""
 
@@ -74,9 +55,12 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     # Questions by score, in ten equal steps.
     distribution: tuple[int, ...]
     facets: Facets
+    # The names under which it is a baseline.
     baselines: tuple[str, ...]
+    # Other baselines, by name: what it can be compared with.
+    references: dict[str, str]
     paging: Paging
-    rows: tuple[RowView, ...]
+    rows: tuple[QuestionView, ...]
 
 
 def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
@@ -85,6 +69,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     browser = Browser(store)
     rows, total = browser.rows(info, row_filter(query), limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = _summary(store, info)
+    baselines = sorted(store.baselines().items())
     told = None
     if summary is not None:
         # The report's view of a run without its rows: those come from the query above.
@@ -101,9 +86,10 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         slices={} if told is None else told.slices,
         distribution=tuple(browser.distribution(info)),
         facets=browser.facets(info) if summary is None else _facets(summary),
-        baselines=tuple(sorted(name for name, run_id in store.baselines().items() if run_id == info.id)),
+        baselines=tuple(name for name, run_id in baselines if run_id == info.id),
+        references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
         paging=Paging(query.page, _PAGE, total),
-        rows=tuple(_row(row) for row in rows),
+        rows=tuple(row_view(row) for row in rows),
     )
 
 
@@ -129,8 +115,3 @@ def _facets(summary: Summary) -> Facets:
     """A finished run's summary has them already."""
     categories = sorted((part.name, part.questions) for part in summary.categories)
     return Facets(dict(categories), summary.errors)
-
-
-def _row(row: QuestionRow) -> RowView:
-    shared = {name: getattr(row, name) for name in RowView.__struct_fields__ if name != "losses"}
-    return RowView(**shared, losses=losses_of(row.scorecard))

@@ -1,0 +1,46 @@
+"""Warming up: what the first visitor would otherwise wait for is done while nobody waits."""
+
+from typing import TYPE_CHECKING, Any
+
+from answerkey.errors import AnswerkeyError
+from answerkey.server.assets import draw_charts
+from answerkey.server.pages import PAGES, Page
+from answerkey.server.query import Address
+from answerkey.server.rendering import render
+from answerkey.server.views.compare import CompareQuery
+from answerkey.store.browse import Browser
+from answerkey.store.listing import RowFilter
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["warm_up"]
+
+
+def warm_up(app: "Starlette") -> None:
+    """Read every page of the newest run once: imports, templates, statements and charts are ready afterwards."""
+    try:
+        store = app.state.holder.get()
+        latest = store.list_infos(limit=1)
+        run = latest[0].id if latest else ""
+        rows = Browser(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
+        at = Address(run=run, question=rows[0].id if rows else "")
+        for page in PAGES:
+            _visit(store, page, at, page.query())
+            if page.query is CompareQuery:
+                _visit(store, page, at, CompareQuery(run=("latest~1", "latest")))
+        draw_charts(store, at.run, at.question)
+    except AnswerkeyError:
+        # A store that cannot be read now is told to the visitor who asks for it.
+        return
+
+
+def _visit(store: "SqlStore", page: Page, at: Address, query: Any) -> None:
+    try:
+        view = page.load(store, at, query)
+    except AnswerkeyError:
+        # An empty store has no run to show.
+        return
+    render(page.template, {"path": page.path, "query_string": b"", "headers": []}, view=view)
