@@ -38,7 +38,7 @@ def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
 
 
 def _read(store: SqlStore, info: RunInfo) -> Columns:
-    return _columns.get(_key(store, (info,)), lambda: columns_from_store(store, info))
+    return _columns.get(_key(store, (info,)), lambda: columns_from_store(store, [info])[0])
 
 
 def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key | None:
