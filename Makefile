@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE = $(wildcard $(foreach name,aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 msgspec multidict propcache re2 rich sqlalchemy yaml yarl,$(VENV)/lib/python3.*/site-packages/$(name)))
+# What every command and every page loads.
+LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich scipy sqlalchemy starlette uvicorn yaml yarl
 
 .PHONY: setup demo test lint lock bench clean
 
@@ -15,8 +16,9 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
-# What every command loads, compiled now: where Python may not write bytecode, each start would compile it anew.
-	@$(BIN)/python -m compileall -q -j 0 src $(CORE) >/dev/null
+# Compiled now: where Python may not write bytecode, each start would compile it anew. The shell looks for the
+# folders, not make, which would look before they are installed.
+	@$(BIN)/python -m compileall -q -j 0 src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 	@touch $@
 
 demo: setup

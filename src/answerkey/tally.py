@@ -16,6 +16,8 @@ from answerkey.summary import Latency, Result, Slice, SlowQuestion, Summary
 __all__ = ["summarise", "summarise_unordered"]
 
 GRADES = "ABCDF"
+# In the place of a grade, where there is no score.
+_UNGRADED = 255
 # Longer names than these are for people; the bounds are words in the question.
 _LENGTHS = ((8, "short (up to 8 words)"), (20, "medium (9 to 20 words)"), (None, "long (over 20 words)"))
 _SLOWEST_LISTED = 5
@@ -31,6 +33,9 @@ class Tally:
         self._replies = array("l")
         # One number a question; NaN where a question has none.
         self._scores = array("d")
+        # A question's place in GRADES, and whether it passed; only where it has a score.
+        self._grades = bytearray()
+        self._passed = bytearray()
         self._components: dict[str, array[float]] = {}
         self._metrics: dict[str, array[float]] = {}
         self._latencies = array("d")
@@ -48,9 +53,12 @@ class Tally:
         self._rows += 1
         self._trials.append(measured.trials)
         self._replies.append(measured.replies)
-        self._scores.append(nan if measured.score.mean is None else measured.score.mean)
-        _fill(self._components, measured.components, row)
-        _fill(self._metrics, measured.metrics, row)
+        score, components, metrics = measured.means()
+        self._scores.append(nan if score is None else score)
+        self._grades.append(_UNGRADED if score is None else GRADES.index(grade(score)))
+        self._passed.append(score is not None and round_score(score) >= self._pass_mark)
+        _fill(self._components, components, row)
+        _fill(self._metrics, metrics, row)
         self._latencies.extend(measured.latencies)
         self._ends.append(len(self._latencies))
         if measured.errors:
@@ -75,7 +83,7 @@ class Tally:
             planned=planned,
             coverage=round_score(overall.trials / planned) if planned else 1.0,
             tools_unobserved=whole.tools_unobserved,
-            unscored={name: count for name, count in whole.unscored.items() if count},
+            unscored=dict(whole.unscored),
             usage=whole.usage(),
             categories=tuple(self._slice(name, rows) for name, rows in self._slices["category"].items()),
             slices={
@@ -94,9 +102,9 @@ class Tally:
         scores = _known(self._scores, rows)
         components = {key: _known(column, rows) for key, column in self._components.items()}
         score = _rounded_mean(scores)
-        letters = Counter(map(grade, scores))
-        passed = sum(round_score(value) >= self._pass_mark for value in scores)
-        replies = sum(self._replies[row] for row in rows)
+        letters = Counter(_chosen(self._grades, rows))
+        passed = sum(_chosen(self._passed, rows))
+        replies = sum(_chosen(self._replies, rows))
         errors: Counter[str] = Counter()
         for row in self._errors if len(rows) == self._rows else (row for row in rows if row in self._errors):
             errors.update(self._errors[row])
@@ -104,7 +112,7 @@ class Tally:
         return Slice(
             name=name,
             questions=len(rows),
-            trials=sum(self._trials[row] for row in rows),
+            trials=sum(_chosen(self._trials, rows)),
             replies=replies,
             score=score,
             grade=None if score is None else grade(score),
@@ -113,7 +121,7 @@ class Tally:
             component_intervals={key: mean_interval(values) for key, values in components.items()},
             passed=passed,
             pass_rate=round_score(passed / len(scores)) if scores else None,
-            grades={letter: letters[letter] for letter in GRADES},
+            grades={letter: letters[place] for place, letter in enumerate(GRADES)},
             errors=dict(sorted(errors.items())),
             error_rate=round_score(errors.total() / replies) if replies else 0.0,
             latency_ms=_latency(taken) if taken else None,
@@ -129,29 +137,31 @@ class Tally:
         return taken
 
 
+Means = tuple[float | None, dict[str, float | None], dict[str, float | None]]
+
+
 class Measured:
     """A question's trials added up: what every mean over questions is made of."""
 
-    __slots__ = ("components", "errors", "latencies", "metrics", "replies", "score", "trials")
+    __slots__ = ("_components", "_metrics", "_scores", "errors", "latencies", "replies", "trials")
 
     def __init__(self) -> None:
         self.trials = self.replies = 0
-        self.score = _Sum()
-        self.components: dict[str, _Sum] = {}
-        self.metrics: dict[str, _Sum] = {}
         self.errors: dict[str, int] = {}
         self.latencies: list[float] = []
+        # The values of each trial.
+        self._scores: list[float | None] = []
+        self._components: list[dict[str, float | None]] = []
+        self._metrics: list[dict[str, float | None]] = []
 
     def add(self, trial: Result) -> None:
         """Count one trial."""
         card = trial.scorecard
         self.trials += 1
         self.replies += len(trial.replies)
-        self.score.add(card.total)
-        for name, score in card.components.items():
-            _sum_of(self.components, name).add(score.value)
-        for name, value in card.metrics.items():
-            _sum_of(self.metrics, name).add(value)
+        self._scores.append(card.total)
+        self._components.append({name: score.value for name, score in card.components.items()})
+        self._metrics.append(card.metrics)
         for turn in card.turns or (card,):
             if turn.error is not None:
                 self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
@@ -159,31 +169,23 @@ class Measured:
             if reply.timings.latency_ms is not None:
                 self.latencies.append(reply.timings.latency_ms)
 
-
-class _Sum:
-    """A sum of the values that exist."""
-
-    __slots__ = ("_count", "_sum")
-
-    def __init__(self) -> None:
-        self._sum = 0.0
-        self._count = 0
-
-    def add(self, value: float | None) -> None:
-        if value is not None:
-            self._sum += value
-            self._count += 1
-
-    @property
-    def mean(self) -> float | None:
-        return self._sum / self._count if self._count else None
+    def means(self) -> Means:
+        """Score, components and metrics, each the mean of the trials that have it."""
+        if self.trials == 1:
+            return self._scores[0], self._components[0], self._metrics[0]
+        return _mean(self._scores), _means(self._components), _means(self._metrics)
 
 
-def _sum_of(sums: dict[str, _Sum], name: str) -> _Sum:
-    found = sums.get(name)
-    if found is None:
-        found = sums[name] = _Sum()
-    return found
+def _means(trials: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    return {
+        name: _mean([values.get(name) for values in trials])
+        for name in dict.fromkeys(name for values in trials for name in values)
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 class _WholeRun:
@@ -199,7 +201,8 @@ class _WholeRun:
 
     def add(self, trial: Result) -> None:
         for name, score in trial.scorecard.components.items():
-            self.unscored[name] += score.value is None
+            if score.value is None:
+                self.unscored[name] += 1
         for reply in trial.replies:
             self._add_reply(reply)
         taken = trial.latency_ms
@@ -251,18 +254,22 @@ def _slice_names(question: Question) -> Iterator[tuple[str, str]]:
     yield "length", next(name for most, name in _LENGTHS if most is None or words <= most)
 
 
-def _fill(columns: dict[str, "array[float]"], sums: Mapping[str, _Sum], row: int) -> None:
+def _fill(columns: dict[str, "array[float]"], values: Mapping[str, float | None], row: int) -> None:
     """Add a row to columns; a column that is new, or that the row lacks, has NaN there."""
-    for name, total in sums.items():
+    for name, value in values.items():
         column = columns.get(name)
         if column is None:
             column = columns[name] = array("d", [nan]) * row
-        mean = total.mean
-        column.append(nan if mean is None else mean)
-    if len(columns) != len(sums):
+        column.append(nan if value is None else value)
+    if len(columns) != len(values):
         for column in columns.values():
             if len(column) <= row:
                 column.append(nan)
+
+
+def _chosen(column: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
+    # All rows, as for the whole run: the column as it is.
+    return column if len(rows) == len(column) else [column[row] for row in rows]
 
 
 def _known(column: Sequence[float], rows: Sequence[int]) -> list[float]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import answerkey
+import answerkey.demo
 from answerkey.config import Scoring, Settings
 from answerkey.errors import StoreError
 from answerkey.evaluation.progress import Silent
@@ -140,3 +142,13 @@ def test_a_failed_write_ends_the_run_and_is_tried_once_more(store: SqlStore) -> 
     with pytest.raises(StoreError, match="disk is full"):
         asyncio.run(record())
     assert [result.question.id for result in store.results(info)] == ["q0"]
+
+
+def test_what_is_reported_from_memory_is_what_the_store_has(tmp_path: Path) -> None:
+    golden = answerkey.demo.golden_set_path()
+    path = str(tmp_path / "runs.db")
+    run = answerkey.evaluate(str(golden), target="demo:flaky?rate=0.3&seed=5", store=path)
+    with SqlStore.open(path) as opened:
+        stored = opened.load_run(opened.find_run("latest"))
+        assert stored.to_dict() == run.to_dict()
+        assert tuple(stored.results) == tuple(run.results)

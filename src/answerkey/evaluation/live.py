@@ -25,6 +25,7 @@ from answerkey.question import QuestionSet
 from answerkey.run import Run, RunInfo
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
+from answerkey.summary import Result
 from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
 
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
 
 __all__ = ["ask_questions", "resume_run"]
-
-# A run of so many trials is read from the store once for summary and report; a larger one each time, in flat memory.
-_KEPT_IN_MEMORY = 2000
 
 
 async def ask_questions(
@@ -75,7 +73,9 @@ async def ask_questions(
         writer = _writer()
         async with judging_on(store, judge, info.id, writer) as judging:
             store.create_run(info, chosen)
-            recorder = Recorder(store, info, grader, progress or Silent(), judging=judging, writer=writer)
+            recorder = Recorder(
+                store, info, grader, progress or Silent(), judging=judging, writer=writer, keep=True
+            )
             return await _ask(recorder, store, info, chosen, resolved, options, judging)
 
 
@@ -186,9 +186,9 @@ async def _ask(
             async for exchange in LocalEngine(options).ask_all(target, missing):
                 await recorder.add(exchange)
     except asyncio.CancelledError:
-        _finish(store, _ended(info, "partial", judging), planned)
+        _finish(store, _ended(info, "partial", judging), planned, recorder)
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
-    return _finish(store, _ended(info, "complete", judging), planned)
+    return _finish(store, _ended(info, "complete", judging), planned, recorder)
 
 
 def _ended(
@@ -198,10 +198,11 @@ def _ended(
     return msgspec.structs.replace(info, status=status, judge=judged)
 
 
-def _finish(store: SqlStore, info: RunInfo, planned: int) -> Run:
-    """Sum up from the store, so that a resumed run and an undisturbed one are summed up alike."""
+def _finish(store: SqlStore, info: RunInfo, planned: int, recorder: Recorder) -> Run:
+    """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
     info = msgspec.structs.replace(info, finished_at=datetime.now(UTC).isoformat(timespec="microseconds"))
-    read = store.results_reader(info, kept=planned <= _KEPT_IN_MEMORY)
+    kept = recorder.results()
+    read: Callable[[], Iterable[Result]] = (lambda: store.results(info)) if kept is None else (lambda: kept)
     summary = summarise(read(), planned=planned, pass_mark=info.pass_mark)
     store.finish_run(info, summary)
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=read)

@@ -14,6 +14,7 @@ from answerkey.protocols import Exchange, Graded, Store
 from answerkey.run import RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
+from answerkey.summary import Result
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
@@ -25,6 +26,9 @@ _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
 # Replies that wait for their judgement in memory; when there are more, the asking waits too.
 _MOST_UNJUDGED = 2000
+# Runs up to this size are summed up and reported from memory.
+_MOST_KEPT = 2000
+_MOST_CHARACTERS_KEPT = 20_000_000
 
 
 class Recorder:
@@ -39,6 +43,7 @@ class Recorder:
         *,
         judging: "JudgingSession | None" = None,
         writer: ThreadPoolExecutor | None = None,
+        keep: bool = False,
     ) -> None:
         self._store = store
         self._info = info
@@ -53,6 +58,9 @@ class Recorder:
         self._writer = writer or ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
         # What could not be written when its turn came; tried once more at the end.
         self._unwritten: list[tuple[list[Exchange], list[Graded]]] = []
+        # With `keep`, all that was recorded, so that a small run need not be read back; None when it grew too large.
+        self._kept: list[Graded] | None = [] if keep else None
+        self._kept_characters = 0
         self._judged: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(_MOST_UNJUDGED)
         self._failure: BaseException | None = None
@@ -79,6 +87,23 @@ class Recorder:
     def begin(self, *, planned: int, done: int) -> None:
         """Tell whoever watches what is to come."""
         self._progress.begin(self._info, planned=planned, done=done)
+
+    def results(self) -> tuple[Result, ...] | None:
+        """Everything recorded, in the set's order; None where it was not kept."""
+        if self._kept is None:
+            return None
+        in_order = sorted(
+            self._kept, key=lambda item: (item.exchange.task.position, item.exchange.task.trial)
+        )
+        return tuple(
+            Result(
+                question=item.exchange.task.question,
+                trial=item.exchange.task.trial,
+                replies=item.exchange.replies,
+                scorecard=item.scorecard,
+            )
+            for item in in_order
+        )
 
     async def add(self, exchange: Exchange, *, stored: bool = False) -> None:
         """Score an exchange and keep it; `stored`: its replies are in the store already."""
@@ -114,7 +139,13 @@ class Recorder:
             raise self._failure
 
     def _keep(self, exchange: Exchange, card: Scorecard) -> None:
-        self._pending.append(Graded(exchange, card))
+        graded = Graded(exchange, card)
+        self._pending.append(graded)
+        if self._kept is not None:
+            self._kept.append(graded)
+            self._kept_characters += sum([len(reply.text or "") for reply in exchange.replies])
+            if len(self._kept) > _MOST_KEPT or self._kept_characters > _MOST_CHARACTERS_KEPT:
+                self._kept = None
         self._running.add(card)
         self._progress.advance(self._running)
 

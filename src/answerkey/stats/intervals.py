@@ -9,7 +9,7 @@ fifteen passes, not [1, 1]. docs/statistics.md has the simulated coverage beside
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -90,10 +90,20 @@ class MeanAccumulator:
         if self._bounds is not None and (value <= self._bounds[0] or value >= self._bounds[1]):
             self.at_bound += 1
 
-    def extend(self, values: Iterable[float]) -> None:
+    def extend(self, values: Sequence[float]) -> None:
         """Count many values."""
-        for value in values:
-            self.add(value)
+        if not values:
+            return
+        # In two passes of C loops, and then merged: several times faster than one by one.
+        part = MeanAccumulator(bounds=self._bounds)
+        part.count = len(values)
+        part.mean = mean = math.fsum(values) / len(values)
+        part._m2 = math.fsum([(value - mean) ** 2 for value in values])
+        part.minimum, part.maximum = min(values), max(values)
+        if self._bounds is not None:
+            low, high = self._bounds
+            part.at_bound = sum([value <= low or value >= high for value in values])
+        self.merge(part)
 
     def merge(self, other: "MeanAccumulator") -> None:
         """Take over what another accumulator (of another part of the stream) has counted."""

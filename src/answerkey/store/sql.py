@@ -1,9 +1,8 @@
 """SqlStore: runs on SQLite or PostgreSQL, appended in small durable batches and read back as streams."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -314,12 +313,6 @@ class SqlStore:
                 replies=_decode_replies(replies),
                 scorecard=_decode_scorecard(card),
             )
-
-    def results_reader(self, info: RunInfo, *, kept: bool) -> Callable[[], Iterable[Result]]:
-        """Reads the run's results as often as it is called; with `kept`, from memory after the first time."""
-        if not kept:
-            return lambda: self.results(info)
-        return lru_cache(maxsize=1)(lambda: tuple(self.results(info)))
 
     def results_query(self, info: RunInfo, *where: Any) -> Select[Any]:
         """Scorecards of the run's current scoring with their question and replies."""
