@@ -1,7 +1,6 @@
 """Settings: `answerkey.toml` or `[tool.answerkey]` in pyproject.toml, checked strictly, and the Options of a run."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from math import fsum
@@ -265,6 +264,8 @@ def load_settings(folder: Path | None = None) -> Settings:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    import tomllib  # only where there is a file to read
+
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except tomllib.TOMLDecodeError as error:

@@ -136,4 +136,4 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def tools_used(self) -> tuple[str, ...]:
         """The names of the tools called, in order, repeats included."""
-        return tuple(call.name for call in self.tool_calls)
+        return tuple([call.name for call in self.tool_calls])

@@ -27,6 +27,7 @@ EXPECTATION_FIELDS = frozenset(
     }
 )
 _NOTES = frozenset({"id", "question", "category", "context", "persona", "tags", "weight", "turns"})
+_KNOWN = EXPECTATION_FIELDS | _NOTES
 # Cells of a CSV file are text; these hold lists, as JSON or separated by semicolons.
 _LIST_FIELDS = (
     "expected_tools",
@@ -81,9 +82,7 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         raise ValueError("'id' must be non-empty text")
     identity = identity or question_id(text, [str(turn.get("question")) for turn in turns])
     category = _text(row, "category") or UNCATEGORISED
-    metadata = {
-        name: value for name, value in row.items() if name not in EXPECTATION_FIELDS and name not in _NOTES
-    }
+    metadata = {name: value for name, value in row.items() if name not in _KNOWN}
     return Question(
         id=identity,
         question=text,
@@ -162,8 +161,15 @@ def _list(row: Mapping[str, Any], field: str) -> list[Any]:
     return value
 
 
+def _are_texts(values: list[Any]) -> bool:
+    """Whether all is plain text, as it mostly is: then nothing else need be looked at."""
+    return all(type(value) is str and value and not value.isspace() for value in values)
+
+
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
     values = _list(row, field)
+    if _are_texts(values):
+        return tuple(values)
     for number, value in enumerate(values, start=1):
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f"'{field}' item {number} must be non-empty text, not {_kind(value)}")
@@ -171,7 +177,9 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
 
 
 def _weight(row: Mapping[str, Any]) -> float:
-    value = row.get("weight", 1.0)
+    value = row.get("weight")
+    if value is None and "weight" not in row:
+        return 1.0
     if isinstance(value, str):
         try:
             value = float(value)
@@ -188,8 +196,11 @@ def _weight(row: Mapping[str, Any]) -> float:
 
 
 def _tools(row: Mapping[str, Any]) -> tuple[ExpectedTool, ...]:
+    values = _list(row, "expected_tools")
+    if _are_texts(values):
+        return tuple([ExpectedTool(name) for name in values])
     tools = []
-    for number, value in enumerate(_list(row, "expected_tools"), start=1):
+    for number, value in enumerate(values, start=1):
         where = f"'expected_tools' item {number}"
         if isinstance(value, str) and value.strip():
             tools.append(ExpectedTool(value))
@@ -220,9 +231,10 @@ def _check_arguments(arguments: Mapping[str, Any], where: str) -> None:
 
 
 def _keywords(row: Mapping[str, Any], field: str) -> tuple[Keyword, ...]:
-    return tuple(
-        _keyword(value, f"'{field}' item {number}") for number, value in enumerate(_list(row, field), start=1)
-    )
+    values = _list(row, field)
+    if _are_texts(values):
+        return tuple(values)
+    return tuple(_keyword(value, f"'{field}' item {number}") for number, value in enumerate(values, start=1))
 
 
 def _keyword(value: Any, where: str) -> Keyword:

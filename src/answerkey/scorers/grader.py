@@ -37,6 +37,7 @@ class Grader:
         self.scoring = scoring or Scoring()
         self._judge = judge
         self._quality_shares = self.scoring.quality_shares
+        self._blends = "judge" in self._quality_shares
         self._scorers: tuple[Scorer, ...] = (
             ToolUsage(self.scoring.tool_mode),
             ResponseQuality(self.scoring.match, embeddings=self.scoring.embeddings),
@@ -81,20 +82,24 @@ class Grader:
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        scores = [score for scorer in self._scorers for score in _scores(scorer, question, reply)]
-        for score in (*scores, *judged):
-            if score.name == ErrorHandling.name and score.details:
-                error = Failure(score.details["kind"], score.details["message"])
-            if score.name == ResponseQuality.name and "judge" in self._quality_shares:
-                score = _blended(score, judged, self._quality_shares)  # the same score, blended
-            if score.name in weights:
-                components[score.name] = Score(
-                    score.name, score.value, score.reason, weights[score.name], score.details
-                )
-            else:
-                metrics[score.name] = score.value
+        given: list[Score] = []
+        for scorer in self._scorers:
+            given += _scores(scorer, question, reply)
+        given += judged
+        for score in given:
+            name = score.name
+            if name == ErrorHandling.name:
                 if score.details:
-                    findings[score.name] = score.details
+                    error = Failure(score.details["kind"], score.details["message"])
+            elif self._blends and name == ResponseQuality.name:
+                score = _blended(score, judged, self._quality_shares)  # the same score, blended
+            weight = weights.get(name)
+            if weight is not None:
+                components[name] = Score(name, score.value, score.reason, weight, score.details)
+            else:
+                metrics[name] = score.value
+                if score.details:
+                    findings[name] = score.details
         points = total({name: score.value for name, score in components.items()}, weights)
         return Scorecard(
             components=components,
@@ -150,7 +155,7 @@ def _scores(scorer: Scorer, question: Question, reply: Reply) -> Sequence[Score]
         scores = scorer.score(question, reply)
     except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
         return (Score(scorer.name, None, f"could not be scored: {type(error).__name__}: {error}"),)
-    return (scores,) if isinstance(scores, Score) else scores
+    return (scores,) if type(scores) is Score else scores  # type: ignore[return-value]  # then it is a sequence
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorecard import Score
@@ -71,4 +69,12 @@ class ResponseQuality:
 
 
 def _span(keyword: str, match: Match) -> dict[str, Any]:
-    return {"keyword": keyword, **msgspec.structs.asdict(match)}
+    return {
+        "keyword": keyword,
+        "found": match.found,
+        "rule": match.rule,
+        "start": match.start,
+        "end": match.end,
+        "text": match.text,
+        "why": match.why,
+    }

@@ -32,12 +32,17 @@ class ToolFit(msgspec.Struct, frozen=True):
     arguments: float
 
 
+_PERFECT = ToolFit(1.0, 1.0, 1.0, 1.0, 1.0)
+
+
 def fit_tools(expected: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> ToolFit:
     """Measure how the calls fit the expectations, each expected call matched to at most one made."""
     if not expected:
         return ToolFit(1.0, 0.0 if calls else None, 0.0 if calls else 1.0, 1.0, 1.0)
     wanted = [tool.name for tool in expected]
     made = [call.name for call in calls]
+    if wanted == made and not any(tool.arguments for tool in expected):
+        return _PERFECT
     # Equality of names is transitive, so the best assignment by name is the multiset intersection.
     matched = int(wanted[0] in made) if len(wanted) == 1 else (Counter(wanted) & Counter(made)).total()
     recall = matched / len(wanted)

@@ -28,17 +28,16 @@ class ToolUsage:
         """The component first, then the metrics."""
         used = reply.tools_used
         fit = fit_tools(question.expected_tools, reply.tool_calls)
-        missing = list(dict.fromkeys(tool.name for tool in question.expected_tools if tool.name not in used))
-        expected_names = {tool.name for tool in question.expected_tools}
-        extra = list(dict.fromkeys(name for name in used if name not in expected_names))
-        banned = [name for name in dict.fromkeys(used) if name in question.forbidden_tools]
+        expected = dict.fromkeys([tool.name for tool in question.expected_tools])
+        called = dict.fromkeys(used)
+        missing = [name for name in expected if name not in called]
+        extra = [name for name in called if name not in expected]
+        banned = [name for name in called if name in question.forbidden_tools]
         details: dict[str, Any] = {"missing": missing, "extra": extra}
         if banned:
             details["forbidden"] = banned
         if question.tools == "none" and used:
-            component = Score(
-                self.name, 0.0, f"called {_names(dict.fromkeys(used))} where no tool should be used"
-            )
+            component = Score(self.name, 0.0, f"called {_names(called)} where no tool should be used")
         elif banned:
             component = Score(self.name, 0.0, f"called {_names(banned)}, which is forbidden")
         else:

@@ -63,4 +63,6 @@ def _text_row(run_id: str, item: Exchange) -> dict[str, Any]:
 
 def _harmless(text: str) -> str:
     # PostgreSQL takes no NUL in text, and no database a lone surrogate.
+    if text.isascii() and "\x00" not in text:
+        return text
     return text.replace("\x00", "").encode("utf-8", "replace").decode()

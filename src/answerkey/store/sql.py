@@ -148,8 +148,8 @@ class SqlStore:
             self._insert_questions(connection, rows, items)
 
     def _insert_questions(self, connection: Connection, rows: list[Any], items: list[Any]) -> None:
-        connection.execute(self.upsert(schema.questions, replace=False), rows)
-        connection.execute(insert(schema.set_items), items)
+        self._write(connection, schema.questions, rows, replace=False)
+        self._write(connection, schema.set_items, items, replace=False)
         rows.clear()
         items.clear()
 

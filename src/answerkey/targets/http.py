@@ -91,6 +91,10 @@ class HttpTarget:
             "Accept": "application/json, text/event-stream, application/x-ndjson, text/plain;q=0.5",
             "User-Agent": "answerkey",
         }
+        self._method = settings.method.upper()
+        self._has_body = self._method not in ("GET", "HEAD")
+        if self._has_body and not _names_type(settings.headers):
+            headers["Content-Type"] = "application/json"
         headers.update(expand(settings.headers, f"{where} headers", private=True))
         check_headers(headers, self.name)
         await preflight(url, self.name)
@@ -135,18 +139,12 @@ class HttpTarget:
         if "messages" in self._body.names:
             messages = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
         values = values_of(ask, messages)
-        has_body = settings.method.upper() not in ("GET", "HEAD")
-        headers = (
-            {"Content-Type": "application/json"} if has_body and not _names_type(settings.headers) else {}
-        )
-        if ask.traceparent:
-            headers["traceparent"] = ask.traceparent
         async with self._session.request(
-            settings.method.upper(),
+            self._method,
             self._url,
-            params=_query(self._query.fill(values)) or None,
-            data=_encoded(self._body.fill(values)) if has_body else None,
-            headers=headers,
+            params=_query(self._query.fill(values)) if settings.query else None,
+            data=_encoded(self._body.fill(values)) if self._has_body else None,
+            headers={"traceparent": ask.traceparent} if ask.traceparent else None,
             # A redirect could carry the headers' secrets to another server.
             allow_redirects=False,
         ) as response:
@@ -154,9 +152,10 @@ class HttpTarget:
                 reply = await self._refused(response)
             else:
                 reply = await read_reply(response, self._most_bytes, settings.reply, self._secrets, began)
-        timings = _timings(began, reply.timings.first_byte_ms)
         reply = msgspec.structs.replace(
-            reply, timings=timings, trace_id=reply.trace_id or _trace_id(ask.traceparent)
+            reply,
+            timings=_timings(began, reply.timings.first_byte_ms),
+            trace_id=reply.trace_id or _trace_id(ask.traceparent),
         )
         if messages is not None:
             self._conversations.end_turn(ask.conversation_id, messages, reply.text)

@@ -27,13 +27,14 @@ def _visible_controls() -> dict[int, str]:
 
 _VISIBLE = _visible_controls()
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Patterns that few commands need are compiled when they are first used.
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SPACE = re.compile(r"\s+")
 # Backslash takes the meaning from these; an underscore inside a word has none (query_database stays readable).
-_MARKDOWN = re.compile(r"[\\`*\[\]{}|~#$!]|(?<![^\W_])_|_(?![^\W_])|^[-+](?=\s)|^(?:\d+)(?=[.)]\s)")
+_MARKDOWN = r"[\\`*\[\]{}|~#$!]|(?<![^\W_])_|_(?![^\W_])|^[-+](?=\s)|^(?:\d+)(?=[.)]\s)"
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_FORMULA = re.compile(r"^[\s\x00]*[=+\-@＝＋－＠|%]|^[\t\r\n]")
-_PLAIN_NUMBER = re.compile(r"^[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?$")
+_FORMULA = r"^[\s\x00]*[=+\-@＝＋－＠|%]|^[\t\r\n]"
+_PLAIN_NUMBER = r"^[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?$"
 
 
 def for_terminal(text: str) -> str:
@@ -43,7 +44,7 @@ def for_terminal(text: str) -> str:
 
 def for_xml(text: str) -> str:
     """Text with only the characters that XML 1.0 allows; escaping `<` and `&` is left to the XML writer."""
-    return _NOT_XML.sub("", text)
+    return re.sub(_NOT_XML, "", text)
 
 
 def one_line(text: str, width: int) -> str:
@@ -71,7 +72,7 @@ def _cut(text: str, width: int) -> str:
 def for_markdown(text: str) -> str:
     """Text for one Markdown line or table cell: no HTML, link, mention, emphasis or column comes out of it."""
     flat = _SPACE.sub(" ", for_terminal(text)).strip()
-    safe = _MARKDOWN.sub(lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
+    safe = re.sub(_MARKDOWN, lambda found: f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}", flat)
     safe = safe.translate(_ENTITIES)
     # Bare addresses would become links, and @name would call somebody.
     safe = re.sub(r"://", ":&#47;&#47;", safe)
@@ -86,7 +87,7 @@ def for_csv(cell: str) -> str:
     """
     safe = cell if cell.isascii() else _SURROGATES.sub("�", cell)
     safe = safe.replace("\x00", "")
-    if _FORMULA.match(safe) and not _PLAIN_NUMBER.match(safe.strip()):
+    if re.match(_FORMULA, safe) and not re.match(_PLAIN_NUMBER, safe.strip()):
         return "'" + safe
     return safe
 

@@ -25,7 +25,8 @@ def migrate(connection: Connection) -> None:
         )
     for number, name in enumerate(MIGRATIONS[version:], start=version + 1):
         for statement in import_module(f"answerkey.store.migrations.{name}").STATEMENTS:
-            connection.execute(text(statement))
+            # As it is written: nothing in it need be compiled.
+            connection.exec_driver_sql(statement)
         connection.execute(
             text("INSERT INTO answerkey_schema (version) VALUES (:version)"), {"version": number}
         )
