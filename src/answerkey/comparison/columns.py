@@ -30,6 +30,7 @@ __all__ = [
     "columns_from_run",
     "columns_from_store",
     "locate",
+    "read_scorecards",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -187,19 +188,33 @@ def columns_from_store(
     store: "SqlStore", infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
 ) -> list[Columns]:
     """Read stored runs' columns, and nothing else of them."""
-    from answerkey.store.score_rows import cluster_rows, score_batches
+    from answerkey.store.score_columns import kept_columns
+    from answerkey.store.score_rows import cluster_rows
 
     # Runs over the same golden set share its clusters.
     clusters: dict[str, dict[str, str]] = {}
     found = []
     for info in infos:
-        builder = _Builder(info)
-        for batch in score_batches(store, info):
-            builder.add(batch)
         if info.question_set_hash not in clusters:
             clusters[info.question_set_hash] = dict(cluster_rows(store, info, cluster_fields))
-        found.append(builder.columns(clusters[info.question_set_hash]))
+        belonging = clusters[info.question_set_hash]
+        kept = kept_columns(store, info)
+        if kept is None:
+            found.append(read_scorecards(store, info, belonging))
+        else:
+            numbers, names = _clusters(kept.hashes, belonging)
+            found.append(kept._replace(clusters=numbers, cluster_names=names))
     return found
+
+
+def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[str, str]) -> Columns:
+    """The columns as the scorecards have them; `clusters` says which content hash belongs to which cluster."""
+    from answerkey.store.score_rows import score_batches
+
+    builder = _Builder(info)
+    for batch in score_batches(store, info):
+        builder.add(batch)
+    return builder.columns(clusters)
 
 
 def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS) -> Columns:

@@ -12,12 +12,13 @@ __all__ = ["Texts", "TextsBuilder"]
 class Texts(Sequence[str]):
     """A sequence of texts; each is made into a string when it is asked for."""
 
-    def __init__(self, data: bytes, ends: npt.NDArray[np.int64]) -> None:
-        self._data = data
-        self._ends = ends
+    def __init__(self, data: "bytes | memoryview", ends: npt.NDArray[np.int64]) -> None:
+        # All texts as UTF-8, and where each ends.
+        self.data = data
+        self.ends = ends
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self.ends)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -28,13 +29,13 @@ class Texts(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         if index < 0:
             index += len(self)
-        begin = self._ends[index - 1] if index else 0
-        return self._data[begin : self._ends[index]].decode("utf-8", "surrogatepass")
+        begin = self.ends[index - 1] if index else 0
+        return str(self.data[begin : self.ends[index]], "utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
         begin = 0
-        for end in self._ends.tolist():
-            yield self._data[begin:end].decode("utf-8", "surrogatepass")
+        for end in self.ends.tolist():
+            yield str(self.data[begin:end], "utf-8", "surrogatepass")
             begin = end
 
     def chosen(self, positions: npt.NDArray[np.int64]) -> "Texts":

@@ -1,6 +1,6 @@
 """The tables as SQLAlchemy sees them. What creates them is the numbered migrations; a test keeps the two alike."""
 
-from sqlalchemy import Boolean, Column, Double, Index, Integer, MetaData, Table, Text
+from sqlalchemy import Boolean, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text
 
 __all__ = [
     "access_tokens",
@@ -14,6 +14,7 @@ __all__ = [
     "reply_ids",
     "reply_texts",
     "runs",
+    "score_columns",
     "scorecards",
     "set_items",
 ]
@@ -112,6 +113,17 @@ scorecards = Table(
         "judge",
         "reply_digest",
     ),
+)
+
+# A copy of a large run's scores, in the form that comparisons read them.
+score_columns = Table(
+    "score_columns",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("scoring_hash", Text, primary_key=True),
+    # How many scorecards it was made from.
+    Column("trials", Integer, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
 )
 
 baselines = Table(

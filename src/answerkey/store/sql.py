@@ -21,6 +21,7 @@ from answerkey.store import schema
 from answerkey.store.connect import connect, explain
 from answerkey.store.lookup import id_rows, text_rows
 from answerkey.store.rows import reply_row, run_row, scorecard_row
+from answerkey.store.score_columns import forget_columns, keep_columns
 from answerkey.summary import Result, Summary
 from answerkey.tally import summarise
 
@@ -88,6 +89,7 @@ class SqlStore:
         values = {**run_row(info), "summary": _text(summary)}
         with self.transaction() as connection:
             connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(values))
+        keep_columns(self, info)
 
     def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
         """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
@@ -97,6 +99,7 @@ class SqlStore:
             if with_replies:
                 self._keep_replies(connection, info, [item.exchange for item in graded])
             self._write(connection, schema.scorecards, [scorecard_row(info, item) for item in graded])
+            forget_columns(connection, info.id)
 
     def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -121,12 +124,14 @@ class SqlStore:
                     cards.run_id == info.id, cards.scoring_hash == info.scoring_hash
                 )
             )
+            forget_columns(connection, info.id)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
         with self.transaction() as connection:
             for table in (schema.replies, schema.scorecards, schema.reply_ids, schema.reply_texts):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
+            forget_columns(connection, run_id)
             connection.execute(delete(schema.baselines).where(schema.baselines.c.run_id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
 

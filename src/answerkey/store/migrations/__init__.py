@@ -11,7 +11,7 @@ from answerkey.errors import StoreError
 
 __all__ = ["MIGRATIONS", "migrate"]
 
-MIGRATIONS = ("m0001_runs", "m0002_feedback", "m0003_judgements")
+MIGRATIONS = ("m0001_runs", "m0002_feedback", "m0003_judgements", "m0004_score_columns")
 
 
 def migrate(connection: Connection) -> None:
