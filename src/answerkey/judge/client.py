@@ -57,7 +57,7 @@ class _Dialect:
 class JudgeClient:
     """Asks judges at one endpoint."""
 
-    def __init__(self, settings: JudgeSettings) -> None:
+    def __init__(self, settings: JudgeSettings, *, endpoint: str | None = None) -> None:
         base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         parts = urlsplit(base)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -70,8 +70,8 @@ class JudgeClient:
         self.base_url = base.rstrip("/")
         self._settings = settings
         loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        # What a judgement's key knows of the endpoint: another port of this machine is no other judge.
-        self.endpoint = "loopback" if loopback else parts.hostname
+        # What a judgement's key knows of the endpoint. The local judge has another port each time it is started.
+        self.endpoint = endpoint or parts.netloc
         self._secrets = Secrets()
         self._key = self._read_key(optional=loopback)
         self._pacer = Pacer(settings.rate)

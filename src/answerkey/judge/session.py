@@ -53,7 +53,8 @@ class JudgingSession:
                     reply,
                     earlier=earlier,
                     context=context,
-                    max_chars=self.judge_settings.max_chars,
+                    # What is really used: the local judge has less room than the settings may say.
+                    max_chars=self.panel.settings.max_chars,
                 )
                 judgement = await self.panel.judge(item)
             self._tally.add(judgement)
@@ -106,12 +107,13 @@ async def open_judging(
     """Open a judge for a run. What the run has paid already counts towards its budget."""
     async with AsyncExitStack() as opened:
         settings = judge.settings
+        endpoint = None
         if settings.model == LOCAL:
             from answerkey.judge.local import local_settings, started
 
             address = await opened.enter_async_context(started())
-            settings = local_settings(settings, address)
-        client = await opened.enter_async_context(JudgeClient(settings))
+            settings, endpoint = local_settings(settings, address), LOCAL
+        client = await opened.enter_async_context(JudgeClient(settings, endpoint=endpoint))
         cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
         before = Spent() if store is None else store.spent_on(run_id)
         ledger = Ledger(settings.budget, settings.prices, before)
