@@ -35,8 +35,10 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _NUMERIC = re.compile(
-    r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})([-/.])(?P<m>[01]?[0-9])(?:\2(?P<d>[0-3]?[0-9]))?"
-    r"|(?P<a>[0-3]?[0-9])([-/.])(?P<b>[0-3]?[0-9])\6(?P<y2>[12][0-9]{3}|[0-9]{2}))(?![0-9/])"
+    # 2024-08-15, 2024/08; not 2240.10, which is a number.
+    r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})"
+    r"(?:(?P<s1>[-/.])(?P<m>[01]?[0-9])(?P=s1)(?P<d>[0-3]?[0-9])|[-/](?P<m2>[01]?[0-9]))"
+    r"|(?P<a>[0-3]?[0-9])(?P<s2>[-/.])(?P<b>[0-3]?[0-9])(?P=s2)(?P<y2>[12][0-9]{3}|[0-9]{2}))(?![0-9/])"
 )
 
 
@@ -95,7 +97,7 @@ def find_dates(text: str) -> Iterator[Date]:
         yield Date(_full_year(year), _MONTHS[month.lower()], int(day) if day else None, *found.span())
     for found in _NUMERIC.finditer(text):
         if found["y"]:
-            month_value = int(found["m"])
+            month_value = int(found["m"] or found["m2"])
             if 1 <= month_value <= 12:
                 yield Date(
                     int(found["y"]), month_value, int(found["d"]) if found["d"] else None, *found.span()

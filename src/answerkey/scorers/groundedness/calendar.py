@@ -4,6 +4,7 @@ import re
 from itertools import combinations
 
 from answerkey.scorers.groundedness.evidence import DateFact, Evidence
+from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.wording import Found
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.quantity import Quantity
@@ -31,6 +32,8 @@ def find_date(claim: Claim, evidence: Evidence) -> Found | None:
             return Found(fact.where, fact.text)
     if date.day is None and date.month is None:
         return _year(date.year, evidence)
+    if date.year is None and date.month is None:
+        return _day(date.day, evidence)
     if date.year is None and date.day is None:
         return _word(claim.text, evidence)
     if date.year is not None and date.month is not None:
@@ -48,6 +51,28 @@ def _day_and_year(claim: Claim, evidence: Evidence) -> Found | None:
         if same and any(
             p.where == fact.where and re.search(rf"\b{date.year}\b", p.text) for p in evidence.passages
         ):
+            return Found(fact.where, fact.text)
+    return None
+
+
+_ORDINALS_TEXT = """
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth
+twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first
+"""
+_ORDINALS = _ORDINALS_TEXT.split()
+
+
+def _day(day: int | None, evidence: Evidence) -> Found | None:
+    """ "The 5th" from "by the 5th of each month", "the fifth day" or {"due_day": 5}."""
+    if day is None:
+        return None
+    pattern = re.compile(rf"\b(?:{day}(?:st|nd|rd|th)|{_ORDINALS[day - 1]}|day {day})\b", re.IGNORECASE)
+    for passage in evidence.passages:
+        if found := pattern.search(passage.text):
+            return Found(passage.where, found[0])
+    for fact in evidence.numbers:
+        if fact.value == day and "day" in key_words(fact.key):
             return Found(fact.where, fact.text)
     return None
 
@@ -107,6 +132,21 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
     for one, other in combinations(facts, 2):
         if _spans(one, other, unit, quantity.value):
             return Found(one.where, f"{one.text} to {other.text}")
+    return _years_between(quantity.value, evidence) if unit == "year" else None
+
+
+def _years_between(stated: float, evidence: Evidence) -> Found | None:
+    """ "Three years" from a day in 2021 and the year 2024 alone, which the question may name."""
+    years = {
+        int(fact.value): fact.where
+        for fact in evidence.numbers[:200]
+        if fact.kind == "number" and fact.unit == 1 and 1900 <= fact.value <= 2100
+    }
+    dated = {fact.date.year: fact.where for fact in evidence.dates[:_MOST_DATES] if fact.date.year is not None}
+    for year, where in years.items():
+        for other in (*years, *dated):
+            if stated == abs(year - other) and stated > 0:
+                return Found(where, f"{min(year, other)} to {max(year, other)}")
     return None
 
 

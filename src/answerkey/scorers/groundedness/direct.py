@@ -8,13 +8,12 @@ import msgspec
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact, measure_after
 from answerkey.scorers.groundedness.figures import as_number
-from answerkey.scorers.groundedness.flatten import Table, key_words
+from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
 from answerkey.text.claims.claim import Claim
-from answerkey.text.dates import find_dates
 from answerkey.text.normalise import folded_text, stem
 
-__all__ = ["Contradiction", "find_figures", "other_record", "other_value"]
+__all__ = ["Contradiction", "find_figures", "other_unit", "other_value"]
 
 _MONEY_KEYS_TEXT = (
     "amount price cost rent total balance fee income expense revenue salary payment deposit value usd"
@@ -40,6 +39,10 @@ _NAMED_BEFORE = re.compile(
 _SAYS_LITTLE = frozenset(
     ["day", "hour", "minute", "month", "year", "week", "unit", "item", "amount", "total", "number", "value"]
 )
+
+
+# A figure with so many digits is hardly the same by chance.
+_TELLING_DIGITS = 3
 
 
 class Contradiction(msgspec.Struct, frozen=True):
@@ -104,6 +107,18 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
     )
 
 
+def other_unit(claim: Claim, text: str, evidence: Evidence) -> Contradiction | None:
+    """A figure that the evidence has in another unit only: 1,450 square metres for 1,450 square feet."""
+    quantity = claim.quantity
+    measure = measure_after(text, claim.end)
+    if quantity is None or not measure or len(quantity.digits) < _TELLING_DIGITS:
+        return None
+    for fact in evidence.numbers:
+        if fact.measure and fact.measure != measure and fits_exactly(quantity, fact.value):
+            return Contradiction(fact.where, fact.text)
+    return None
+
+
 def other_value(
     claim: Claim, text: str, clause: Clause, found: Sequence[NumberFact], evidence: Evidence
 ) -> Contradiction | None:
@@ -149,78 +164,3 @@ def _names_of(key: str) -> set[str]:
 def _same_name(key: str, names: Sequence[str]) -> bool:
     words = key_words(key)
     return len(words) <= 2 and bool(words) and stem(words[-1]) in names
-
-
-def other_record(
-    part: str, clause: Clause, found: Sequence[NumberFact], evidence: Evidence, reply_words: str
-) -> Contradiction | None:
-    """A figure of one record that the reply states of another: the sentence names a record, and the figure is not its."""
-    for table in evidence.tables:
-        if len(table.rows) < 2 or not found:
-            continue
-        places = [_row_of(fact.where, table) for fact in found]
-        if any(place is None for place in places):
-            continue
-        spoken = _named_rows(table, folded_text(part), part)
-        if not spoken and _named_rows(table, clause.words, clause.text):
-            continue
-        if not spoken:
-            asked = _named_rows(table, clause.question_words, clause.question_words)
-            if len(asked) != 1 or len(_named_rows(table, reply_words, reply_words)) > 1:
-                continue
-            spoken = asked
-        if len(spoken) == len(table.rows) or not spoken.isdisjoint(
-            {place for place in places if place is not None}
-        ):
-            continue
-        row = min(spoken)
-        column = found[0].where.rpartition("].")[2]
-        leaf = table.rows[row].get(column)
-        if leaf is None or leaf.value is None:
-            continue
-        return Contradiction(leaf.where, f"{leaf.key}: {leaf.value}")
-    return None
-
-
-def _row_of(where: str, table: Table) -> int | None:
-    at = re.match(re.escape(table.where) + r"\[(\d+)\]", where)
-    return int(at[1]) if at else None
-
-
-def _named_rows(table: Table, words: str, text: str) -> frozenset[int]:
-    """Rows that a text speaks of: by a value that no other row has in that field, or by the month of their date."""
-    rows: set[int] = set()
-    months = {(date.year, date.month) for date in find_dates(_with_years(text)) if date.month is not None}
-    for name in dict.fromkeys(name for row in table.rows for name in row):
-        values: dict[str, list[int]] = {}
-        for number, row in enumerate(table.rows):
-            leaf = row.get(name)
-            if leaf is None or not isinstance(leaf.value, str) or not 3 <= len(leaf.value) <= 80:
-                continue
-            dates = list(find_dates(leaf.value))
-            if dates and dates[0].month is not None:
-                key = next(
-                    (f"{m}" for y, m in months if m == dates[0].month and y in (None, 2000, dates[0].year)),
-                    "",
-                )
-                if key:
-                    values.setdefault("month " + key, []).append(number)
-                continue
-            folded = folded_text(leaf.value).strip()
-            if len(folded) >= 3 and f" {folded} " in words:
-                values.setdefault(folded, []).append(number)
-        for numbers in values.values():
-            if len(numbers) == 1:
-                rows.update(numbers)
-    return frozenset(rows)
-
-
-_MONTH = re.compile(
-    r"\b(January|February|March|April|June|July|August|September|October|November|December)\b(?!\s*\d)",
-    re.IGNORECASE,
-)
-
-
-def _with_years(text: str) -> str:
-    """Months that stand alone get a year, which stands for any."""
-    return _MONTH.sub(r"\1 2000", text)

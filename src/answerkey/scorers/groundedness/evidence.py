@@ -1,7 +1,7 @@
 """Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date as calendar_date
 from functools import cached_property
 from typing import Any
@@ -117,11 +117,12 @@ class Evidence:
     @cached_property
     def numbers(self) -> list[NumberFact]:
         """Every number; digits of dates, times and codes are not numbers."""
-        found: dict[tuple[float, str, str, str], NumberFact] = {}
+        found: dict[tuple[float, str, str, bool, str], NumberFact] = {}
         for leaf in (*self.own, *self.leaves):
             for fact in _numbers(leaf):
                 # A text that repeats a number says nothing new with it.
-                found.setdefault((fact.value, fact.kind, fact.measure, fact.where), fact)
+                key = (fact.value, fact.kind, fact.measure, fact.names_something, fact.where)
+                found.setdefault(key, fact)
             if len(found) > _MOST_NUMBERS:
                 break
         facts = list(found.values())
@@ -211,7 +212,9 @@ def gather_evidence(question: Question, reply: Reply) -> Evidence:
     return Evidence(leaves, tables, own, arguments)
 
 
-_MEASURE = re.compile(r"(°[CF])|[ \u00a0-]?([A-Za-z]+)")
+_MEASURE = re.compile(
+    r"(°[CF])|[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+))"
+)
 # Units whose spelling is more often another word.
 _NO_UNITS = frozenset(
     [
@@ -243,8 +246,26 @@ def measure_after(text: str, end: int) -> str:
         return ""
     if found[1]:
         return "celsius" if found[1] == "°C" else "fahrenheit"
-    word = found[2].lower()
-    return UNIT_SPELLINGS[word] if _is_unit(word) else ""
+    if found[2]:
+        power = "square" if found[2][0] in "sS" else "cubic"
+        return f"{power} {UNIT_SPELLINGS.get(found[3].lower(), found[3].lower())}"
+    return _measure_of((found[4].lower(),))
+
+
+def _measure_of(words: Sequence[str]) -> str:
+    """The unit that words name, the last one first: ("living", "area", "sqft")."""
+    for number in range(len(words) - 1, -1, -1):
+        word = words[number]
+        if number and words[number - 1] in ("square", "sq") and word in UNIT_SPELLINGS:
+            return f"square {UNIT_SPELLINGS[word]}"
+        if word in _SQUARES:
+            return _SQUARES[word]
+        if _is_unit(word):
+            return UNIT_SPELLINGS[word]
+    return ""
+
+
+_SQUARES = {"sqft": "square foot", "sf": "square foot", "sqm": "square metre", "m2": "square metre", "m²": "square metre"}
 
 
 def _is_unit(word: str) -> bool:
@@ -269,7 +290,7 @@ def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
                 key=leaf.key,
                 names_something=naming,
                 text=f"{leaf.key}: {value}" if leaf.key else str(value),
-                measure=next((UNIT_SPELLINGS[word] for word in reversed(words) if _is_unit(word)), ""),
+                measure=_measure_of(words),
             )
         return
     text = _without_dates(value)

@@ -193,16 +193,38 @@ def _date_labels(date: Date) -> list[str]:
         labels.append(str(date.year))
     if date.month is not None:
         labels.append(_MONTH_NAMES[date.month - 1])
+        labels.append(f"Q{(date.month - 1) // 3 + 1}")
     return labels
 
 
 def mentioned(groups: list[Group], words: str) -> Mapping[int, list[Group]]:
     """The groups that folded words speak of, by their table."""
     found: dict[int, list[Group]] = {}
+    spoken = words.split()
     for group in groups:
-        if group.words.strip() and (group.words in words or _singular(group.words) in words):
+        label = group.words.strip()
+        if label and (
+            group.words in words
+            or _singular(group.words) in words
+            or (" " not in label and any(same_root(label, word) for word in spoken))
+        ):
             found.setdefault(id(group.table), []).append(group)
     return found
+
+
+def same_root(one: str, other: str) -> bool:
+    """ "Rent" and "rental", "utilities" and "utility": words that begin alike and differ in their endings only."""
+    if one[:_SHORTEST_ROOT] != other[:_SHORTEST_ROOT]:
+        return False
+    common = next(
+        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
+        min(len(one), len(other)),
+    )
+    return common >= _SHORTEST_ROOT and one[common:] in _ENDINGS and other[common:] in _ENDINGS
+
+
+_SHORTEST_ROOT = 4
+_ENDINGS = frozenset(["", "s", "es", "y", "ies", "e", "ed", "d", "ing", "al", "als", "er", "ers", "or", "ly", "ment", "ments"])
 
 
 def _singular(words: str) -> str:

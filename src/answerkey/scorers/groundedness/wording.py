@@ -136,7 +136,9 @@ def _in_one_text(words: list[str], evidence: Evidence) -> Found | None:
 
 def _known(word: str, evidence: Evidence) -> bool:
     return (
-        word in evidence.vocabulary
+        # An initial stands for any name that begins with it.
+        len(word) == 1
+        or word in evidence.vocabulary
         or word in _KINDS
         or word + "s" in evidence.vocabulary
         or _singular(word) in evidence.vocabulary
@@ -151,6 +153,8 @@ def _spellings(word: str) -> str:
     kind = _KINDS.get(word)
     if kind is not None:
         return "(?:" + "|".join(spelling for spelling, name in _KINDS.items() if name == kind) + ")"
+    if len(word) == 1 and word.isalpha():
+        return word + r"\S*"
     return re.escape(_singular(word)) + "(?:s|es)?"
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.english import is_english
 from answerkey.text.claims.identifiers import find_identifiers
 from answerkey.text.claims.names import find_names
 from answerkey.text.claims.quantity import Quantity, find_quantities
@@ -152,6 +153,23 @@ def _times(text: _Text) -> Iterator[Claim]:
             text.take(start, end)
 
 
+# "On the 5th", "from the 1st to the 15th": a day of a month that is known from elsewhere.
+_DAY_BEFORE = re.compile(r"\b(?:the|on|by|until|till|to|through|after|before)\s+$", re.IGNORECASE)
+_DAY_AFTER = re.compile(
+    r"\s*(?:$|[.,;:!?)\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)|until|at|with|for|in|is|was|but|if|unless|when)\b|day of\b)"
+)
+
+
+def _day_of_month(text: str, quantity: Quantity) -> bool:
+    return (
+        quantity.ordinal
+        and not quantity.spelled
+        and 1 <= quantity.value <= 31
+        and _DAY_BEFORE.search(text[max(0, quantity.start - 12) : quantity.start]) is not None
+        and _DAY_AFTER.match(text, quantity.end) is not None
+    )
+
+
 def _quantities(text: _Text) -> Iterator[Claim]:
     for quantity in find_quantities(text.left):
         start, end = quantity.start, quantity.end
@@ -159,7 +177,10 @@ def _quantities(text: _Text) -> Iterator[Claim]:
             continue
         written = text.original[start:end]
         text.take(start, end)
-        if _is_year(text.original, quantity):
+        if _day_of_month(text.original, quantity):
+            date = Date(None, None, int(quantity.value), start, end)
+            yield Claim(kind="date", text=written, start=start, end=end, date=date)
+        elif _is_year(text.original, quantity):
             date = Date(int(quantity.value), None, None, start, end)
             yield Claim(kind="date", text=written, start=start, end=end, date=date, quantity=quantity)
         else:
@@ -203,9 +224,13 @@ def _names(text: _Text) -> Iterator[Claim]:
     for start, end, opens in find_names(text.left):
         name = text.original[start:end]
         if opens and " " not in name:
-            # One word at the beginning of a sentence: a name only if it is one elsewhere too.
+            # One word at the beginning of a sentence: a name if it is no English word, or is a name elsewhere too.
             rest = text.left[:start] + " " * (end - start) + text.left[end:]
-            if not any(word == name for word in _inner_words(rest)) and not _ACTS.match(text.left, end):
+            if (
+                is_english(name)
+                and not _ACTS.match(text.left, end)
+                and not any(word == name for word in _inner_words(rest))
+            ):
                 continue
         yield Claim(kind="name", text=name, start=start, end=end, opens_sentence=opens)
 

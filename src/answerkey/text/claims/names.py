@@ -8,7 +8,9 @@ from answerkey.text.dates import month_number
 
 __all__ = ["find_names", "is_ordinary"]
 
-_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w]*(?:['’-][A-Za-zÀ-ÿ]\w*)*\.?(?<![a-z]{4}\.)|[A-Z]\.)"
+# A point belongs to a word only in an initial or an abbreviation; elsewhere a sentence ends.
+_ABBREVIATIONS = "St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Co|Inc|Ltd|Corp|Ave|Rd|Blvd|Ln|Ct|Prof|Gen|Sen|Rep|Gov|Hon|Rev|Capt|Lt|Col|Sgt|Bros|Univ|Dept|No"
+_WORD = rf"(?:(?:[A-Z]\.)+(?!\w)|(?:{_ABBREVIATIONS})\.|[A-ZÀ-ÖØ-Þ]\w*(?:['’-][A-Za-zÀ-ÿ]\w*)*)"
 _RUN = re.compile(
     rf"(?<![\w'’°-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"
     rf"|[ \t]*&[ \t]*){_WORD})*"
@@ -42,6 +44,7 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
             _OPENING.search(text[max(0, start - 12) : start] if start > 12 else text[:start]) is not None
         )
         words = [(part.start() + start, part.end() + start) for part in re.finditer(r"\S+", found[0])]
+        words = _until_sentence_ends(words, text)
         first_is_free = not opening
         while words and (
             is_ordinary(text[slice(*words[0])])
@@ -67,6 +70,14 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
         if len(stripped) < 2 or (len(words) == 1 and _says_nothing(stripped, text, start)):
             continue
         yield start, start + len(stripped), not first_is_free
+
+
+def _until_sentence_ends(words: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
+    """ "Unit B. Anything else": a point after a letter ends the sentence if an ordinary word follows."""
+    for number, (start, end) in enumerate(words[:-1]):
+        if text[end - 1] == "." and end - start <= 3 and is_ordinary(text[slice(*words[number + 1])]):
+            return words[: number + 1]
+    return words
 
 
 def is_ordinary(word: str) -> bool:

@@ -36,6 +36,10 @@ class Clause(msgspec.Struct, frozen=True):
     next_word: str
     # It is the value of a label: "Units: 6".
     labelled: bool
+    # The whole of "three of five" and "3 out of 5", 0 if the figure is not said to be part of one.
+    part_of: float
+    # No other figure stands in the sentence.
+    alone: bool
     # Other numbers of the clause and the question: thresholds of "more than 500".
     numbers: tuple[float, ...]
 

@@ -18,6 +18,8 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             yield len(table.rows), "count of rows", table.where
         if len(tables) > 1:
             yield sum(len(table.rows) for table in tables), "count of rows of all results", tables[0].where
+    if clause.part_of:
+        yield from _filled(figures, clause.part_of)
     for table, rows, label in named_subsets(figures, clause):
         yield len(rows), f"count of rows with {label}", table.where
     yield from _beyond_thresholds(figures, clause)
@@ -28,6 +30,17 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             }
             if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _filled(figures: Figures, whole: float) -> Iterator[tuple[float, str, str]]:
+    """ "Four of five units are let": rows that have something in a field, and rows that have not."""
+    for table in figures.tables:
+        for name in table.rows[0]:
+            filled = sum(name in row and row[name].value not in (None, "") for row in table.rows)
+            if 0 < filled < len(table.rows) == whole:
+                where = f"{table.where}[*].{name}"
+                yield filled, f"count of rows with a value for {name}", where
+                yield len(table.rows) - filled, f"count of rows without a value for {name}", where
 
 
 def _beyond_thresholds(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:

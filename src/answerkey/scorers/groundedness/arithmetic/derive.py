@@ -1,6 +1,7 @@
 """Finds how a stated figure can be derived from the evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import fsum
 
 import msgspec
 
@@ -16,6 +17,9 @@ from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
 
 __all__ = ["Arithmetic", "Derivation"]
+
+
+_MOST_SCALARS = 16
 
 
 class Derivation(msgspec.Struct, frozen=True):
@@ -39,6 +43,22 @@ class Arithmetic:
                 return Derivation(formula, where)
         return None
 
+    @property
+    def scalars(self) -> Iterable[float]:
+        """Numbers that stand alone, and those of texts, if they are few."""
+        alone = [*self._figures.scalars.values()]
+        texts = [value for values in self._figures.amounts_in_texts.values() for value in values]
+        return alone + texts if len(alone) + len(texts) <= _MOST_SCALARS else alone[:_MOST_SCALARS]
+
+    def summands(self, quantity: Quantity) -> set[int]:
+        """How many rows there are in each set of rows that shares a value and gives this sum."""
+        found = {len(column.cells) for column in self._figures.columns if fits(quantity, fsum(column.values))}
+        for group, column in self._figures.group_columns:
+            kept = [value for row, value in column.cells if row in group.rows]
+            if len(kept) > 1 and fits(quantity, fsum(kept)):
+                found.add(len(kept))
+        return found
+
     def _candidates(
         self, quantity: Quantity, clause: Clause, strict: bool
     ) -> Iterator[tuple[float, str, str]]:
@@ -55,7 +75,6 @@ class Arithmetic:
             yield from counts(figures, clause)
         # A small whole number is near some result of almost any arithmetic: there the clause must speak of it.
         large = abs(quantity.value) >= 100 or len(quantity.digits.replace(".", "").lstrip("0")) >= 4
-        large = large and not strict
         large = large and not strict
         yield from sums(figures, clause, large)
         if large or CLEAR_DIFFERENCE.search(clause.text):

@@ -13,6 +13,8 @@ __all__ = ["FEW", "comparable", "differences", "points"]
 # Among so few figures a difference or ratio is hardly ever there by chance.
 FEW = 4
 _MOST_COMPARED = 60
+# What is left of a whole after several parts is looked for among so many figures.
+_MOST_LESSENED = 5
 
 
 def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
@@ -22,6 +24,15 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
         if len(values) <= FEW or (cue and (large or len(values) <= 8)):
             for one, other in combinations(values[:_MOST_COMPARED], 2):
                 yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
+        if cue and 3 <= len(values) <= _MOST_LESSENED:
+            # "25 days, 9 taken, 4 booked, 12 left": the largest, lessened by others.
+            whole = max(values, key=abs)
+            rest = list(values)
+            rest.remove(whole)
+            for size in range(2, len(rest) + 1):
+                for some in combinations(rest, size):
+                    parts = " − ".join(f"{abs(part):g}" for part in some)
+                    yield abs(whole) - fsum(map(abs, some)), f"{abs(whole):g} − {parts}", where
 
 
 def points(evidence: Evidence) -> Iterator[tuple[float, str, str]]:

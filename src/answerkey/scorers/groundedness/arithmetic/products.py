@@ -28,7 +28,7 @@ def products(
                         f"{max(one, other):g} ÷ {min(one, other):g}",
                         where,
                     )
-    if large and YEARLY.search(clause.text):
+    if large and YEARLY.search(f"{clause.text} {clause.question_words}"):
         yield from _by_twelve(figures, facts)
     if large and RATE.search(f"{clause.text} {clause.question_words}"):
         totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]

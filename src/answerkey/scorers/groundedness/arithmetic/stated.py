@@ -1,5 +1,6 @@
 """Arithmetic within a reply: figures that follow from others that it states nearby and that are supported themselves."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
 
@@ -15,7 +16,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
 
-__all__ = ["derive_from_stated"]
+__all__ = ["derive_from_stated", "derive_with_evidence"]
 
 # With more operands than this, chance has too much room.
 _MOST_OPERANDS = 6
@@ -30,6 +31,28 @@ def derive_from_stated(quantity: Quantity, operands: Sequence[Quantity], clause:
         if fits(quantity, value):
             return formula
     return None
+
+
+def derive_with_evidence(
+    quantity: Quantity, operands: Sequence[Quantity], scalars: Sequence[float], clause: Clause
+) -> str | None:
+    """A figure that the reply states and one of the evidence, put together: "interest $14,400, with principal $78,400"."""
+    if quantity.ordinal or quantity.kind != "money" or not _JOINING.search(clause.text):
+        return None
+    for operand in [operand for operand in operands if operand.kind == "money"][:_MOST_JOINED]:
+        for scalar in scalars:
+            if fits(quantity, operand.value + scalar) and not fits(quantity, scalar):
+                return f"{operand.value:g} + {scalar:g}"
+            if fits(quantity, abs(operand.value - scalar)) and CLEAR_DIFFERENCE.search(clause.text):
+                return f"{operand.value:g} − {scalar:g}"
+    return None
+
+
+_MOST_JOINED = 2
+_JOINING = re.compile(
+    CLEAR_DIFFERENCE.pattern + r"|\b(?:with|including|incl|plus|total|totals|altogether|combined|together|after)\b",
+    re.IGNORECASE,
+)
 
 
 def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) -> Iterator[tuple[float, str]]:
@@ -51,6 +74,11 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
     if CLEAR_DIFFERENCE.search(clause.text) or not small or "not" in clause.words.split():
         for one, other in combinations(amounts, 2):
             yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
+        if len(amounts) >= 3:
+            whole, *rest = sorted(map(abs, amounts), reverse=True)
+            for size in range(2, len(rest) + 1):
+                for some in combinations(rest, size):
+                    yield whole - sum(some), f"{whole:g} − " + " − ".join(f"{part:g}" for part in some)
     if SUM.search(clause.text) or not small:
         for size in range(2, len(amounts) + 1):
             for some in combinations(amounts, size):

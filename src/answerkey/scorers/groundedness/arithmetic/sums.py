@@ -57,9 +57,11 @@ def _of_named_rows(
             if column.table is not table:
                 continue
             kept = [value for row, value in column.cells if row in rows]
-            if kept and summing:
+            if len(kept) < 2:
+                continue
+            if summing:
                 yield fsum(kept), f"sum of {column.name} where {label}", column.where
-            if kept and meaning:
+            if meaning:
                 yield fsum(kept) / len(kept), f"average of {column.name} where {label}", column.where
 
 
