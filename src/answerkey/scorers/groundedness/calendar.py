@@ -1,23 +1,55 @@
-"""Whether dates, times and spans of time of a reply stand in the evidence or follow from its dates."""
+"""Whether dates and times of a reply stand in the evidence or follow from its dates."""
 
 import re
-from itertools import combinations
 
-from answerkey.scorers.groundedness.evidence import DateFact, Evidence
+from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.flatten import key_words
+from answerkey.scorers.groundedness.spans import find_date_after
 from answerkey.scorers.groundedness.wording import Found
 from answerkey.text.claims.claim import Claim
-from answerkey.text.claims.quantity import Quantity
 
-__all__ = ["find_date", "find_span_of_time", "find_time"]
+__all__ = ["find_date", "find_time", "speaks_of_time"]
 
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_UNITS = {"day": 1.0, "night": 1.0, "week": 7.0}
-_MOST_DATES = 60
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_QUARTERS = {
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "fourth": 4,
+    "last": 4,
+    "1st": 1,
+    "2nd": 2,
+    "3rd": 3,
+    "4th": 4,
+}
 
 
-def find_date(claim: Claim, evidence: Evidence) -> Found | None:
-    """A date that the evidence has with at least the same parts; a weekday or quarter that one of its dates falls in."""
+# What a date is said with that lies some time before or after another.
+_RECKONED = re.compile(
+    r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ending|until|till|within|notice|renew\w*|starts?|"
+    r"returned?|matur\w+|follow\w*|anniversary|again|next|prior|lapses?|runs? out|falls?|until|through)\b",
+    re.IGNORECASE,
+)
+
+
+def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | None:
+    """A date that the evidence has with at least the same parts; a weekday or quarter that one of its dates falls in.
+
+    Or one that lies a span of time before or after another, where the sentence speaks of such.
+    """
+    found = _stands(claim, evidence)
+    date = claim.date
+    if found is None and date is not None and (date.month or date.year) and _RECKONED.search(sentence):
+        return find_date_after(date, evidence)
+    return found
+
+
+def speaks_of_time(sentence: str) -> bool:
+    """Whether a sentence has words for a time before or after another."""
+    return _RECKONED.search(sentence) is not None
+
+
+def _stands(claim: Claim, evidence: Evidence) -> Found | None:
     date = claim.date
     if date is None:
         return _named(claim, evidence)
@@ -95,19 +127,21 @@ def _word(text: str, evidence: Evidence) -> Found | None:
 def _named(claim: Claim, evidence: Evidence) -> Found | None:
     if found := _word(claim.text, evidence):
         return found
-    day = claim.text.lower().rstrip("s")
+    day = claim.text.lower()[:3]
     if day in _WEEKDAYS:
-        for fact in evidence.dates:
+        for fact in evidence.days:
             if fact.day is not None and fact.day.weekday() == _WEEKDAYS.index(day):
                 return Found(fact.where, fact.text)
-    if quarter := re.match(r"Q([1-4])", claim.text):
+    if quarter := re.match(r"(?i)Q([1-4])|(first|second|third|fourth|last|1st|2nd|3rd|4th)", claim.text):
         year = re.search(r"(?:19|20)\d\d", claim.text)
+        number = int(quarter[1]) if quarter[1] else _QUARTERS[quarter[2].lower()]
         for fact in evidence.dates:
-            in_quarter = fact.date.month is not None and (fact.date.month - 1) // 3 + 1 == int(quarter[1])
+            in_quarter = fact.date.month is not None and (fact.date.month - 1) // 3 + 1 == number
             if in_quarter and (year is None or fact.date.year == int(year[0])):
                 return Found(fact.where, fact.text)
-        if year and (found := _word(f"Q{quarter[1]}", evidence)) and _year(int(year[0]), evidence):
-            return found
+        spelled = next(name for name, value in _QUARTERS.items() if value == number)
+        found = _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)
+        return found if found and (year is None or _year(int(year[0]), evidence)) else None
     if year := re.search(r"\d{4}", claim.text):
         return _year(int(year[0]), evidence)
     return None
@@ -121,47 +155,3 @@ def find_time(claim: Claim, evidence: Evidence) -> Found | None:
             if reading in evidence.times:
                 return Found(evidence.times[reading], f"{reading // 60:02}:{reading % 60:02}")
     return None
-
-
-def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) -> Found | None:
-    """ "90 days" or "two years" as the time between two dates of the evidence."""
-    unit = next_word.lower().rstrip("s")
-    if unit not in ("day", "night", "week", "month", "year") or quantity.kind != "number":
-        return None
-    facts = evidence.days[:_MOST_DATES]
-    for one, other in combinations(facts, 2):
-        if _spans(one, other, unit, quantity.value):
-            return Found(one.where, f"{one.text} to {other.text}")
-    return _years_between(quantity.value, evidence) if unit == "year" else None
-
-
-def _years_between(stated: float, evidence: Evidence) -> Found | None:
-    """ "Three years" from a day in 2021 and the year 2024 alone, which the question may name."""
-    years = {
-        int(fact.value): fact.where
-        for fact in evidence.numbers[:200]
-        if fact.kind == "number" and fact.unit == 1 and 1900 <= fact.value <= 2100
-    }
-    dated = {fact.date.year: fact.where for fact in evidence.dates[:_MOST_DATES] if fact.date.year is not None}
-    for year, where in years.items():
-        for other in (*years, *dated):
-            if stated == abs(year - other) and stated > 0:
-                return Found(where, f"{min(year, other)} to {max(year, other)}")
-    return None
-
-
-def _spans(one: DateFact, other: DateFact, unit: str, stated: float) -> bool:
-    first, second = sorted(day for day in (one.day, other.day) if day is not None)
-    days = (second - first).days
-    if days == 0:
-        return False
-    if unit in _UNITS:
-        # Whether the last day counts is a matter of speaking.
-        return stated in (days / _UNITS[unit], (days + 1) / _UNITS[unit])
-    months = (second.year - first.year) * 12 + second.month - first.month
-    # 1 January to 31 December is twelve months; 1 January to 1 January is too.
-    full = months if second.day >= first.day else months - 1
-    readings = {full, months if abs(second.day - first.day) <= 1 else full}
-    if first.day == 1 and second.day >= 28:
-        readings.add(months + 1)
-    return stated in (readings if unit == "month" else {reading / 12 for reading in readings})

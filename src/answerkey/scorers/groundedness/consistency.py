@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from answerkey.reply import Reply
-from answerkey.scorers.groundedness.check import CheckedClaim
+from answerkey.scorers.groundedness.checked import CheckedClaim
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.precision import fits
 

@@ -11,6 +11,7 @@ from answerkey.scorers.groundedness.figures import as_number
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
 from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.quantity import Quantity
 from answerkey.text.normalise import folded_text, stem
 
 __all__ = ["Contradiction", "find_figures", "other_unit", "other_value"]
@@ -23,6 +24,15 @@ _MONEY_KEYS = frozenset(_MONEY_KEYS_TEXT.split())
 _CONVERSIONS = {
     "cents": 100.0, "ms": 1000.0, "milliseconds": 1000.0, "seconds": 60.0, "secs": 60.0, "minutes": 60.0, "mins": 60.0,
     "grams": 1000.0, "meters": 1000.0, "metres": 1000.0, "kb": 1024.0, "mb": 1024.0,
+}  # fmt: skip
+# How many of the first unit make one of the second.
+_FACTORS = {
+    ("second", "minute"): 60.0, ("minute", "hour"): 60.0, ("second", "hour"): 3600.0, ("hour", "day"): 24.0,
+    ("day", "week"): 7.0, ("month", "year"): 12.0, ("gram", "kilogram"): 1000.0, ("milligram", "gram"): 1000.0,
+    ("kilogram", "tonne"): 1000.0, ("metre", "kilometre"): 1000.0, ("centimetre", "metre"): 100.0,
+    ("millimetre", "centimetre"): 10.0, ("millilitre", "litre"): 1000.0, ("inch", "foot"): 12.0, ("foot", "yard"): 3.0,
+    ("ounce", "pound"): 16.0, ("kilobyte", "megabyte"): 1024.0, ("megabyte", "gigabyte"): 1024.0,
+    ("gigabyte", "terabyte"): 1024.0, ("second", "day"): 86400.0, ("minute", "day"): 1440.0,
 }  # fmt: skip
 # What may stand between a label and its value.
 _LABEL = re.compile(
@@ -67,7 +77,11 @@ def find_figures(claim: Claim, text: str, evidence: Evidence) -> list[NumberFact
     found = []
     for fact in evidence.numbers:
         if measure and fact.measure and measure != fact.measure:
-            # 200 ml of cream are no 200 °C.
+            # 200 ml of cream are no 200 °C; but 754 seconds are 12.6 minutes.
+            if converts(quantity, measure, fact):
+                found.append(fact)
+            continue
+        if quantity.currency and fact.currency and quantity.currency != fact.currency:
             continue
         if fact.names_something:
             # House numbers stand before a name ("900 S 9th St"); a count or an amount never comes from a code.
@@ -80,6 +94,14 @@ def find_figures(claim: Claim, text: str, evidence: Evidence) -> list[NumberFact
         elif _compatible(claim, fact):
             found.append(fact)
     return found
+
+
+def converts(quantity: Quantity, measure: str, fact: NumberFact) -> bool:
+    """Whether a figure is one of the evidence in a larger or smaller unit."""
+    smaller, larger = _FACTORS.get((fact.measure, measure)), _FACTORS.get((measure, fact.measure))
+    return (smaller is not None and fits(quantity, fact.value / smaller)) or (
+        larger is not None and fits(quantity, fact.value * larger)
+    )
 
 
 def _compatible(claim: Claim, fact: NumberFact) -> bool:
@@ -108,13 +130,16 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
 
 
 def other_unit(claim: Claim, text: str, evidence: Evidence) -> Contradiction | None:
-    """A figure that the evidence has in another unit only: 1,450 square metres for 1,450 square feet."""
+    """A figure that the evidence has in another unit only: 1,450 square metres for 1,450 square feet, $129 for €129."""
     quantity = claim.quantity
     measure = measure_after(text, claim.end)
-    if quantity is None or not measure or len(quantity.digits) < _TELLING_DIGITS:
+    if quantity is None or len(quantity.digits) < _TELLING_DIGITS:
         return None
     for fact in evidence.numbers:
-        if fact.measure and fact.measure != measure and fits_exactly(quantity, fact.value):
+        other = (measure and fact.measure and fact.measure != measure) or (
+            quantity.currency and fact.currency and fact.currency != quantity.currency
+        )
+        if other and fits_exactly(quantity, fact.value):
             return Contradiction(fact.where, fact.text)
     return None
 

@@ -1,7 +1,8 @@
 """Equations that a reply writes out: "12 months × $1,875 = $22,500"."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from answerkey.text.claims.claim import Claim
 
@@ -28,7 +29,7 @@ class Equations:
         self._factors: set[int] = set()
         figures = [claim for claim in claims if claim.quantity is not None and claim.kind != "date"]
         terms: list[tuple[str, Claim]] = []
-        for one, other in zip(figures, figures[1:], strict=False):
+        for one, other in pairwise(figures):
             sign = _sign_between(text, one, other)
             if not sign:
                 terms = []
@@ -47,10 +48,10 @@ class Equations:
         """Whether a figure is multiplied or divided by."""
         return claim.start in self._factors
 
-    def result(self, claim: Claim, supported: Mapping[int, bool]) -> tuple[float, str] | None:
+    def result(self, claim: Claim, supported: Collection[int]) -> tuple[float, str] | None:
         """What the equation that ends in a claim gives, with its formula, if all its terms are supported."""
         terms = self._results.get(claim.start)
-        if terms is None or not all(supported.get(term.start) for _, term in terms):
+        if terms is None or not all(term.start in supported for _, term in terms):
             return None
         total, product = 0.0, 0.0
         for sign, term in terms:

@@ -1,7 +1,7 @@
 """Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date as calendar_date
 from functools import cached_property
 from typing import Any
@@ -11,8 +11,10 @@ import msgspec
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorers.groundedness.flatten import Leaf, Table, flatten, key_words
+from answerkey.text.claims.day_ranges import find_day_ranges
 from answerkey.text.claims.extract import find_times
-from answerkey.text.claims.quantity import find_quantities
+from answerkey.text.claims.identifiers import find_identifiers
+from answerkey.text.claims.quantity import currency_named, find_quantities
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import folded_text
 from answerkey.text.units import UNIT_SPELLINGS
@@ -25,6 +27,7 @@ id ids uuid guid hash key index idx no number zip zipcode postal phone fax code 
 """
 _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
 _MOST_NUMBERS = 5_000
+_MOST_REPEATED = 500
 # Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
 _RANKING_KEYS = frozenset(["score", "similarity", "relevance"])
 
@@ -40,6 +43,8 @@ class NumberFact(msgspec.Struct, frozen=True, kw_only=True):
     # The value of an id, a code or the like: it supports naming that thing, not a measure of the same size.
     names_something: bool
     text: str
+    # The currency that it is given in (see Quantity), "" where none is known.
+    currency: str = ""
     # The unit that it is given in ("celsius", "day"), "" where none is known.
     measure: str = ""
 
@@ -117,11 +122,14 @@ class Evidence:
     @cached_property
     def numbers(self) -> list[NumberFact]:
         """Every number; digits of dates, times and codes are not numbers."""
-        found: dict[tuple[float, str, str, bool, str], NumberFact] = {}
+        found: dict[tuple[float, str, str, bool, str, int], NumberFact] = {}
+        currencies = _currencies(self.leaves)
         for leaf in (*self.own, *self.leaves):
-            for fact in _numbers(leaf):
-                # A text that repeats a number says nothing new with it.
-                key = (fact.value, fact.kind, fact.measure, fact.names_something, fact.where)
+            currency = currencies.get(leaf.where.rpartition(".")[0], "") if currencies else ""
+            for fact in _numbers(leaf, currency):
+                # A text that repeats a number says nothing new with it, but amounts may be added up.
+                again = len(found) if fact.kind == "money" and len(found) < _MOST_REPEATED else 0
+                key = (fact.value, fact.kind, fact.measure, fact.names_something, fact.where, again)
                 found.setdefault(key, fact)
             if len(found) > _MOST_NUMBERS:
                 break
@@ -212,31 +220,15 @@ def gather_evidence(question: Question, reply: Reply) -> Evidence:
     return Evidence(leaves, tables, own, arguments)
 
 
+# "5-7 days", a vote of 3-0: not a code.
+_RANGE = re.compile(r"\d{1,4}\s?[-–]\s?\d{1,4}")
 _MEASURE = re.compile(
-    r"(°[CF])|[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+))"
+    r"\s?(?:°|º|\b(?i:deg(?:rees?|s)?)\b\.?)\s?([CF]\b|(?i:celsius|centigrade|fahrenheit))"
+    r"|\)?[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
 )
 # Units whose spelling is more often another word.
-_NO_UNITS = frozenset(
-    [
-        "in",
-        "m",
-        "l",
-        "g",
-        "ac",
-        "ha",
-        "second",
-        "foot",
-        "yard",
-        "mo",
-        "amp",
-        "volt",
-        "gr",
-        "dollar",
-        "cent",
-        "euro",
-        "percent",
-    ]
-)
+_NO_UNITS = frozenset(["in", "m", "l", "g", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
+_CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
 
 
 def measure_after(text: str, end: int) -> str:
@@ -245,11 +237,15 @@ def measure_after(text: str, end: int) -> str:
     if found is None:
         return ""
     if found[1]:
-        return "celsius" if found[1] == "°C" else "fahrenheit"
+        return "celsius" if found[1][0] in "cC" else "fahrenheit"
     if found[2]:
         power = "square" if found[2][0] in "sS" else "cubic"
         return f"{power} {UNIT_SPELLINGS.get(found[3].lower(), found[3].lower())}"
-    return _measure_of((found[4].lower(),))
+    unit = found[4].lower()
+    if unit[-1] in "²³":
+        power = "square" if unit[-1] == "²" else "cubic"
+        return f"{power} {UNIT_SPELLINGS.get(unit[:-1], unit[:-1])}"
+    return _measure_of((unit,))
 
 
 def _measure_of(words: Sequence[str]) -> str:
@@ -265,14 +261,31 @@ def _measure_of(words: Sequence[str]) -> str:
     return ""
 
 
-_SQUARES = {"sqft": "square foot", "sf": "square foot", "sqm": "square metre", "m2": "square metre", "m²": "square metre"}
+_SQUARES = {
+    "sqft": "square foot",
+    "sf": "square foot",
+    "sqm": "square metre",
+    "m2": "square metre",
+    "m²": "square metre",
+}
 
 
 def _is_unit(word: str) -> bool:
-    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _NO_UNITS
+    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _CURRENCIES
 
 
-def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
+def _currencies(leaves: Iterable[Leaf]) -> dict[str, str]:
+    """Record → its currency, where a field says it: {"price": 129, "currency": "EUR"}."""
+    return {
+        leaf.where.rpartition(".")[0]: currency
+        for leaf in leaves
+        if key_words(leaf.key)[-1:] == ("currency",)
+        and isinstance(leaf.value, str)
+        and (currency := currency_named((leaf.value.strip().lower(),)))
+    }
+
+
+def _numbers(leaf: Leaf, currency: str = "") -> Iterator[NumberFact]:
     value = leaf.value
     words = key_words(leaf.key)
     naming = not _ID_KEYS.isdisjoint(words[-1:])
@@ -290,16 +303,20 @@ def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
                 key=leaf.key,
                 names_something=naming,
                 text=f"{leaf.key}: {value}" if leaf.key else str(value),
+                currency=currency or currency_named(words[-1:]),
                 measure=_measure_of(words),
             )
         return
     text = _without_dates(value)
+    codes = [span for span in find_identifiers(text) if not _RANGE.fullmatch(text, *span)]
     for quantity in find_quantities(text):
         if quantity.spelled and quantity.value <= 1:
             continue
         # "INV-2024-001" and "B2": digits of a code.
-        glued = re.search(r"[A-Za-z][-_/]?$|\d-$", text[: quantity.start][-3:]) or re.match(
-            r"-\d|_[A-Za-z]|/\d|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3]
+        glued = (
+            any(start <= quantity.start < end for start, end in codes)
+            or re.search(r"[A-Za-z][-_/]?$", text[max(0, quantity.start - 3) : quantity.start])
+            or re.match(r"_[A-Za-z]|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3])
         )
         around = value[max(0, quantity.start - 30) : quantity.end + 30]
         yield NumberFact(
@@ -308,8 +325,9 @@ def _numbers(leaf: Leaf) -> Iterator[NumberFact]:
             unit=quantity.unit,
             where=leaf.where,
             key=leaf.key,
-            names_something=naming or glued is not None or quantity.ordinal,
+            names_something=naming or bool(glued) or quantity.ordinal,
             text=" ".join(around.split()),
+            currency=quantity.currency or currency,
             measure=measure_after(value, quantity.end),
         )
 
@@ -323,7 +341,7 @@ def _unit(value: int | float) -> float:
 
 
 def _without_dates(text: str) -> str:
-    for date in list(find_dates(text)):
+    for date in (*find_dates(text), *find_day_ranges(text)):
         if date.day is not None or date.start == 0:
             text = text[: date.start] + "\x00" * (date.end - date.start) + text[date.end :]
     for start, end, _ in list(find_times(text)):
@@ -335,7 +353,7 @@ def _dates(leaf: Leaf) -> Iterator[DateFact]:
     if not isinstance(leaf.value, str):
         return
     text = _without_t(leaf.value)
-    for date in find_dates(text):
+    for date in (*find_dates(text), *find_day_ranges(text)):
         yield DateFact(date=date, where=leaf.where, text=text[date.start : date.end])
 
 

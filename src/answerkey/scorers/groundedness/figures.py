@@ -224,7 +224,9 @@ def same_root(one: str, other: str) -> bool:
 
 
 _SHORTEST_ROOT = 4
-_ENDINGS = frozenset(["", "s", "es", "y", "ies", "e", "ed", "d", "ing", "al", "als", "er", "ers", "or", "ly", "ment", "ments"])
+_ENDINGS = frozenset(
+    ["", "s", "es", "y", "ies", "e", "ed", "d", "ing", "al", "als", "er", "ers", "or", "ly", "ment", "ments"]
+)
 
 
 def _singular(words: str) -> str:

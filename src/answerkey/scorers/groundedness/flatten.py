@@ -121,7 +121,31 @@ def _parsed(text: str) -> Any:
         return _markdown(lines)
     if len(lines) >= 2 and all(line.count(",") == lines[0].count(",") > 0 for line in lines):
         return _comma_table(stripped)
-    return None
+    return _figure_lines(lines) if 2 <= len(lines) <= _MOST_ROWS else None
+
+
+_LINE_FIGURE = re.compile(r"(?<![\w.,/:-])[-+]?[$€£]?\d[\d,]*(?:\.\d+)?(?![\w/:-]|[.,]\d)%?")
+_LONGEST_LINE = 160
+
+
+def _figure_lines(lines: list[str]) -> Any:
+    """A ledger in plain text, each line with its words and its last figure: "2024-01-09 snow removal 85.00"."""
+    rows = []
+    for line in lines:
+        line = line.strip()
+        if not line:
+            continue
+        found = list(_LINE_FIGURE.finditer(line))
+        # Prose has lines without a figure, or ends them with a point; a ledger has the figure last.
+        if (
+            not found
+            or len(line) > _LONGEST_LINE
+            or found[-1].end() != len(line)
+            or found[-1][0].endswith("%")
+        ):
+            return None
+        rows.append({"line": line, "value": found[-1][0]})
+    return rows if len(rows) > 1 else None
 
 
 def _json(text: str) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from math import fsum
 
 from answerkey.scorers.groundedness.precision import fits
@@ -10,9 +11,7 @@ from answerkey.text.claims.claim import Claim
 __all__ = ["counts_items_below", "counts_items_beside", "counts_other_items", "total_of_items"]
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S")
-_TOTAL = re.compile(
-    r"\b(?:total|totals|sum|overall|altogether|combined|grand|all|net)\b", re.IGNORECASE
-)
+_TOTAL = re.compile(r"\b(?:total|totals|sum|overall|altogether|combined|grand|all|net)\b", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:-]+")
 _AND = re.compile(r"\s*(?:,|;|and|&|,\s*and|,\s*plus|plus|\+)\s*")
 _MOST_ITEMS = 200
@@ -27,7 +26,11 @@ def counts_items_below(text: str, claim: Claim) -> bool:
 def counts_items_beside(text: str, claim: Claim, supported: Sequence[Claim]) -> str | None:
     """ "Two payments ($1,875 and $1,620)": all that is listed must be supported."""
     quantity = claim.quantity
-    if quantity is None or quantity.kind != "number" or quantity.value != _items_beside(text, claim, supported):
+    if (
+        quantity is None
+        or quantity.kind != "number"
+        or quantity.value != _items_beside(text, claim, supported)
+    ):
         return None
     return "count of the items listed"
 
@@ -47,7 +50,10 @@ def _items_below(text: str, claim: Claim) -> int:
         return 0
     count = 0
     for line in text[line_end + 1 :].split("\n")[:_MOST_ITEMS]:
-        if _ITEM.match(line):
+        if line.lstrip().startswith("|"):
+            # The heading and the line under it are no items.
+            count += 1 if not _RULE.fullmatch(line) else -1
+        elif _ITEM.match(line):
             # Items of items are not counted.
             count += not line.startswith(("  ", "\t")) or count == 0
         elif line.strip() and not line.startswith((" ", "\t")):
@@ -64,7 +70,7 @@ def _items_beside(text: str, claim: Claim, claims: Sequence[Claim]) -> int:
     if not listed or listed[0].start > opened.end() + 2:
         return 0
     count = 1
-    for one, other in zip(listed, listed[1:], strict=False):
+    for one, other in pairwise(listed):
         if other.kind != one.kind or not _AND.fullmatch(text, one.end, other.start):
             break
         count += 1

@@ -10,7 +10,9 @@ _MOST_OFF = 0.06
 
 def fits_exactly(quantity: Quantity, value: float) -> bool:
     """Equal worth; a sign that the words carry ("a loss of $5") is not compared."""
-    return abs(abs(quantity.value) - abs(value)) <= 1e-9 * max(1.0, abs(value))
+    # What arithmetic with floats may be off by, and far less than one unit of the last digit that is written.
+    allowed = min(1e-9 * max(1.0, abs(value)), quantity.unit / 100)
+    return abs(abs(quantity.value) - abs(value)) <= allowed
 
 
 def fits(quantity: Quantity, value: float) -> bool:

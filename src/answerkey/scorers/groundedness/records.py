@@ -1,19 +1,20 @@
-"""Whether a figure and what it is said of stand in the same record of a table."""
+"""Whether what a reply says of a thing stands in that thing's record: figures, dates and names of a table's rows."""
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.clause import SUPERLATIVE_WORDS, Clause
 from answerkey.scorers.groundedness.direct import Contradiction
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import as_number
-from answerkey.scorers.groundedness.flatten import Table, key_words
+from answerkey.scorers.groundedness.flatten import Leaf, Table, key_words
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import folded_text
 
-__all__ = ["MixUp", "find_mix_up", "rows_named"]
+__all__ = ["MixUp", "Records", "find_mix_up", "find_records", "not_the_whole", "row_of"]
 
 # Columns that say which thing a row is about; several rows may be about the same one.
 _KINDS_TEXT = """
@@ -22,16 +23,28 @@ member project supplier client
 """
 _KINDS = frozenset(_KINDS_TEXT.split())
 _YEAR_KEYS = frozenset(["year", "fy", "season"])
-# "Which property …", "who …", "when …": the thing is the answer, and what is said of it is known.
-_ASKS_FOR_THING = re.compile(
-    r"^\W*(?:which|who|whose|when|what (?:date|day|month|year|property|unit|item|product))\b", re.IGNORECASE
-)
+_LABEL_KEYS_TEXT = """
+unit room number no id track section pr lot floor table line step week level gate suite apt apartment bay seat page chapter
+question version quarter batch order invoice case ticket issue route bus terminal phase building grade class season episode
+"""
+# "Unit 4", "track 2": things that are told by a number or a letter after their name.
+_LABEL_KEYS = frozenset(_LABEL_KEYS_TEXT.split())
+_NAMES_TEXT = """
+monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october
+november december
+"""
+# "Tue" and "Jan" under the names that a reply gives them.
+_SHORT_NAMES = {name[:3]: name for name in _NAMES_TEXT.split()}
+_MOST_ROWS = 300
+_LONGEST_VALUE = 80
+# A word of a name by which it may be told from others must have so many letters.
+_SHORTEST_WORD = 3
 
 
 class MixUp(msgspec.Struct, frozen=True):
     """A figure of one record that stands beside the name or date of another."""
 
-    table: Table
+    records: "Records"
     # The rows that have the figure, and those that the words name.
     figure_rows: frozenset[int]
     named_rows: frozenset[int]
@@ -41,103 +54,244 @@ class MixUp(msgspec.Struct, frozen=True):
     thing_is_wrong: bool
 
 
+class _Column(msgspec.Struct):
+    """What the rows have in one field."""
+
+    name: str
+    # Several rows may be about the same thing.
+    shared: bool
+    # No two rows have the same value, so that it tells rows apart.
+    unique: bool
+    words: dict[str, set[int]]
+    dates: list[tuple[Date, int]]
+    # Years and numbers of things, with the word that must stand before them ("" for a year).
+    labels: dict[str, set[int]]
+    # A word of the value that no other row's value has.
+    telling: dict[str, int]
+
+
+class Records:
+    """A table whose rows can be told by the words of a reply."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._named: dict[tuple[str, str, bool], frozenset[int]] = {}
+
+    @cached_property
+    def columns(self) -> list[_Column]:
+        """Every field that rows can be told by."""
+        names = dict.fromkeys(name for row in self.table.rows for name in row)
+        return [
+            column for name in names if (column := self._column(name)).words or column.dates or column.labels
+        ]
+
+    def _column(self, name: str) -> _Column:
+        last = key_words(name)[-1:]
+        column = _Column(name, not _KINDS.isdisjoint(last), False, {}, [], {}, {})
+        for number, row in enumerate(self.table.rows[:_MOST_ROWS]):
+            leaf = row.get(name)
+            if leaf is None or leaf.value is None or isinstance(leaf.value, bool):
+                continue
+            self._add(column, number, leaf, last)
+        filled = sum(map(len, column.words.values()))
+        column.unique = filled > 1 and all(len(rows) == 1 for rows in column.words.values())
+        if column.unique:
+            owners: dict[str, set[int]] = {}
+            for value, rows in column.words.items():
+                for word in value.split():
+                    owners.setdefault(word, set()).update(rows)
+            column.telling = {
+                word: next(iter(rows))
+                for word, rows in owners.items()
+                if len(rows) == 1 and len(word) >= _SHORTEST_WORD and word.isalpha()
+            }
+        return column
+
+    @staticmethod
+    def _add(column: _Column, number: int, leaf: Leaf, last: tuple[str, ...]) -> None:
+        text = str(leaf.value)
+        if not _YEAR_KEYS.isdisjoint(last):
+            column.labels.setdefault(text, set()).add(number)
+        elif len(text) < 3 or not isinstance(leaf.value, str):
+            if not _LABEL_KEYS.isdisjoint(last) and len(text) <= 8:
+                column.labels.setdefault(f"{last[0]} {text.lower()}", set()).add(number)
+        elif len(text) <= _LONGEST_VALUE:
+            own = next(find_dates(text), None)
+            if own is not None and own.month is not None:
+                column.dates.append((own, number))
+            elif as_number(leaf) is None and (folded := folded_text(text).strip()) and len(folded) >= 3:
+                column.words.setdefault(_SHORT_NAMES.get(folded, folded), set()).add(number)
+
+    def named(self, words: str, text: str, *, narrow: bool = False) -> frozenset[int]:
+        """Rows that a text speaks of: by a value that few others have in that field, by their date or by their year.
+
+        Narrow: only those that every field that is spoken of names ("repairs in August").
+        """
+        key = (words, text, narrow)
+        if key not in self._named:
+            self._named[key] = self._find_named(words, text, narrow)
+        return self._named[key]
+
+    def _find_named(self, words: str, text: str, narrow: bool) -> frozenset[int]:
+        named: list[frozenset[int]] = []
+        dates = list(find_dates(_with_years(text)))
+        for column in self.columns:
+            rows: set[int] = set()
+            for value, numbers in column.words.items():
+                if (len(numbers) == 1 or (column.shared and len(value) > 3)) and f" {value} " in words:
+                    rows |= numbers
+            for own, number in column.dates if dates else ():
+                if any(_means(date, own) for date in dates):
+                    rows.add(number)
+            for label, numbers in column.labels.items():
+                if len(numbers) == 1 and f" {label} " in words:
+                    rows |= numbers
+            if rows:
+                named.append(frozenset(rows))
+        if narrow and named and (common := frozenset.intersection(*named)):
+            return common
+        return frozenset().union(*named)
+
+    def tells_apart(self, field: str) -> bool:
+        """Whether no two rows have the same text in a field."""
+        return any(column.unique for column in self.columns if column.name == field)
+
+    def is_key(self, field: str) -> bool:
+        """Whether a field is the first by which rows are told apart."""
+        return next((column.name for column in self.columns if column.unique), None) == field
+
+    def subjects(self, words: str, text: str) -> frozenset[int]:
+        """Rows that a text names by what tells them apart."""
+        return self.subject(words, text)[0]
+
+    def subject(self, words: str, text: str) -> tuple[frozenset[int], str]:
+        """Rows that a text names by an id or a name, or a part of a name that no other has, and the field of that."""
+        for column in self.columns:
+            if not column.unique:
+                continue
+            found = {
+                row for value, numbers in column.words.items() if f" {value} " in words for row in numbers
+            }
+            found |= {
+                row
+                for word, row in column.telling.items()
+                if f" {word} " in words and re.search(rf"\b{word.capitalize()}\b", text)
+            }
+            if found:
+                return frozenset(found), column.name
+        return frozenset(), ""
+
+
+def find_records(evidence: Evidence) -> list[Records]:
+    """The tables with several rows."""
+    return [Records(table) for table in evidence.tables if len(table.rows) > 1]
+
+
 def find_mix_up(
     part: str,
     clause: Clause,
     found: Sequence[NumberFact],
-    evidence: Evidence,
+    records: Sequence[Records],
     reply_words: str,
     question: str,
 ) -> MixUp | None:
     """A figure of one record that the reply states of another: the words name a record, and the figure is not its."""
-    for table in evidence.tables:
-        if len(table.rows) < 2 or not found:
-            continue
-        places = [_row_of(fact.where, table) for fact in found]
+    for one in records if found else ():
+        table = one.table
+        places = [row_of(fact.where, table) for fact in found]
         if any(place is None for place in places):
             continue
         rows = frozenset(place for place in places if place is not None)
-        spoken = rows_named(table, folded_text(part), part)
-        asked = rows_named(table, clause.question_words, question, narrow=True)
-        if not spoken and (around := rows_named(table, clause.words, clause.text)):
+        asked = one.named(clause.question_words, question, narrow=True)
+        part_words = folded_text(part)
+        spoken = one.named(part_words, part)
+        if not spoken and len(about := one.subjects(part_words, part)) == 1:
+            spoken = about
+        if not spoken and (around := one.named(clause.words, clause.text)):
             # "April, at $2,240": with one figure in the sentence there is nothing else that it could be said of.
             if not clause.alone:
                 continue
             spoken = around
         elif not spoken:
-            if len(asked) != 1 or len(rows_named(table, reply_words, reply_words)) > 1:
+            if len(asked) != 1 or len(one.named(reply_words, reply_words)) > 1:
                 continue
             spoken = asked
         if len(spoken) == len(table.rows) or not spoken.isdisjoint(rows):
             continue
-        row = min(spoken)
         column = found[0].where.rpartition("].")[2]
-        leaf = table.rows[row].get(column)
+        leaf = table.rows[min(spoken)].get(column)
         if leaf is None or leaf.value is None:
             continue
-        about = bool(asked) and asked != spoken and rows <= asked and len(asked) < len(table.rows)
-        thing = about or (not asked and _ASKS_FOR_THING.match(question) is not None)
-        return MixUp(table, rows, spoken, Contradiction(leaf.where, f"{leaf.key}: {leaf.value}"), thing)
+        other = bool(asked) and asked != spoken and rows <= asked and len(asked) < len(table.rows)
+        thing = other or (
+            SUPERLATIVE_WORDS.search(f"{clause.text} {question}") is not None
+            and _is_extreme(table, column, rows)
+            and not _names_other_column(table, column, clause.words)
+        )
+        return MixUp(one, rows, spoken, Contradiction(leaf.where, f"{leaf.key}: {leaf.value}"), thing)
     return None
 
 
-def _row_of(where: str, table: Table) -> int | None:
+_AGGREGATE = re.compile(
+    r"\b(?:average|mean|median|total|altogether|combined|in all|sum)\b[^.;,:\d]{0,50}$|\bTotal[*_\s]*:[*_\s]*$",
+    re.IGNORECASE,
+)
+_AGGREGATE_KEYS = frozenset(
+    ["total", "sum", "average", "avg", "mean", "median", "balance", "net", "gross", "overall"]
+)
+
+
+def not_the_whole(
+    clause: Clause, found: Sequence[NumberFact], records: Sequence[Records], question: str
+) -> Contradiction | None:
+    """A figure that is called an average or total, but is that of one row of several that nobody speaks of."""
+    if not _AGGREGATE.search(clause.before):
+        return None
+    for one in records:
+        rows = {row_of(fact.where, one.table) for fact in found}
+        fields = {fact.where.rpartition("].")[2] for fact in found}
+        if None in rows or len(rows) != 1 or len(fields) != 1:
+            continue
+        column = fields.pop()
+        if not _AGGREGATE_KEYS.isdisjoint(key_words(column)):
+            continue
+        spoken = one.named(clause.words, clause.text) | one.named(clause.question_words, question)
+        if spoken or one.subjects(clause.words, clause.text) or one.subjects(clause.question_words, question):
+            continue
+        leaf = one.table.rows[min(row for row in rows if row is not None)][column]
+        return Contradiction(leaf.where, f"{leaf.key}: {leaf.value} in one of {len(one.table.rows)} rows")
+    return None
+
+
+def _is_extreme(table: Table, column: str, rows: frozenset[int]) -> bool:
+    """Whether rows have the largest or smallest figure of a column."""
+    values = {
+        number: abs(value)
+        for number, row in enumerate(table.rows)
+        if column in row and (value := as_number(row[column])) is not None
+    }
+    own = {values[row] for row in rows if row in values}
+    return bool(own) and (max(values.values()) in own or min(values.values()) in own)
+
+
+def _names_other_column(table: Table, column: str, words: str) -> bool:
+    """Whether words speak of another column of figures than the one given."""
+    others = {name for row in table.rows for name, leaf in row.items() if as_number(leaf) is not None} - {
+        column
+    }
+    spoken = set(words.split())
+    own = set(key_words(column))
+    return any(not spoken.isdisjoint(set(key_words(name)) - own) for name in others) and spoken.isdisjoint(
+        own
+    )
+
+
+def row_of(where: str, table: Table) -> int | None:
+    """The row of a table that a place lies in."""
     if not where.startswith(table.where):
         return None
     at = re.match(r"\[(\d+)\]", where[len(table.where) :])
     return int(at[1]) if at else None
-
-
-def rows_named(table: Table, words: str, text: str, *, narrow: bool = False) -> frozenset[int]:
-    """Rows that a text speaks of: by a value that few others have in that field, by their date or by their year.
-
-    Narrow: only those that every field that is spoken of names ("repairs in August").
-    """
-    named: list[frozenset[int]] = []
-    dates = list(find_dates(_with_years(text)))
-    for name in dict.fromkeys(name for row in table.rows for name in row):
-        values: dict[str, list[int]] = {}
-        for number, row in enumerate(table.rows):
-            leaf = row.get(name)
-            if leaf is None or leaf.value is None or isinstance(leaf.value, bool):
-                continue
-            if not isinstance(leaf.value, str):
-                if _is_label(name, leaf.value, words):
-                    values.setdefault(str(leaf.value), []).append(number)
-                continue
-            if not 1 <= len(leaf.value) <= 80:
-                continue
-            own = list(find_dates(leaf.value))
-            if own and own[0].month is not None:
-                if any(_means(date, own[0]) for date in dates):
-                    values.setdefault(f"date {own[0].month} {own[0].day}", []).append(number)
-                continue
-            folded = folded_text(leaf.value).strip()
-            if len(folded) < 3:
-                if _is_label(name, leaf.value, words):
-                    values.setdefault(folded, []).append(number)
-            elif as_number(leaf) is None and f" {folded} " in words:
-                values.setdefault(folded, []).append(number)
-        shared = not _KINDS.isdisjoint(key_words(name)[-1:])
-        rows = frozenset(
-            number
-            for value, numbers in values.items()
-            if len(numbers) == 1 or value.startswith("date ") or (shared and len(value) > 3)
-            for number in numbers
-        )
-        if rows:
-            named.append(rows)
-    if narrow and named and (common := frozenset.intersection(*named)):
-        return common
-    return frozenset().union(*named)
-
-
-def _is_label(name: str, value: object, words: str) -> bool:
-    """Years and the numbers of things: {"year": 2023} by "2023", {"unit": 4} by "unit 4"."""
-    last = key_words(name)[-1:]
-    if not _YEAR_KEYS.isdisjoint(last):
-        return f" {value} " in words
-    return bool(last) and f" {last[0]} {str(value).lower()} " in words
 
 
 def _means(said: Date, own: Date) -> bool:

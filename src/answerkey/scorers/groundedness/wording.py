@@ -10,7 +10,7 @@ from answerkey.text.claims.names import is_ordinary
 from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
 from answerkey.text.normalise import folded_text, stem
 
-__all__ = ["Found", "find_identifier", "find_name", "find_quote"]
+__all__ = ["Found", "find_identifier", "find_name", "find_quote", "support_places"]
 
 # What kind of street or house it is belongs to the name: Oak Street is not Oak Avenue.
 _KINDS = {
@@ -25,6 +25,8 @@ building property properties unit house home account project team office departm
 invoice document plan company group store branch location region site contract loan fund program service system class
 """
 _THINGS = frozenset(_THINGS_TEXT.split())
+# So many letters in a row are not the same by chance.
+_LONG_ENOUGH = 7
 _SMALL = frozenset({"of", "the", "and", "de", "la", "van", "von", "der", "du", "del", "di", "al", "bin", "s"})
 
 
@@ -64,6 +66,8 @@ def find_identifier(claim: Claim, evidence: Evidence) -> Found | None:
     wanted = re.sub(r"^(?:#|https?://(?:www\.)?|www\.)\s?", "", claim.text.lower()).rstrip("/.")
     if not wanted:
         return None
+    if (letter := re.fullmatch(r"([a-z.]+) ([a-z]\d{0,3})", wanted)) is not None:
+        return _lettered(letter[2].upper(), evidence)
     bounded = re.compile(rf"(?<![a-z0-9]){re.escape(wanted)}(?![a-z0-9])")
     squeezed = _squeezed(wanted)
     for passage in evidence.passages:
@@ -87,8 +91,39 @@ def find_identifier(claim: Claim, evidence: Evidence) -> Found | None:
     return None
 
 
+def _lettered(letter: str, evidence: Evidence) -> Found | None:
+    """ "Unit D" where a D stands by itself: {"unit": "D"}, "Units C and D", "C–D"."""
+    pattern = re.compile(rf"(?<![A-Za-z0-9]){letter}(?![A-Za-z0-9])")
+    for passage in evidence.passages:
+        if found := pattern.search(passage.text):
+            return Found(
+                passage.where, _excerpt(passage, passage.text[max(0, found.start() - 10) : found.end()])
+            )
+    return None
+
+
 def _squeezed(text: str) -> str:
     return re.sub(r"[^a-z0-9@]", "", text)
+
+
+def support_places(claim: Claim, evidence: Evidence) -> list[str]:
+    """Every place where a date stands, or a name or identifier word for word."""
+    if (
+        claim.kind == "date"
+        and claim.date is not None
+        and claim.date.month is None
+        and claim.date.day is None
+    ):
+        years = [fact.where for fact in evidence.numbers if fact.value == claim.date.year]
+        return years + [fact.where for fact in evidence.dates if fact.date.year == claim.date.year]
+    if claim.kind == "date":
+        return [
+            fact.where for fact in evidence.dates if claim.date is not None and claim.date.agrees(fact.date)
+        ]
+    if claim.kind not in ("name", "identifier"):
+        return []
+    words = folded_text(claim.text).strip()
+    return [passage.where for passage in evidence.passages if f" {words} " in passage.folded]
 
 
 def find_name(claim: Claim, evidence: Evidence) -> Found | None:
@@ -114,8 +149,15 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         and telling[0] in evidence.plain_words
     ):
         return found
-    if all(_is_plain(word, evidence) for word in telling):
+    letters = (
+        {word.lower() for word in re.findall(r"\b[A-Z]{2,5}\b", claim.text)} if len(telling) > 1 else set()
+    )
+    if all(word in letters or _is_plain(word, evidence) for word in telling):
         return Found("evidence", "words that the evidence uses")
+    joined = "".join(telling)
+    if len(joined) >= _LONG_ENOUGH and joined in evidence.everything:
+        # "Ponte Verde" from an address at ponteverde.example.
+        return Found("evidence", joined)
     if (
         state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
     ) is not None:
@@ -131,6 +173,19 @@ def _in_one_text(words: list[str], evidence: Evidence) -> Found | None:
     for passage in evidence.passages:
         if pattern.search(passage.folded):
             return Found(passage.where, _excerpt(passage, words[0]))
+    return _turned_around(words, evidence) if len(words) > 2 else None
+
+
+def _turned_around(words: list[str], evidence: Evidence) -> Found | None:
+    """ "Pierce County Superior Court" for "Superior Court of Pierce County": the same words side by side."""
+    wanted = set(words)
+    for passage in evidence.passages:
+        if not all(f" {word} " in passage.folded for word in words):
+            continue
+        listed = passage.folded.split()
+        for at, word in enumerate(listed):
+            if word in wanted and wanted <= set(listed[at : at + len(words) + 1]):
+                return Found(passage.where, _excerpt(passage, words[0]))
     return None
 
 

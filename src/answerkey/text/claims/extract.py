@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.day_ranges import find_day_ranges
 from answerkey.text.claims.english import is_english
 from answerkey.text.claims.identifiers import find_identifiers
 from answerkey.text.claims.names import find_names
@@ -18,7 +19,7 @@ _QUOTES = re.compile(
 )
 # Words in quotation marks that the user is told to use, not words of a source.
 _TOLD = re.compile(
-    r"\b(?:say|reply|respond|answer|type|click|enter|press|select|choose|ask|try|search for|write|called it)(?: with| on)?\s*$",
+    r"\b(?:say|reply|respond|answer|type|enter|press|ask|try|search for|write|called it)(?: with| on)?\s*$",
     re.IGNORECASE,
 )
 # What looks like a number and states nothing: list numbering, citation marks, steps.
@@ -37,9 +38,13 @@ _MONTHS = "January|February|March|April|June|July|August|September|October|Novem
 _MONTH = re.compile(
     rf"\b(?:{_MONTHS})\b|(?<=\bin )May\b|(?<=\bof )May\b|(?<=\bsince )May\b|(?<=\bby )May\b|(?<=\bfor )May\b"
 )
-_WEEKDAY = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b")
+_WEEKDAY = re.compile(
+    r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b|\b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b(?=\.?,? ?[\x00\d])"
+)
 _QUARTER = re.compile(
-    r"\bQ[1-4](?:[ -]?(?:of )?(?:FY)?(?:19|20)\d\d)?\b|\b(?:FY|fiscal year )(?:19|20)?\d\d\b"
+    r"\bQ[1-4](?:[ -]?(?:of )?(?:FY)?(?:19|20)\d\d)?\b"
+    r"|\b(?i:first|second|third|fourth|last|1st|2nd|3rd|4th) quarter(?: of)?(?: (?:FY)?(?:19|20)\d\d)?\b"
+    r"|\b(?:FY|fiscal year )(?:19|20)?\d\d\b"
 )
 _YEAR_BEFORE = re.compile(
     r"(?:\b(?:in|of|since|for|by|during|from|to|until|through|year|and|early|late|before|after|summer|fall|spring|winter|autumn|vs\.?|between)|[(,–/-])\s*$",
@@ -52,6 +57,8 @@ _ACTS = re.compile(
     r"manages|agreed|stated|noted|founded|joined|resigned|emailed|asked|replied|attended|leads|led|works|worked|bought|sold|hired|"
     r"rejected|requested|submitted|proposed|declared|announced)\b"
 )
+# "In a Medium", "as Admin": a word with such a word before it names a kind, not one thing.
+_ONE_OF_MANY = re.compile(r"\b(?:an?|as|per|each|every|any|no|another)\s+$", re.IGNORECASE)
 _EMPHASIS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=[\w.,!?%)])_{1,3}(?!\w)")
 
 
@@ -114,7 +121,7 @@ def _identifiers(text: _Text) -> Iterator[Claim]:
 
 
 def _dates(text: _Text) -> Iterator[Claim]:
-    for date in find_dates(text.left):
+    for date in (*find_day_ranges(text.left), *find_dates(text.left)):
         if text.free(date.start, date.end):
             yield _date(text, date.start, date.end, date)
     for pattern in (_QUARTER, _WEEKDAY):
@@ -128,6 +135,8 @@ def _dates(text: _Text) -> Iterator[Claim]:
 
 
 def _date(text: _Text, start: int, end: int, date: Date | None) -> Claim:
+    # "On July 1. Then …": the point ends the sentence.
+    end -= text.original[start:end].endswith(".")
     text.take(start, end)
     return Claim(kind="date", text=text.original[start:end], start=start, end=end, date=date)
 
@@ -156,7 +165,8 @@ def _times(text: _Text) -> Iterator[Claim]:
 # "On the 5th", "from the 1st to the 15th": a day of a month that is known from elsewhere.
 _DAY_BEFORE = re.compile(r"\b(?:the|on|by|until|till|to|through|after|before)\s+$", re.IGNORECASE)
 _DAY_AFTER = re.compile(
-    r"\s*(?:$|[.,;:!?)\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)|until|at|with|for|in|is|was|but|if|unless|when)\b|day of\b)"
+    r"\s*(?:$|[.,;:!?)\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)"
+    r"|until|at|with|for|in|is|was|but|if|unless|when)\b|day of\b)"
 )
 
 
@@ -232,6 +242,10 @@ def _names(text: _Text) -> Iterator[Claim]:
                 and not any(word == name for word in _inner_words(rest))
             ):
                 continue
+        elif (
+            " " not in name and is_english(name) and _ONE_OF_MANY.search(text.left[max(0, start - 8) : start])
+        ):
+            continue
         yield Claim(kind="name", text=name, start=start, end=end, opens_sentence=opens)
 
 

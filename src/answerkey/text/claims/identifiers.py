@@ -21,6 +21,12 @@ _PATTERNS = tuple(
         r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
         r"(?<![\w.])v?\d+\.\d+\.\d+(?:\.\d+)?(?![\w%]|\.\d)",
         r"(?<!\w)v\d+(?:\.\d+)+(?!\w)",
+        # Names of users and fields: n.abara, rent_roll.
+        r"(?<![\w.@/-])(?!e\.g|i\.e|a\.m|p\.m)[a-z]\w*(?:[._][a-z]\w+)+(?![\w@/-])",
+        # "Unit D", "Building C2", "Exhibit B": a thing that is told from others by a letter.
+        r"\b(?:Unit|Suite|Apt\.?|Apartment|Room|Building|Lot|Gate|Terminal|Zone|Bay|Dock|Exhibit|Schedule|Appendix|Annex|Class"
+        r"|Tier|Grade|Block|Section|Line|Track|Hall|Wing|Platform|Pier|Level|Phase|Series|Plan|Option|Group|Team|Ward)"
+        r" (?:[B-HJ-Z]|[A-Z]\d{1,3})\b(?![’'-])",
         # "#4821", "No. 4821".
         r"(?<!\w)#\s?[A-Za-z0-9][\w-]*\d[\w-]*|(?<!\w)#\d+\b",
     )

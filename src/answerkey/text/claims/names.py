@@ -9,7 +9,10 @@ from answerkey.text.dates import month_number
 __all__ = ["find_names", "is_ordinary"]
 
 # A point belongs to a word only in an initial or an abbreviation; elsewhere a sentence ends.
-_ABBREVIATIONS = "St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Co|Inc|Ltd|Corp|Ave|Rd|Blvd|Ln|Ct|Prof|Gen|Sen|Rep|Gov|Hon|Rev|Capt|Lt|Col|Sgt|Bros|Univ|Dept|No"
+_ABBREVIATIONS = (
+    "St|Ste|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Co|Inc|Ltd|Corp|Ave|Rd|Blvd|Ln|Ct"
+    "|Prof|Gen|Sen|Rep|Gov|Hon|Rev|Capt|Lt|Col|Sgt|Bros|Univ|Dept|No"
+)
 _WORD = rf"(?:(?:[A-Z]\.)+(?!\w)|(?:{_ABBREVIATIONS})\.|[A-ZÀ-ÖØ-Þ]\w*(?:['’-][A-Za-zÀ-ÿ]\w*)*)"
 _RUN = re.compile(
     rf"(?<![\w'’°-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"

@@ -62,7 +62,7 @@ versus version very via vice view visit vs wage wages wait want warning warranty
 weeks welcome well were what whatever when whenever where whereas whether which while who whole whose why will with
 within without work working would year yearly years yes yesterday yet you your yours zero zip clerk council committee
 commission administration agency administrator counsel attorney accountant advisor assistant agent representative hall
-center centre library school court floor suite apartment apt north south east west
+center centre library school court floor suite apartment apt north south east west fahrenheit celsius kelvin
 """
 ORDINARY = frozenset(_ORDINARY.split())
 

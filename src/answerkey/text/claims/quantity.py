@@ -1,7 +1,7 @@
 """Quantities in text: numbers with what stands around them — currency, percent, scale, and how exact they claim to be."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from answerkey.text.number_words import scaled_worth, spelled_numbers
 from answerkey.text.numbers import CURRENCY_SIGNS, find_numbers
 
-__all__ = ["Bound", "Quantity", "find_quantities"]
+__all__ = ["Bound", "Quantity", "currency_named", "find_quantities"]
 
 # What "over", "up to" and "about" say of a number.
 Bound = Literal["", "about", "above", "below"]
@@ -46,8 +46,27 @@ _ABOVE = re.compile(
 _BELOW = re.compile(r"\b(?:under|less than|below|fewer than)\s+(?:[$€£¥₹]\s?)?$", re.IGNORECASE)
 _FRACTION = re.compile(r"\b(one|two|three|four)[- ](third|quarter|fourth|fifth)s?\b", re.IGNORECASE)
 _PARTS = {"one": 1, "two": 2, "three": 3, "four": 4, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
+_ONE_IN = re.compile(
+    r"\b(?:one|1) (?:in|out of)(?: every)? (\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)\b",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _ORDINAL_ENDINGS = ("first", "second", "third", "th")
 _OR_SO = re.compile(r"\s*(?:\+|or so\b|-ish\b)")
+
+
+_CURRENCY_NAMES = {
+    "$": "dollar", "usd": "dollar", "cad": "dollar", "aud": "dollar", "sgd": "dollar", "hkd": "dollar", "nzd": "dollar",
+    "dollar": "dollar", "dollars": "dollar", "bucks": "dollar", "us$": "dollar", "mxn": "peso", "€": "euro", "eur": "euro",
+    "euro": "euro", "euros": "euro", "£": "pound", "gbp": "pound", "sterling": "pound", "¥": "yen", "jpy": "yen",
+    "cny": "yuan", "₹": "rupee", "inr": "rupee", "chf": "chf", "nok": "nok", "sek": "sek", "dkk": "dkk", "pln": "pln",
+    "czk": "czk", "brl": "brl", "zar": "zar",
+}  # fmt: skip
+
+
+def currency_named(words: Iterable[str]) -> str:
+    """The currency that words or a sign name, "" if none."""
+    return next((_CURRENCY_NAMES[word] for word in words if word in _CURRENCY_NAMES), "")
 
 
 class Quantity(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +83,8 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: bool = False
     # Written in words.
     spelled: bool = False
+    # The currency's code in small letters, "" if none is written; all dollars are one.
+    currency: str = ""
     # Digits as they stand, without sign and separators: for numbers that are really names of things.
     digits: str = ""
 
@@ -71,6 +92,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
 def find_quantities(text: str) -> Iterator[Quantity]:
     """Every number in a text with what stands around it, in order of kind: digits first, then words."""
     text = _COMMA_DECIMALS.sub(lambda found: found[0].replace(",", "."), text)
+    yield from _fractions(text)
     for number in find_numbers(text):
         start, end = number.start, number.end
         digits = text[start:end]
@@ -94,7 +116,6 @@ def find_quantities(text: str) -> Iterator[Quantity]:
         elif found := _ORDINAL.match(text, end):
             ordinal, end = True, found.end()
         yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=re.sub(r"[^\d.]", "", digits))
-    yield from _fractions(text)
     yield from _spelled(text)
 
 
@@ -106,6 +127,19 @@ def _fractions(text: str) -> Iterator[Quantity]:
         yield Quantity(
             value=value, start=start, end=end, kind="percentage", unit=1.0, spelled=True, digits=""
         )
+    for found in _ONE_IN.finditer(text):
+        whole = int(found[1]) if found[1].isdigit() else _SMALL_NUMBERS.index(found[1].lower())
+        if whole:
+            start, end = found.span()
+            yield Quantity(
+                value=100 / whole,
+                start=start,
+                end=end,
+                kind="percentage",
+                unit=1.0,
+                bound="about",
+                spelled=True,
+            )
 
 
 def _spelled(text: str) -> Iterator[Quantity]:
@@ -127,16 +161,18 @@ def _placed(
 ) -> Quantity:
     kind: Literal["number", "money", "percentage"] = "number"
     before = text[max(0, start - 40) : start]
+    money = ""
     # The span of an amount takes in its sign, so that "$5" is marked as a whole.
     if (percent := _PERCENT.match(text, end)) is not None:
         kind, end = "percentage", percent.end()
     elif (currency := _CURRENCY_BEFORE.search(before)) is not None:
         kind, start = "money", start - len(currency[0])
         before = before[: currency.start()]
+        money = currency[0]
     elif text[start : start + 1] in "-\u2212" and text[start + 1 : start + 2] in CURRENCY_SIGNS:
-        kind = "money"
+        kind, money = "money", text[start + 1]
     elif (currency := _CURRENCY_AFTER.match(text, end)) is not None:
-        kind, end = "money", currency.end()
+        kind, end, money = "money", currency.end(), currency[0]
     elif (cents := _CENTS.match(text, end)) is not None:
         kind, end, value, unit = "money", cents.end(), value / 100, unit / 100
     bound: Bound = ""
@@ -156,4 +192,7 @@ def _placed(
         ordinal=ordinal,
         spelled=spelled,
         digits=digits,
+        currency=currency_named((money.strip().lower(), money.strip()[-1:], *money.lower().split()))
+        if money
+        else "",
     )

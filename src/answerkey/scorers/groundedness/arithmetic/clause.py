@@ -7,6 +7,7 @@ import msgspec
 __all__ = [
     "CHANGE",
     "CLEAR_DIFFERENCE",
+    "COMPLEMENT",
     "DIFFERENCE",
     "LESS",
     "MEAN",
@@ -16,10 +17,13 @@ __all__ = [
     "REST",
     "SUM",
     "SUPERLATIVE",
+    "SUPERLATIVE_WORDS",
     "TIMES",
     "UNIT_OF_TIMES",
+    "YEAR",
     "YEARLY",
     "Clause",
+    "multiples",
 ]
 
 
@@ -29,6 +33,8 @@ class Clause(msgspec.Struct, frozen=True):
     # The sentence or line it stands in, and the part of that before the claim.
     text: str
     before: str
+    # The claim as it is written.
+    written: str
     # The sentence's words and the question's words, folded.
     words: str
     question_words: str
@@ -36,6 +42,8 @@ class Clause(msgspec.Struct, frozen=True):
     next_word: str
     # It is the value of a label: "Units: 6".
     labelled: bool
+    # The part of the sentence that the claim stands in, up to a colon.
+    part: str
     # The whole of "three of five" and "3 out of 5", 0 if the figure is not said to be part of one.
     part_of: float
     # No other figure stands in the sentence.
@@ -59,20 +67,28 @@ DIFFERENCE = _words(
     drop\w* rise up down chang\w+ gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit
     shortfall exceed\w* over under short balance after leav\w+ ow(?:e|es|ed|ing) still minus between outstanding available
     variance ahead behind gain\w* declin\w+ spread range equity unpaid due above below longer shorter older younger faster
-    slower hold"""
+    slower hold too extra beyond past"""
 )
 # Words that leave no doubt: a small number needs one of these.
 CLEAR_DIFFERENCE = _words(
     r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew
     drop\w* chang\w+
     gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit shortfall short exceed\w* minus ahead
-    behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget"""
+    behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget
+    too extra beyond past leav\w+ to_go back"""
+)
+# What is not yet or no longer so, of a whole that the sentence names: "27 of 30 are taken, so 3 are open".
+COMPLEMENT = _words(
+    r"""open free available unused vacant empty pending outstanding missing unpaid incomplete rest others? not left remain\w*
+    absent failed still un\w+"""
 )
 CHANGE = _words(
     r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* up down chang\w+ more less higher lower cheaper gain\w*
     declin\w+ jump\w* improv\w+ reduc\w+ sav\w+ discount\w* climb\w* margin profit return yield markup
     shr[aiu]nk fewer faster slower over under"""
 )
+# Four digits without a separator are a year: no sum or difference.
+YEAR = re.compile(r"(?:19|20)\d\d")
 YEARLY = _words(r"years? yearly annual annually annualized per_annum 12_months twelve_months months? monthly")
 RATE = re.compile(
     _words(
@@ -83,13 +99,32 @@ RATE = re.compile(
 )
 MORE = _words(r"over above more_than exceed\w* greater higher at_least or_more minimum after since")
 LESS = _words(r"under below less_than lower fewer_than at_most or_less maximum before within short")
-TIMES = re.compile(r"\b(?:total|each|at|per|times|for|cost|worth|value|of|x)\b|[×x@]", re.IGNORECASE)
-# "The highest is …" names a value, it does not derive one.
-SUPERLATIVE = _words(
-    r"""highest lowest largest smallest biggest maximum minimum slowest fastest cheapest most_expensive longest shortest oldest
-    newest earliest latest best worst least peak peaked""",
-    more=r"[^.,;]{0,30}$",
+TIMES = re.compile(
+    r"\b(?:total|across|all|comes? to|each|at|per|times|for|cost|worth|value|of|x)\b|[×x@]", re.IGNORECASE
 )
+# Words for "so many times": "half the fee", "one and a half months' rent", "twice the deposit".
+_MULTIPLES = (
+    (r"(?:one|1) and (?:a|one)[- ]half|1\.5 times|one and one-half", 1.5), (r"(?:two|2) and (?:a|one)[- ]half", 2.5),
+    (r"(?<!and a )(?<!and one )(?<!and one-)half(?! (?:an|a) hour)", 0.5), (r"twice|doubled?|double", 2.0),
+    (r"tripled?|three times", 3.0),
+    (r"a third|one[- ]third", 1 / 3), (r"two[- ]thirds", 2 / 3), (r"a quarter|one[- ]quarter|a fourth", 0.25),
+    (r"three[- ]quarters|three[- ]fourths", 0.75),
+)  # fmt: skip
+_MULTIPLE_WORDS = tuple(
+    (re.compile(rf"\b(?:{words})\b", re.IGNORECASE), factor) for words, factor in _MULTIPLES
+)
+
+
+def multiples(text: str) -> list[float]:
+    """The multiples that a text speaks of."""
+    return [factor for words, factor in _MULTIPLE_WORDS if words.search(text)]
+
+
+# "The highest is …" names a value, it does not derive one.
+_SUPERLATIVES = r"""highest lowest largest smallest biggest maximum minimum slowest fastest cheapest most_expensive
+longest shortest oldest newest earliest latest best worst least peak peaked warmest coldest"""
+SUPERLATIVE = _words(_SUPERLATIVES, more=r"[^.,;]{0,30}$")
+SUPERLATIVE_WORDS = _words(_SUPERLATIVES + " most top first last")
 # "Two months of rent", "three times the price".
 UNIT_OF_TIMES = _words("times months? weeks? fold years?")
 REST = _words(r"others? rest remaining not without excluding except un(?!it|der|til|less|ion|iv)\w+")

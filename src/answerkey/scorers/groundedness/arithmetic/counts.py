@@ -1,11 +1,13 @@
 """Counts: of rows, of rows that are named or pass a threshold, of different values."""
 
+import re
 from collections.abc import Iterator
 from itertools import permutations
 
 from answerkey.scorers.groundedness.arithmetic.clause import LESS, MORE, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
-from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.figures import Figures, mentioned
+from answerkey.text.normalise import folded_text
 
 __all__ = ["counts"]
 
@@ -14,8 +16,10 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
     """Every count that a clause may speak of, as (value, formula, place)."""
     tables = figures.tables
     if clause.next_word or clause.labelled or SUM.search(clause.text):
+        narrowed = _narrowed(figures, clause)
         for table in tables:
-            yield len(table.rows), "count of rows", table.where
+            if id(table) not in narrowed:
+                yield len(table.rows), "count of rows", table.where
         if len(tables) > 1:
             yield sum(len(table.rows) for table in tables), "count of rows of all results", tables[0].where
     if clause.part_of:
@@ -30,6 +34,24 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             }
             if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _narrowed(figures: Figures, clause: Clause) -> set[int]:
+    """Tables of which the clause names some rows: "three people report to Otto" does not count them all."""
+    if re.search(r"\bof\s+(?:the |our |your |its )?$", clause.before) or _WHOLE.search(clause.text):
+        return set()
+    found = mentioned(figures.groups, folded_text(clause.part))
+    return {
+        table
+        for table, groups in found.items()
+        if any(
+            1 < len(group.rows) < len(group.table.rows) and len(group.words) > _LONG_WORD for group in groups
+        )
+    }
+
+
+_WHOLE = re.compile(r"\b(?:total|all|overall|altogether|in all)\b", re.IGNORECASE)
+_LONG_WORD = 6
 
 
 def _filled(figures: Figures, whole: float) -> Iterator[tuple[float, str, str]]:

@@ -1,16 +1,23 @@
 """Finds how a stated figure can be derived from the evidence."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cached_property
 from math import fsum
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_DIFFERENCE, DIFFERENCE, SUPERLATIVE, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import (
+    CLEAR_DIFFERENCE,
+    DIFFERENCE,
+    SUPERLATIVE,
+    YEAR,
+    Clause,
+)
 from answerkey.scorers.groundedness.arithmetic.counts import counts
 from answerkey.scorers.groundedness.arithmetic.differences import differences, points
 from answerkey.scorers.groundedness.arithmetic.percentages import percentages
 from answerkey.scorers.groundedness.arithmetic.products import products
-from answerkey.scorers.groundedness.arithmetic.sums import sums
+from answerkey.scorers.groundedness.arithmetic.sums import runs_in_texts, sums
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
 from answerkey.scorers.groundedness.precision import fits
@@ -19,7 +26,8 @@ from answerkey.text.claims.quantity import Quantity
 __all__ = ["Arithmetic", "Derivation"]
 
 
-_MOST_SCALARS = 16
+_MOST_SCALARS = 24
+_LARGE = 100
 
 
 class Derivation(msgspec.Struct, frozen=True):
@@ -43,12 +51,17 @@ class Arithmetic:
                 return Derivation(formula, where)
         return None
 
-    @property
-    def scalars(self) -> Iterable[float]:
-        """Numbers that stand alone, and those of texts, if they are few."""
-        alone = [*self._figures.scalars.values()]
-        texts = [value for values in self._figures.amounts_in_texts.values() for value in values]
-        return alone + texts if len(alone) + len(texts) <= _MOST_SCALARS else alone[:_MOST_SCALARS]
+    @cached_property
+    def scalars(self) -> list[float]:
+        """Amounts and measures of the evidence that a figure of the reply may be joined with."""
+        found = [
+            fact.value
+            for fact in self._evidence.numbers
+            if not fact.names_something
+            and fact.kind != "percentage"
+            and (fact.kind == "money" or fact.measure or fact.key or abs(fact.value) >= _LARGE)
+        ]
+        return list(dict.fromkeys(found))[:_MOST_SCALARS]
 
     def summands(self, quantity: Quantity) -> set[int]:
         """How many rows there are in each set of rows that shares a value and gives this sum."""
@@ -57,7 +70,7 @@ class Arithmetic:
             kept = [value for row, value in column.cells if row in group.rows]
             if len(kept) > 1 and fits(quantity, fsum(kept)):
                 found.add(len(kept))
-        return found
+        return found | {count for value, count, _ in runs_in_texts(self._figures) if fits(quantity, value)}
 
     def _candidates(
         self, quantity: Quantity, clause: Clause, strict: bool
@@ -73,6 +86,8 @@ class Arithmetic:
             return
         if quantity.kind == "number" and quantity.unit == 1:
             yield from counts(figures, clause)
+            if YEAR.fullmatch(clause.written):
+                return
         # A small whole number is near some result of almost any arithmetic: there the clause must speak of it.
         large = abs(quantity.value) >= 100 or len(quantity.digits.replace(".", "").lstrip("0")) >= 4
         large = large and not strict

@@ -1,10 +1,19 @@
 """Products and quotients: yearly from monthly, a rate of an amount, quantity times price, one figure in another."""
 
+import re
 from collections.abc import Iterator
 from itertools import combinations, permutations
 from math import fsum
 
-from answerkey.scorers.groundedness.arithmetic.clause import MEAN, RATE, TIMES, UNIT_OF_TIMES, YEARLY, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import (
+    MEAN,
+    RATE,
+    TIMES,
+    UNIT_OF_TIMES,
+    YEARLY,
+    Clause,
+    multiples,
+)
 from answerkey.scorers.groundedness.arithmetic.differences import FEW
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import Figures
@@ -12,6 +21,9 @@ from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.text.claims.quantity import Quantity
 
 __all__ = ["products"]
+
+
+_MOST_MULTIPLIED = 12
 
 
 def products(
@@ -28,11 +40,19 @@ def products(
                         f"{max(one, other):g} ÷ {min(one, other):g}",
                         where,
                     )
+    asked = multiples(clause.question_words)
+    if large or quantity.kind == "money" or asked:
+        for factor in {*multiples(clause.text), *asked}:
+            for fact in [fact for fact in facts if fact.kind != "percentage"][:_MOST_MULTIPLIED]:
+                yield fact.value * factor, f"{fact.value:g} × {factor:g}", fact.where
     if large and YEARLY.search(f"{clause.text} {clause.question_words}"):
         yield from _by_twelve(figures, facts)
-    if large and RATE.search(f"{clause.text} {clause.question_words}"):
+    rates = sum(fact.kind == "percentage" for fact in facts)
+    if large and (
+        RATE.search(f"{clause.text} {clause.question_words}") or (0 < rates <= 2 and len(facts) <= 2 * FEW)
+    ):
         totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
-        yield from _parts(facts, totals)
+        yield from _parts(facts, totals, net=_NET.search(clause.text) is not None)
     if (large or quantity.kind == "money") and TIMES.search(clause.text):
         yield from _times(figures)
     elif quantity.kind == "money":
@@ -44,6 +64,8 @@ def products(
             if one_column.table is other_column.table and total:
                 formula = f"sum of {one_column.name} ÷ sum of {other_column.name}"
                 yield fsum(one_column.values) / total, formula, one_column.where
+    if " per " in clause.words and quantity.kind == "money":
+        yield from _per_unit(figures)
     if MEAN.search(clause.text) and (large or quantity.kind == "money"):
         for where, values in figures.several:
             if len(values) <= FEW:
@@ -51,6 +73,22 @@ def products(
                     if one and other:
                         yield one / other, f"{one:g} ÷ {other:g}", where
                         yield other / one, f"{other:g} ÷ {one:g}", where
+
+
+def _per_unit(figures: Figures) -> Iterator[tuple[float, str, str]]:
+    """ "$266 per square foot": one figure of a row over another."""
+    for table in figures.tables:
+        columns = [column for column in figures.columns if column.table is table]
+        if len(columns) > _MOST_DIVIDED or len(table.rows) > 2 * _MOST_DIVIDED:
+            continue
+        for left, right in permutations(columns, 2):
+            by = dict(right.cells)
+            for row, value in left.cells:
+                if by.get(row):
+                    yield value / by[row], f"{left.name} ÷ {right.name}", f"{table.where}[{row}]"
+
+
+_MOST_DIVIDED = 6
 
 
 def _by_twelve(figures: Figures, facts: list[NumberFact]) -> Iterator[tuple[float, str, str]]:
@@ -64,7 +102,10 @@ def _by_twelve(figures: Figures, facts: list[NumberFact]) -> Iterator[tuple[floa
         yield total / 12, f"sum of {column.name} ÷ 12", column.where
 
 
-def _parts(facts: list[NumberFact], totals: list[float]) -> Iterator[tuple[float, str, str]]:
+_NET = re.compile(r"\b(?:net|before|without|excl\w*|less)\b", re.IGNORECASE)
+
+
+def _parts(facts: list[NumberFact], totals: list[float], *, net: bool) -> Iterator[tuple[float, str, str]]:
     """ "10% of $1,200 is $120", and the amount with or without that part."""
     rates = [(fact.value, fact.where) for fact in facts if fact.kind == "percentage"]
     rates += [
@@ -79,6 +120,8 @@ def _parts(facts: list[NumberFact], totals: list[float]) -> Iterator[tuple[float
             yield part, f"{rate:g}% of {base:g}", where
             yield base + part, f"{base:g} + {rate:g}%", where
             yield base - part, f"{base:g} − {rate:g}%", where
+            if net:
+                yield base / (1 + rate / 100), f"{base:g} without {rate:g}% on top", where
 
 
 _MANY = frozenset(

@@ -7,9 +7,11 @@ from itertools import combinations, permutations
 from answerkey.scorers.groundedness.arithmetic.clause import (
     CHANGE,
     CLEAR_DIFFERENCE,
+    COMPLEMENT,
     MEAN,
     SUM,
     TIMES,
+    YEAR,
     YEARLY,
     Clause,
 )
@@ -20,11 +22,12 @@ __all__ = ["derive_from_stated", "derive_with_evidence"]
 
 # With more operands than this, chance has too much room.
 _MOST_OPERANDS = 6
+_FEW = 3
 
 
 def derive_from_stated(quantity: Quantity, operands: Sequence[Quantity], clause: Clause) -> str | None:
     """The formula that gives a figure from supported figures beside it."""
-    if quantity.ordinal:
+    if quantity.ordinal or YEAR.fullmatch(clause.written):
         return None
     near = [operand for operand in operands if not operand.ordinal][:_MOST_OPERANDS]
     for value, formula in _candidates(quantity, near, clause):
@@ -37,7 +40,17 @@ def derive_with_evidence(
     quantity: Quantity, operands: Sequence[Quantity], scalars: Sequence[float], clause: Clause
 ) -> str | None:
     """A figure that the reply states and one of the evidence, put together: "interest $14,400, with principal $78,400"."""
-    if quantity.ordinal or quantity.kind != "money" or not _JOINING.search(clause.text):
+    if quantity.ordinal or (quantity.kind != "money" and abs(quantity.value) < _LARGE):
+        return None
+    if " per " in clause.words or " each " in clause.words or _COMES_TO.search(clause.text):
+        for operand in [operand for operand in operands if operand.kind != "percentage"][:_MOST_JOINED]:
+            for scalar in scalars:
+                telling = len(quantity.digits.replace(".", "").strip("0")) >= 3 or "." in quantity.digits
+                if telling and fits(quantity, operand.value * scalar):
+                    return f"{operand.value:g} × {scalar:g}"
+                if telling and scalar and fits(quantity, operand.value / scalar):
+                    return f"{operand.value:g} ÷ {scalar:g}"
+    if not _JOINING.search(clause.text):
         return None
     for operand in [operand for operand in operands if operand.kind == "money"][:_MOST_JOINED]:
         for scalar in scalars:
@@ -49,8 +62,17 @@ def derive_with_evidence(
 
 
 _MOST_JOINED = 2
+_LARGE = 100
+_COMES_TO = re.compile(
+    r"\b(?:comes?|came|adds?|works?|amounts?) (?:out )?(?:up )?to\b|\bcosts?\b|=", re.IGNORECASE
+)
+_DIVIDED = re.compile(
+    r"\b(?:split|divided|spread)\b|\b(?:instal+ments?|payments|parts|portions|shares|rates) of\b",
+    re.IGNORECASE,
+)
 _JOINING = re.compile(
-    CLEAR_DIFFERENCE.pattern + r"|\b(?:with|including|incl|plus|total|totals|altogether|combined|together|after)\b",
+    CLEAR_DIFFERENCE.pattern
+    + r"|\b(?:with|including|incl|plus|total|totals|altogether|combined|together|after)\b",
     re.IGNORECASE,
 )
 
@@ -69,9 +91,12 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             yield one - other, f"{one:g}% − {other:g}%"
         for rate in rates:
             yield 100 - rate, f"100% − {rate:g}%"
+            if YEARLY.search(clause.text):
+                yield rate * 12, f"{rate:g}% × 12"
         return
     small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
-    if CLEAR_DIFFERENCE.search(clause.text) or not small or "not" in clause.words.split():
+    few = quantity.kind == "money" and len(amounts) <= _FEW and " so " in clause.words
+    if CLEAR_DIFFERENCE.search(clause.text) or not small or few or COMPLEMENT.search(clause.text):
         for one, other in combinations(amounts, 2):
             yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
         if len(amounts) >= 3:
@@ -90,7 +115,7 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for amount in amounts:
             yield amount * 12, f"{amount:g} × 12"
             yield amount / 12, f"{amount:g} ÷ 12"
-    dividing = MEAN.search(clause.text) is not None
+    dividing = MEAN.search(clause.text) is not None or _DIVIDED.search(clause.text) is not None
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
         if other and (dividing or (quantity.kind == "number" and one % other == 0 and one / other >= 2)):

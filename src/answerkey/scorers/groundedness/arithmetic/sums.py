@@ -8,7 +8,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import MEAN, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
 
-__all__ = ["sums"]
+__all__ = ["runs_in_texts", "sums"]
 
 
 def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
@@ -25,6 +25,8 @@ def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float,
                 yield fsum(kept), f"sum of {column.name} where {group.label}", column.where
     if summing:
         yield from _of_few(figures, clause)
+        for value, count, where in runs_in_texts(figures):
+            yield value, f"sum of {count} amounts in a row", where
 
 
 def _of_columns(
@@ -63,6 +65,14 @@ def _of_named_rows(
                 yield fsum(kept), f"sum of {column.name} where {label}", column.where
             if meaning:
                 yield fsum(kept) / len(kept), f"average of {column.name} where {label}", column.where
+
+
+def runs_in_texts(figures: Figures) -> Iterator[tuple[float, int, str]]:
+    """Sums of three or more amounts that follow each other in a text, with their number."""
+    for where, values in figures.amounts_in_texts.items():
+        for first in range(len(values)):
+            for last in range(first + 3, len(values) + 1):
+                yield fsum(values[first:last]), last - first, where
 
 
 def _of_few(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:

@@ -1,0 +1,148 @@
+"""Claims that follow from others that the reply states and that are supported themselves."""
+
+import re
+from collections.abc import Sequence
+
+from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
+from answerkey.scorers.groundedness.arithmetic.stated import derive_from_stated, derive_with_evidence
+from answerkey.scorers.groundedness.calendar import speaks_of_time
+from answerkey.scorers.groundedness.checked import CheckedClaim, derived
+from answerkey.scorers.groundedness.equations import Equations
+from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.listed import counts_items_beside, total_of_items
+from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.sentences import Sentences
+from answerkey.scorers.groundedness.spans import find_date_after
+from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["follow"]
+
+_YEARS = re.compile(r"[\s-]years?\b", re.IGNORECASE)
+
+
+def follow(
+    checked: list[CheckedClaim],
+    sentences: Sentences,
+    evidence: Evidence,
+    arithmetic: Arithmetic,
+    equations: Equations,
+) -> list[CheckedClaim]:
+    """The claims again, those supported that follow from others."""
+    # Twice, as a figure that follows from others may be what a third one follows from.
+    for _ in range(2):
+        if all(one.supported or one.contradicted for one in checked):
+            break
+        following = _Following(checked, sentences, evidence, arithmetic, equations)
+        checked = [one if one.supported or one.contradicted else following.check(one) for one in checked]
+    return checked
+
+
+class _Following:
+    def __init__(
+        self,
+        checked: Sequence[CheckedClaim],
+        sentences: Sentences,
+        evidence: Evidence,
+        arithmetic: Arithmetic,
+        equations: Equations,
+    ) -> None:
+        self._checked = checked
+        self._supported = [other.claim for other in checked if other.supported]
+        self._sentences = sentences
+        self._evidence = evidence
+        self._arithmetic = arithmetic
+        self._equations = equations
+
+    def check(self, one: CheckedClaim) -> CheckedClaim:
+        """One claim that nothing else supports."""
+        claim, quantity = one.claim, one.claim.quantity
+        if claim.kind == "date" and claim.date is not None and claim.date.month is not None:
+            formula = self._date(claim)
+        elif quantity is None:
+            return one
+        else:
+            formula = self._years_on(claim)
+            if formula is None and claim.kind != "date":
+                formula = self._figure(claim, quantity)
+        return one if formula is None else derived(claim, formula)
+
+    def _figure(self, claim: Claim, quantity: Quantity) -> str | None:
+        clause = self._sentences.clause(claim)
+        operands = self._operands(claim)
+        return (
+            self._written_out(claim, quantity)
+            or derive_from_stated(quantity, operands, clause)
+            or derive_with_evidence(quantity, operands, self._arithmetic.scalars, clause)
+            or total_of_items(self._sentences.text, claim, self._supported)
+            or counts_items_beside(self._sentences.text, claim, self._supported)
+            or self._count_of_summands(claim, quantity, clause)
+        )
+
+    def _operands(self, claim: Claim) -> list[Quantity]:
+        """Supported figures of the claim's sentence and of the last before it, the nearest first."""
+        at = self._sentences.index(claim)
+        near = []
+        for other in self._supported:
+            if other.quantity is None or other.kind == "date":
+                continue
+            off = at - self._sentences.index(other)
+            if 0 <= off <= (2 if self._sentences.same_line(other, claim) else 1):
+                near.append((off, abs(other.start - claim.start), other.quantity))
+        return [operand for _, _, operand in sorted(near, key=lambda item: item[:2])]
+
+    def _written_out(self, claim: Claim, quantity: Quantity) -> str | None:
+        """The equation that gives a figure, where the reply writes it out."""
+        found = self._equations.result(claim, {other.start for other in self._supported})
+        if found is None:
+            return None
+        return found[1] if fits(quantity, found[0] * (100 if claim.kind == "percentage" else 1)) else None
+
+    def _count_of_summands(self, claim: Claim, quantity: Quantity, clause: Clause) -> str | None:
+        """ "From two payments": how many rows give a sum that the reply states beside it."""
+        if claim.kind != "number" or quantity.unit != 1 or not clause.next_word:
+            return None
+        at = self._sentences.index(claim)
+        for other in self._checked:
+            figure = other.claim.quantity
+            if (
+                figure is None
+                or other.where != "arithmetic"
+                or abs(self._sentences.index(other.claim) - at) > 1
+            ):
+                continue
+            if quantity.value in self._arithmetic.summands(figure):
+                return f"count of the rows that give {other.claim.text}"
+        return None
+
+    def _date(self, claim: Claim) -> str | None:
+        """A date that lies some time before or after another that the reply states."""
+        if claim.date is None or not speaks_of_time(self._sentences.around(claim)):
+            return None
+        stated = [other.date for other in self._supported if other.date is not None]
+        found = find_date_after(claim.date, self._evidence, stated)
+        return found.text if found else None
+
+    def _years_on(self, claim: Claim) -> str | None:
+        """ "In 2026 she'll hit ten years": a year and a number of years that lead to it from a date of the evidence."""
+        text = self._sentences.text
+        is_span = claim.quantity is not None and _YEARS.match(text, claim.end) is not None
+        if claim.kind != "date" and not is_span:
+            return None
+        at = self._sentences.index(claim)
+        near = [other.claim for other in self._checked if self._sentences.index(other.claim) == at]
+        own = [claim] if is_span else near
+        spans = [int(one.quantity.value) for one in own if one.quantity and _YEARS.match(text, one.end)]
+        dated = near if is_span else [claim]
+        years = [one.date.year for one in dated if one.date is not None and one.date.year is not None]
+        known = {fact.date.year for fact in self._evidence.dates}
+        return next(
+            (
+                f"{year - span} + {span} years"
+                for year in years
+                for span in spans
+                if span > 0 and year - span in known
+            ),
+            None,
+        )

@@ -1,0 +1,37 @@
+"""Ranges of days in one month: "July 3–7", "11 to 15 April 2025"."""
+
+import re
+from collections.abc import Iterator
+
+from answerkey.text.dates import Date, month_number
+
+__all__ = ["find_day_ranges"]
+
+_MONTH = (
+    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
+_TO = r"\s?(?:[-–—]|to|through|until|and|&)\s?"
+_RANGE = re.compile(
+    rf"\b{_MONTH.format('m1')}\s{_DAY.format('a1')}{_TO}(?:the\s)?{_DAY.format('b1')}"
+    rf"(?![\d%/:]|\s?[ap]\.?m)(?:,?\s(?P<y1>(?:19|20)\d\d)\b)?"
+    rf"|(?<![\d.,$€£/-]){_DAY.format('a2')}{_TO}{_DAY.format('b2')}\s(?:of\s)?{_MONTH.format('m2')}"
+    rf"(?:,?\s(?P<y2>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+
+
+def find_day_ranges(text: str) -> Iterator[Date]:
+    """The first and the last day of every range."""
+    for found in _RANGE.finditer(text):
+        form = "1" if found["m1"] else "2"
+        month = month_number(found[f"m{form}"].rstrip("."))
+        year = int(found[f"y{form}"]) if found[f"y{form}"] else None
+        first, last = int(found[f"a{form}"]), int(found[f"b{form}"])
+        if month is None or not (1 <= first <= 31 and 1 <= last <= 31):
+            continue
+        start, end = found.span()
+        middle = found.start(f"b{form}")
+        yield Date(year, month, first, start, found.end(f"a{form}"))
+        yield Date(year, month, last, middle, end)
