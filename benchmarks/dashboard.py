@@ -24,7 +24,7 @@ from typing import NamedTuple
 import uvicorn
 
 from answerkey.config import Scoring
-from answerkey.feedback import Feedback
+from answerkey.feedback import Feedback, ProductionReply
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.question import ExpectedTool, Question, QuestionSet
 from answerkey.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
@@ -35,6 +35,7 @@ from answerkey.server.settings import ServerSettings
 from answerkey.server.warming import warm_up
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.summary import Result
 from answerkey.tally import summarise
@@ -153,6 +154,40 @@ def fill(path: Path, questions: int, runs: int) -> None:
             )
             for number in range(min(2000, questions))
         )
+        fill_production(store, 2 * questions)
+
+
+def fill_production(store: SqlStore, number: int) -> None:
+    """Replies to users, a third of them judged."""
+    chance = random.Random(8)
+    grader = make_grader(Scoring())
+    questions = tuple(question_set(number, "prod"))
+    replies = []
+    for index, question in enumerate(questions):
+        reply = reply_to(question, chance)
+        card = grader.grade(question, (reply,))
+        replies.append(
+            ProductionReply(
+                id=f"p-{index}",
+                created_at=(START + timedelta(minutes=index)).isoformat(timespec="milliseconds"),
+                question=question.question,
+                reply=reply,
+                category=question.category,
+                score=card.total if index % 2 else None,
+                scorecard=card,
+            )
+        )
+    ProductionReplies(store).add(replies)
+    FeedbackBook(store).add_all(
+        Feedback(
+            id=new_id(),
+            created_at=(START + timedelta(minutes=index)).isoformat(timespec="milliseconds"),
+            value=float(chance.random() < 0.7),
+            comment=" ".join(chance.choices(WORDS, k=6)) if index % 2 else "",
+            response_id=f"p-{index}",
+        )
+        for index in range(0, number, 3)
+    )
 
 
 class Server:
@@ -243,6 +278,18 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "  six small runs", "/compare?" + "&".join(f"run=small{number:04d}" for number in range(10, 16))
     yield "review", "/review?run=large1"
     yield "  after many skips", "/review?run=large1&at=900"
+    yield f"replies, {2 * questions:,}", "/replies"
+    yield "  last page", f"/replies?page={2 * questions // 25}"
+    for sort in ("worst", "slowest"):
+        yield f"  {sort} first", f"/replies?sort={sort}"
+    for result in ("error", "failed", "ungraded"):
+        yield f"  {result}", f"/replies?result={result}"
+    for verdict in ("down", "none"):
+        yield f"  verdict: {verdict}", f"/replies?verdict={verdict}"
+    yield "  category, tool and error", "/replies?category=lease&tool=query_database&error=timeout"
+    yield "  a word in few replies", "/replies?text=item999"
+    yield "  a word in most replies", "/replies?text=montrose&sort=slowest"
+    yield "reply", "/replies/p-77"
     yield "feedback", "/feedback"
     yield "  negative ones of users", "/feedback?value=down&source=user"
     yield "  one category, page 3", "/feedback?category=lease&page=3"

@@ -55,7 +55,7 @@ def hostile_reply(question, trial):
 def client(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("hostile") / "s.db")
     with open_store(path) as store:
-        for run in ("r1", "r2"):
+        for run in ("r1", "r2", "r3"):
             add_run(store, run, hostile_reply, questions=hostile_set(), name=EVIL, day=int(run[1]))
         FeedbackBook(store).add(
             Feedback(
@@ -69,6 +69,14 @@ def client(tmp_path_factory):
             )
         )
     with serving(lambda: open_store(path)) as running:
+        row = {"question": EVIL, "answer": EVIL, "category": EVIL, "error": EVIL, "trace_id": EVIL}
+        call = {"name": EVIL, "arguments": {EVIL: EVIL}, "result": EVIL}
+        rows = [row | {"response_id": "evil/<b>?&#1", "tool_calls": [call]}, row | {"response_id": "huge"}]
+        rows[1] |= {"question": HUGE[:400_000], "answer": HUGE[:400_000]}
+        assert running.post("/api/replies", {"replies": rows}).status == 201
+        for identity in ("evil/<b>?&#1", "huge"):
+            verdict = {"value": "down", "response_id": identity, "comment": EVIL, "correction": EVIL}
+            assert running.post("/api/feedback", verdict).status == 201
         yield running
 
 
@@ -79,6 +87,12 @@ PAGES = [
     "/runs/r1/questions/evil%2F%3Cb%3E%3F%26%231?at=0",
     "/runs/r1/questions/huge",
     "/compare?run=r1&run=r2",
+    "/compare?run=r1&run=r2&run=r3",
+    "/replies",
+    "/replies?text=%3Cscript%3E&sort=worst",
+    "/replies/evil%2F%3Cb%3E%3F%26%231",
+    "/replies/huge",
+    "/replies/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
     "/review?run=r1",
     "/feedback",
     "/charts/score.svg?set=" + "x",
@@ -121,6 +135,6 @@ def test_the_api_gives_hostile_text_as_json_only(client):
 
 
 def test_proposed_golden_cases_are_one_json_object_a_line(client):
-    lines = client.get("/feedback/golden.jsonl").text.splitlines()
-    assert len(lines) == 1
-    assert json.loads(lines[0])["id"] == "evil/<b>?&#1"
+    cases = [json.loads(line) for line in client.get("/feedback/golden.jsonl").body.split(b"\n") if line]
+    assert len(cases) == 3
+    assert "evil/<b>?&#1" in [case["id"] for case in cases]

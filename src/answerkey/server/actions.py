@@ -17,6 +17,7 @@ from answerkey.server.query import BadRequestError, read_body, read_mapping, rea
 from answerkey.server.refusal import JsonResponse
 from answerkey.server.rendering import render
 from answerkey.server.theme import THEMES
+from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import ReviewVerdict, keep_verdict
 from answerkey.store.baselines import name_baseline, remove_baseline
 from answerkey.store.tokens import AccessTokens
@@ -119,6 +120,13 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         run = await run_in_threadpool(change)
         return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
 
+    async def promote(request: Request) -> Response:
+        given = await read_body(request, GivenCase)
+        identity = request.path_params["reply"].replace("\x00", "")
+        case = await run_in_threadpool(lambda: golden_case(get_store(), identity, given))
+        headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
+        return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
+
     async def choose_theme(request: Request) -> Response:
         choice = await read_body(request, _Choice)
         if choice.theme not in THEMES:
@@ -161,6 +169,7 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         Route("/api/baselines", set_baseline, methods=["POST"]),
         Route("/api/baselines/{name}", forget_baseline, methods=["DELETE"]),
         Route("/baselines", baseline_by_form, methods=["POST"]),
+        Route("/replies/{reply:path}", promote, methods=["POST"]),
         Route("/review", judge_by_form, methods=["POST"]),
         Route("/theme", choose_theme, methods=["POST"]),
         Route("/login", sign_in_page, methods=["GET"]),

@@ -67,7 +67,12 @@ class Gatekeeper:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        allowed = origin in self._settings.allow_origins and scope["path"] in _INTAKE
+        # They may send, not read what others have sent: the same paths list that to whoever may look.
+        allowed = (
+            origin in self._settings.allow_origins
+            and scope["path"] in _INTAKE
+            and scope["method"] in ("POST", "OPTIONS")
+        )
 
         async def answer(message: "Message") -> None:
             if message["type"] == "http.response.start":

@@ -121,6 +121,7 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
         "run": "an id, a unique prefix of one, a name, `latest` or `latest~1`",
         "question": "a question's id",
         "name": "a baseline's name",
+        "reply": "a production reply's id",
     }
     return [
         {

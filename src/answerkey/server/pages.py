@@ -9,6 +9,14 @@ from answerkey.server.query import Address
 from answerkey.server.views.compare import CompareQuery, CompareView, load_compare
 from answerkey.server.views.feedback import FeedbackQuery, FeedbackView, load_feedback
 from answerkey.server.views.question import QuestionQuery, QuestionView, load_question
+from answerkey.server.views.replies import (
+    RepliesQuery,
+    RepliesView,
+    ReplyQuery,
+    ReplyView,
+    load_replies,
+    load_reply,
+)
 from answerkey.server.views.review import ReviewQuery, ReviewView, load_review
 from answerkey.server.views.run import RunQuery, RunView, load_run
 from answerkey.server.views.runs import RunsQuery, RunsView, load_runs
@@ -75,6 +83,24 @@ PAGES = (
         query=ReviewQuery,
         view=ReviewView,
         load=lambda store, _, query: load_review(store, query),
+    ),
+    Page(
+        path="/replies",
+        api="/api/replies",
+        template="replies.html.j2",
+        summary="Production replies in figures, and a page of them",
+        query=RepliesQuery,
+        view=RepliesView,
+        load=lambda store, _, query: load_replies(store, query),
+    ),
+    Page(
+        path="/replies/{reply:path}",
+        api="/api/replies/{reply:path}",
+        template="reply.html.j2",
+        summary="A production reply in full, with its feedback",
+        query=ReplyQuery,
+        view=ReplyView,
+        load=lambda store, at, _: load_reply(store, at.reply),
     ),
     Page(
         path="/feedback",

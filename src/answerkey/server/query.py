@@ -22,6 +22,7 @@ class Address(msgspec.Struct, frozen=True):
 
     run: str = ""
     question: str = ""
+    reply: str = ""
 
 
 def read_query(request: Request, model: type[Model]) -> Model:

@@ -7,7 +7,7 @@ from typing import Any
 from answerkey.protocols import Exchange
 from answerkey.reply import Reply
 
-__all__ = ["id_rows", "reply_digest", "text_rows"]
+__all__ = ["id_rows", "reply_digest", "search_text", "text_rows", "tools_text"]
 
 # Characters kept for searching: a page of text from each side.
 _QUESTION_SHOWN = 300
@@ -46,18 +46,28 @@ def reply_digest(replies: Sequence[Reply]) -> str:
     return blake2b(said.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
+def tools_text(replies: Sequence[Reply]) -> str:
+    """The tools that replies called, each between line breaks."""
+    tools = dict.fromkeys(name for reply in replies for name in reply.tools_used)
+    return _harmless("".join(f"\n{name}" for name in tools) + "\n" if tools else "")
+
+
+def search_text(asked: Sequence[str], replies: Sequence[Reply]) -> str:
+    """Questions and replies without case, a page of each."""
+    words = "\n".join(asked)[:_SEARCHED]
+    said = "\n".join(reply.text for reply in replies if reply.text)[:_SEARCHED]
+    return _harmless(f"{words}\n{said}".casefold())
+
+
 def _text_row(run_id: str, item: Exchange) -> dict[str, Any]:
     task, replies = item.task, item.replies
-    tools = dict.fromkeys(name for reply in replies for name in reply.tools_used)
-    words = "\n".join([task.question.id, *(turn.question for turn in task.question.asks)])[:_SEARCHED]
-    said = "\n".join(reply.text for reply in replies if reply.text)[:_SEARCHED]
     return {
         "run_id": run_id,
         "ask_hash": task.question.ask_hash,
         "trial": task.trial,
-        "tools": _harmless("".join(f"\n{name}" for name in tools) + "\n" if tools else ""),
+        "tools": tools_text(replies),
         "question": _harmless(task.question.question[:_QUESTION_SHOWN]),
-        "search": _harmless(f"{words}\n{said}".casefold()),
+        "search": search_text([task.question.id, *(turn.question for turn in task.question.asks)], replies),
     }
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import select
 
-from answerkey.feedback import POSITIVE, Feedback
+from answerkey.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.question import Question
 from answerkey.store import schema
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
-__all__ = ["TAG", "proposed_cases"]
+__all__ = ["TAG", "case_id", "proposed_cases", "why_proposed"]
 
 TAG = "from-feedback"
 _REPLY = 2_000
@@ -40,23 +40,36 @@ def proposed_cases(store: SqlStore, *, most: int = 1_000) -> Iterator[dict[str, 
         known = _golden(store, feedback)
         case = _plain(known) if known is not None else _new(feedback, question)
         case["tags"] = [*(tag for tag in case.get("tags", ()) if tag != TAG), TAG]
-        case["feedback"] = {
-            "value": feedback.value,
-            "comment": feedback.comment,
-            "given_at": feedback.created_at,
-            "source": feedback.source,
-        }
-        if feedback.production_id is not None and (given := production.find(feedback.production_id)):
-            case["feedback"]["reply"] = (given.reply.text or "")[:_REPLY]
-            case["feedback"]["tools_used"] = list(given.reply.tools_used)
+        given = None if feedback.production_id is None else production.find(feedback.production_id)
+        case["feedback"] = why_proposed(feedback, given)
         if feedback.correction and "reference_answer" not in case:
             case["reference_answer"] = feedback.correction
         yield case
 
 
+def why_proposed(feedback: Feedback | None, reply: ProductionReply | None) -> dict[str, Any]:
+    """What a proposed case says of its origin: a person's verdict, and the reply that it was about."""
+    why: dict[str, Any] = {}
+    if feedback is not None:
+        why = {
+            "value": feedback.value,
+            "comment": feedback.comment,
+            "given_at": feedback.created_at,
+            "source": feedback.source,
+        }
+    if reply is not None:
+        why["reply"] = (reply.reply.text or "")[:_REPLY]
+        why["tools_used"] = list(reply.reply.tools_used)
+    return why
+
+
+def case_id(question: str) -> str:
+    """The same for the same wording, so that a question proposed twice is seen to be one."""
+    return f"fb-{hashlib.blake2b(question.encode('utf-8', 'replace'), digest_size=5).hexdigest()}"
+
+
 def _new(feedback: Feedback, question: str) -> dict[str, Any]:
-    name = hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=5).hexdigest()
-    case: dict[str, Any] = {"id": f"fb-{name}", "question": question}
+    case: dict[str, Any] = {"id": case_id(question), "question": question}
     if feedback.category:
         case["category"] = feedback.category
     case["expected_tools"] = []

@@ -9,6 +9,7 @@ __all__ = [
     "judgements",
     "metadata",
     "production_replies",
+    "production_texts",
     "questions",
     "replies",
     "reply_ids",
@@ -204,9 +205,18 @@ production_replies = Table(
     Column("latency_ms", Double),
     # The ProductionReply as JSON.
     Column("payload", Text, nullable=False),
-    Index("production_by_time", "created_at"),
+    Index("production_listing", "created_at", "id", "category", "error_kind", "score", "latency_ms"),
     Index("production_by_trace", "trace_id"),
     Index("production_by_conversation", "conversation_id"),
+)
+
+# The same as `reply_texts`, of production replies.
+production_texts = Table(
+    "production_texts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tools", Text, nullable=False),
+    Column("search", Text, nullable=False),
 )
 
 access_tokens = Table(

@@ -11,7 +11,13 @@ from answerkey.errors import StoreError
 
 __all__ = ["MIGRATIONS", "migrate"]
 
-MIGRATIONS = ("m0001_runs", "m0002_feedback", "m0003_judgements", "m0004_score_columns")
+MIGRATIONS = (
+    "m0001_runs",
+    "m0002_feedback",
+    "m0003_judgements",
+    "m0004_score_columns",
+    "m0005_production",
+)
 
 
 def migrate(connection: Connection) -> None:

@@ -1,0 +1,207 @@
+"""The Replies pages: what the chatbot answered to real users, what they said of it, and a golden case made of one."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from answerkey.datasets.questions import parse_question
+from answerkey.errors import UnknownNameError, UsageError
+from answerkey.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.question import Question
+from answerkey.report.detail import TrialDetail, trial_detail
+from answerkey.scorecard import Scorecard, grade
+from answerkey.server.views.paging import PageNumber, Paging, ShortText
+from answerkey.store.production import (
+    ProductionFigures,
+    ProductionFilter,
+    ProductionReplies,
+    ProductionSort,
+)
+from answerkey.store.proposals import TAG, case_id, why_proposed
+from answerkey.store.sql import SqlStore
+from answerkey.summary import Result
+
+__all__ = [
+    "GivenCase",
+    "RepliesQuery",
+    "RepliesView",
+    "ReplyQuery",
+    "ReplyRow",
+    "ReplyView",
+    "golden_case",
+    "load_replies",
+    "load_reply",
+]
+
+_PAGE = 25
+# Characters of a question and of a reply in the list.
+_SHOWN = 600
+
+
+class RepliesQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which replies, and in what order; the figures are always over all."""
+
+    page: PageNumber = 1
+    category: ShortText | None = None
+    # A kind of error.
+    error: ShortText | None = None
+    result: Literal["failed", "passed", "error", "ungraded"] | None = None
+    # What users said of it.
+    verdict: Literal["up", "down", "any", "none"] | None = None
+    # A tool that was called.
+    tool: ShortText | None = None
+    # Words in the question or the reply.
+    text: ShortText | None = None
+    sort: ProductionSort = "newest"
+
+
+class ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing but the reply's id, which is in the path."""
+
+
+class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply in the list."""
+
+    id: str
+    created_at: str
+    question: str
+    # None: a null reply.
+    text: str | None
+    category: str | None
+    score: float | None
+    grade: str | None
+    error: str | None
+    latency_ms: float | None
+    tools: tuple[str, ...]
+    feedback: tuple[Feedback, ...]
+
+
+class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the list shows."""
+
+    query: RepliesQuery
+    figures: ProductionFigures
+    paging: Paging
+    rows: tuple[ReplyRow, ...]
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden case as far as the reply and its feedback suggest one."""
+
+    id: str
+    category: str
+    expected_tools: tuple[str, ...]
+    reference_answer: str
+
+
+class ReplyView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page of one reply shows."""
+
+    row: ReplyRow
+    trace_id: str | None
+    conversation_id: str | None
+    # Without expectations only its errors are graded.
+    graded: bool
+    detail: TrialDetail
+    draft: Draft
+
+
+class GivenCase(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that makes a golden case of a reply; lists are one to a line."""
+
+    id: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    category: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    expected_tools: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] = ""
+    expected_keywords: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] = ""
+    reference_answer: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] = ""
+
+
+def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
+    """Read the list."""
+    replies = ProductionReplies(store)
+    wanted = ProductionFilter(**{name: getattr(query, name) for name in ProductionFilter.__struct_fields__})
+    found, total = replies.page(wanted, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    verdicts = replies.verdicts([item.id for item in found])
+    return RepliesView(
+        query=query,
+        figures=replies.figures(),
+        paging=Paging(query.page, _PAGE, total),
+        rows=tuple(_row(item, verdicts.get(item.id, [])) for item in found),
+    )
+
+
+def load_reply(store: SqlStore, identity: str) -> ReplyView:
+    """Read one reply; raises UnknownNameError for an id that no production reply has."""
+    item = _find(store, identity)
+    given = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
+    question = Question(id=item.id, question=item.question, category=item.category or "uncategorised")
+    card = item.scorecard or Scorecard(components={}, total=None, grade=None, passed=False)
+    if item.score is None:
+        # Nothing was expected of it: all that its scores say is whether it was an error.
+        kept = {name: score for name, score in card.components.items() if name == "error_handling"}
+        card = msgspec.structs.replace(card, components=kept, total=None, grade=None)
+    liked = any(one.positive for one in given) and not any(not one.positive for one in given)
+    corrected = next((one.correction for one in given if one.correction), None)
+    return ReplyView(
+        row=_row(item, given),
+        trace_id=item.reply.trace_id,
+        conversation_id=item.reply.conversation_id,
+        graded=item.score is not None,
+        detail=trial_detail(Result(question=question, trial=1, replies=(item.reply,), scorecard=card)),
+        draft=Draft(
+            id=case_id(item.question),
+            category=item.category or "",
+            expected_tools=tuple(dict.fromkeys(item.reply.tools_used)),
+            # What people liked, or said it should have been, is a good answer; any other reply is not known to be one.
+            reference_answer=corrected or (item.reply.text or "" if liked else ""),
+        ),
+    )
+
+
+def golden_case(store: SqlStore, identity: str, given: GivenCase) -> dict[str, Any]:
+    """The golden case that the form describes; raises UsageError where it cannot be one."""
+    item = _find(store, identity)
+    case: dict[str, Any] = {"id": given.id.strip() or case_id(item.question), "question": item.question}
+    if given.category.strip():
+        case["category"] = given.category.strip()
+    case["expected_tools"] = _lines(given.expected_tools)
+    case["expected_keywords"] = _lines(given.expected_keywords)
+    if given.reference_answer.strip():
+        case["reference_answer"] = given.reference_answer.strip()
+    case["tags"] = [TAG]
+    try:
+        parse_question(case)
+    except ValueError as error:
+        raise UsageError(f"this is no golden case: {error}") from None
+    said = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
+    case["feedback"] = why_proposed(said[0] if said else None, item)
+    return case
+
+
+def _find(store: SqlStore, identity: str) -> ProductionReply:
+    item = ProductionReplies(store).find(identity)
+    if item is None:
+        raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")
+    return item
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _row(item: ProductionReply, feedback: list[Feedback]) -> ReplyRow:
+    card = item.scorecard
+    text = item.reply.text
+    return ReplyRow(
+        id=item.id,
+        created_at=item.created_at,
+        question=item.question[:_SHOWN],
+        text=None if text is None else text[:_SHOWN],
+        category=item.category,
+        score=item.score,
+        grade=None if item.score is None else grade(item.score),
+        error=None if card is None or card.error is None else card.error.kind,
+        latency_ms=item.reply.timings.latency_ms,
+        tools=tuple(dict.fromkeys(item.reply.tools_used)),
+        feedback=tuple(feedback),
+    )

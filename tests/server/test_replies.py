@@ -1,0 +1,146 @@
+import json
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from answerkey.datasets.questions import read_questions
+from answerkey.store import open_store
+from store.filling import add_run, golden
+
+from .serving import serving
+
+ROWS = [
+    {
+        "question": "What is fact 0 of the property file?",
+        "answer": "It is fact0 in Montrose.",
+        "tools_used": ["query_database"],
+        "response_id": "good",
+        "latency_ms": 120,
+    },
+    {"question": "What is fact 1 of the tax file?", "answer": "I do not know.", "response_id": "poor"},
+    {
+        "question": "Who is our new tenant?",
+        "answer": "I encountered an error while searching...",
+        "response_id": "broken/1",
+        "category": "tenants",
+        "latency_ms": 9000,
+    },
+    {"question": "Naïve Frage nach Größe?", "answer": None, "response_id": "null"},
+]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("replies") / "s.db")
+    with open_store(path) as store:
+        add_run(store, "aaaa1", questions=golden(6))
+    with serving(
+        lambda: open_store(path),
+        allow_origins=("https://chat.example.com",),
+        rate_per_minute=1e6,
+        burst=10_000,
+    ) as running:
+        assert running.get("/replies").status == 200
+        assert "No reply from production yet" in running.get("/replies").text
+        assert running.post("/api/replies", {"replies": ROWS}).status == 201
+        for identity, value, comment in (("good", "up", ""), ("broken/1", "down", "useless <b>")):
+            sent = {"value": value, "response_id": identity, "comment": comment}
+            assert running.post("/api/feedback", sent).status == 201
+        yield running
+
+
+def ids(client, query):
+    return [row["id"] for row in client.get(f"/api/replies?{query}").json["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("result=error", ["broken/1", "null"]),
+        ("result=failed", ["poor"]),
+        ("result=passed", ["good"]),
+        ("result=ungraded", ["broken/1", "null"]),
+        ("error=error_text", ["broken/1"]),
+        ("category=tenants", ["broken/1"]),
+        ("tool=query_database", ["good"]),
+        ("text=MONTROSE", ["good"]),
+        ("text=gr%C3%B6ssE", ["null"]),
+        ("text=na%C3%AFve", ["null"]),
+        ("text=broken", ["broken/1"]),
+        ("verdict=up", ["good"]),
+        ("verdict=down", ["broken/1"]),
+        ("verdict=any", ["broken/1", "good"]),
+        ("verdict=none&result=failed", ["poor"]),
+        ("text=100%25", []),
+    ],
+)
+def test_replies_are_found_by(client, query, found):
+    assert sorted(ids(client, query)) == found
+
+
+def test_their_order(client):
+    assert ids(client, "sort=slowest")[:2] == ["broken/1", "good"]
+    assert ids(client, "sort=worst")[:2] == ["poor", "good"]
+
+
+def test_the_figures_are_over_all(client):
+    figures = client.get("/api/replies?text=montrose").json["figures"]
+    assert (figures["replies"], figures["graded"], figures["judged"]) == (4, 2, 2)
+    assert figures["errors"] == {"error_text": 1, "null": 1}
+    assert figures["error_rate"] == 0.5
+
+
+def test_the_list_shows_what_people_said_and_leads_to_the_reply(client):
+    text = client.get("/replies").text
+    assert "useless &lt;b&gt;" in text
+    assert 'href="/replies/broken%2F1"' in text
+    assert text.count("data-row") == 4
+    page = client.get("/replies/broken%2F1").text
+    assert "It ended in an error" in page
+    assert "not liked" in page
+    assert "Used the right tools" not in page, "nothing was expected of it"
+    assert "Said what it should" in client.get("/replies/poor").text
+
+
+def test_feedback_leads_to_the_reply(client):
+    assert 'href="/replies/broken%2F1"' in client.get("/feedback").text
+
+
+def test_a_reply_becomes_a_golden_case(client, tmp_path):
+    draft = client.get("/api/replies/good").json["draft"]
+    assert draft["expected_tools"] == ["query_database"]
+    assert draft["reference_answer"] == "It is fact0 in Montrose.", "people liked it"
+    fields = draft | {"expected_tools": "query_database\r\n", "expected_keywords": "fact0\r\n\r\n Montrose "}
+    answer = client.post(
+        "/replies/good",
+        urlencode(fields),
+        content_type="application/x-www-form-urlencoded",
+        origin=client.url,
+    )
+    assert answer.status == 200
+    assert answer.headers["content-disposition"] == 'attachment; filename="golden-case.jsonl"'
+    (tmp_path / "case.jsonl").write_text(answer.text)
+    [question] = read_questions(tmp_path / "case.jsonl")
+    assert question.expected_keywords == ("fact0", "Montrose")
+    assert [tool.name for tool in question.expected_tools] == ["query_database"]
+    assert json.loads(answer.text)["feedback"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "https://chat.example.com", "null"])
+def test_another_site_cannot_have_cases_made(client, origin):
+    kind = "application/x-www-form-urlencoded"
+    assert client.post("/replies/good", "id=x", content_type=kind, origin=origin).status == 403
+
+
+@pytest.mark.parametrize("path", ["/api/replies", "/api/feedback"])
+def test_a_chat_page_may_send_but_not_read_what_others_sent(client, path):
+    answer = client.get(path, origin="https://chat.example.com")
+    assert "access-control-allow-origin" not in answer.headers
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_an_unknown_reply_has_a_page_with_a_way_back(client):
+    answer = client.get("/replies/" + quote("no such", safe=""))
+    assert answer.status == 404
+    assert "no production reply" in answer.text
+    assert client.get("/api/replies/nope").json["error"]["code"] == "not_found"
