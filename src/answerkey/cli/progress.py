@@ -1,9 +1,11 @@
 """The live progress bar of a run, on stderr and only on a terminal."""
 
 import sys
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
+from answerkey.plugins import load_object
 from answerkey.run import RunInfo
 
 if TYPE_CHECKING:
@@ -11,10 +13,27 @@ if TYPE_CHECKING:
 
 __all__ = ["progress_for_terminal"]
 
+# What the report takes longest to load.
+_FOR_THE_REPORT = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
+
 
 def progress_for_terminal(*, quiet: bool = False) -> Progress:
     """A bar if a person is watching, else silence."""
-    return Silent() if quiet or not sys.stderr.isatty() else _Bar()
+    if quiet:
+        return Silent()
+    return _Bar() if sys.stderr.isatty() else _Unseen()
+
+
+class _Unseen(Silent):
+    """Nobody watches, but a report will be printed: what that needs is loaded while the chatbot thinks."""
+
+    def begin(self, info: RunInfo, *, planned: int, done: int) -> None:
+        Thread(target=_load, name="answerkey-report", daemon=True).start()
+
+
+def _load() -> None:
+    for module in _FOR_THE_REPORT:
+        load_object(module)
 
 
 class _Bar:
