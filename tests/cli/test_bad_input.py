@@ -1,6 +1,8 @@
 """Bad input gets one clear line and its exit code, and nothing is written."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,12 +92,30 @@ def test_a_bad_configuration(command: Any, folder: Path, toml: str, says: str) -
     assert not (folder / ".answerkey").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_store(command: Any, folder: Path) -> None:
-    (folder / "ro").mkdir(mode=0o500)
-    outcome = command("run", "fine.jsonl", "--target", "bot.py:answer", "--store", folder / "ro" / "x.db")
-    assert outcome.code == 2
-    assert "--store" in outcome.err
+@pytest.mark.parametrize("there", [False, True], ids=["folder", "file"])
+def test_a_read_only_store(command: Any, folder: Path, there: bool) -> None:
+    store = folder / "ro" / "x.db"
+    store.parent.mkdir()
+    if there:
+        command("run", "fine.jsonl", "--target", "bot.py:answer", "--store", store)
+        store.chmod(0o400)
+    before = sorted(path.name for path in store.parent.iterdir())
+    store.parent.chmod(0o500)
+    # Root may write anywhere, unless it gives that up.
+    obedient = ["setpriv", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
+    outcome = subprocess.run(
+        [
+            *(*obedient, sys.executable, "-m", "answerkey"),
+            *("run", "fine.jsonl", "--target", "bot.py:answer", "--store", store),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == 2
+    assert "it cannot be written; make it writable or use another --store" in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
+    assert sorted(path.name for path in store.parent.iterdir()) == before
 
 
 def test_a_store_that_cannot_be_written(command: Any, folder: Path) -> None:
