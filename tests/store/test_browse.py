@@ -1,9 +1,11 @@
 import pytest
 
 from answerkey.errors import UnknownNameError
+from answerkey.reply import Failure, Reply
 from answerkey.store import open_store
 from answerkey.store.browse import Browser
 from answerkey.store.listing import RowFilter
+from answerkey.store.question_list import QuestionList
 
 from .filling import add_run, golden, good_reply
 
@@ -20,7 +22,7 @@ def ids(page):
 
 def test_the_worst_questions_come_first_and_the_total_counts_all(store):
     info = add_run(store, "r1", questions=golden(9))
-    rows, total = Browser(store).rows(info, RowFilter(), limit=4)
+    rows, total = QuestionList(store).rows(info, RowFilter(), limit=4)
     assert total == 9
     # A timeout scores 0.0 (no tool, no keyword, an error); without tool and one keyword it is 0.4.
     assert [(row.id, row.score) for row in rows] == [("q2", 0.0), ("q5", 0.0), ("q8", 0.0), ("q1", 0.4)]
@@ -49,7 +51,7 @@ def test_the_worst_questions_come_first_and_the_total_counts_all(store):
 )
 def test_filters_and_orders(store, wanted, expected):
     info = add_run(store, "r1")
-    assert ids(Browser(store).rows(info, wanted)) == expected
+    assert ids(QuestionList(store).rows(info, wanted)) == expected
 
 
 def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(store):
@@ -58,7 +60,7 @@ def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(s
         return reply if trial == 1 else type(reply)(text="nothing")
 
     info = add_run(store, "r1", flaky, repeat=2)
-    rows, total = Browser(store).rows(info, RowFilter(sort="order"))
+    rows, total = QuestionList(store).rows(info, RowFilter(sort="order"))
     assert total == 6
     assert (rows[0].trials, rows[0].trials_passed, rows[0].score) == (2, 1, pytest.approx(0.6))
     # The row's reasons are those of the worst trial.
@@ -73,7 +75,7 @@ def test_a_running_run_tells_how_far_it_is(store):
 
 def test_distribution_counts_questions_by_tenths_of_the_score(store):
     info = add_run(store, "r1")
-    assert Browser(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
+    assert QuestionList(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
 
 
 def test_history_is_the_same_question_over_runs(store):
@@ -103,3 +105,16 @@ def test_an_unknown_question_is_named(store):
         Browser(store).question(info, "nope")
     with pytest.raises(UnknownNameError, match="in trial 7"):
         Browser(store).reply_key(info, "q1", 7)
+
+
+def test_a_question_is_found_by_one_of_its_trials_and_keeps_the_figures_of_all(store):
+    def first_fails(question, trial):
+        if trial == 1:
+            return Reply(failure=Failure("timeout", "no reply in 60 s"))
+        return good_reply(question, trial)
+
+    info = add_run(store, "moody", first_fails, questions=golden(3), repeat=2)
+    for wanted in (RowFilter(error="timeout"), RowFilter(text="montrose"), RowFilter(tool="query_database")):
+        rows, total = QuestionList(store).rows(info, wanted)
+        assert total == 3
+        assert [(row.score, row.trials, row.trials_passed) for row in rows] == [(0.5, 2, 1)] * 3

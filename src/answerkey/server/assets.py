@@ -21,6 +21,7 @@ from answerkey.server.views.runs import TrendPoint, load_trend
 from answerkey.store.browse import Browser
 from answerkey.store.listing import HistoryPoint
 from answerkey.store.proposals import proposed_cases
+from answerkey.store.question_list import QuestionList
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -144,7 +145,7 @@ def _cost_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
 
 
 def _distribution(store: "SqlStore", query: _ChartQuery) -> bytes:
-    counts = Browser(store).distribution(store.find_run(query.run or "latest"))
+    counts = QuestionList(store).distribution(store.find_run(query.run or "latest"))
     return charts.bars(tuple(counts), _TENTHS, query.theme, tints=_TINTS, size=query.size)
 
 

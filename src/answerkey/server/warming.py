@@ -8,8 +8,8 @@ from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import Address
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
-from answerkey.store.browse import Browser
 from answerkey.store.listing import RowFilter
+from answerkey.store.question_list import QuestionList
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -25,7 +25,7 @@ def warm_up(app: "Starlette") -> None:
         store = app.state.holder.get()
         latest = store.list_infos(limit=1)
         run = latest[0].id if latest else ""
-        rows = Browser(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
+        rows = QuestionList(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
         at = Address(run=run, question=rows[0].id if rows else "")
         for page in PAGES:
             _visit(store, page, at, page.query())

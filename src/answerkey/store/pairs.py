@@ -10,7 +10,7 @@ from answerkey.reply import Reply
 from answerkey.run import RunInfo
 from answerkey.scorecard import round_score
 from answerkey.store import schema
-from answerkey.store.browse import EPSILON, contains, of_run
+from answerkey.store.conditions import EPSILON, contains, of_run
 from answerkey.store.sql import SqlStore
 
 __all__ = ["PairRow", "PairSort", "Pairs", "Show"]

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, exists, func, select
 from answerkey.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.scorecard import PASS_MARK
 from answerkey.store import schema
-from answerkey.store.browse import EPSILON, contains
+from answerkey.store.conditions import EPSILON, contains
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.lookup import search_text, tools_text
 from answerkey.store.sql import SqlStore

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from answerkey.run import RunInfo
 from answerkey.store import schema
-from answerkey.store.browse import EPSILON, of_run
+from answerkey.store.conditions import EPSILON, of_run
 from answerkey.store.sql import SqlStore
 
 __all__ = ["BORDERLINE", "DISAGREEMENT", "ReviewItem", "ReviewQueue"]

@@ -96,7 +96,7 @@ scorecards = Table(
     # Equal for equal replies: differences between runs are found by it.
     Column("reply_digest", Text),
     Index("scorecards_by_ask", "run_id", "ask_hash", "trial"),
-    Index("scorecards_by_question", "question_id"),
+    Index("scorecards_by_question", "question_id", "run_id"),
     Index(
         "scorecards_listing",
         "run_id",

@@ -13,6 +13,7 @@ from answerkey.server.views.run import RunQuery, row_filter
 from answerkey.store.browse import Browser
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.listing import HistoryPoint
+from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.text.sanitise import one_line
 
@@ -108,7 +109,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
         passed=first.passed if mine is None else mine.passed,
         trials=tuple(trials),
         history=tuple(history),
-        neighbours=_neighbours(browser, info, query),
+        neighbours=_neighbours(store, info, query),
     )
 
 
@@ -121,11 +122,11 @@ def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: in
     raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
 
 
-def _neighbours(browser: Browser, info: RunInfo, query: QuestionQuery) -> Neighbours:
+def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbours:
     if query.at is None:
         return Neighbours()
     start = max(0, query.at - 1)
-    rows, total = browser.rows(info, row_filter(query), limit=3 if query.at else 2, offset=start)
+    rows, total = QuestionList(store).rows(info, row_filter(query), limit=3 if query.at else 2, offset=start)
     index = query.at - start
     return Neighbours(
         before=rows[0].id if query.at and rows else None,

@@ -12,6 +12,7 @@ from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store import schema
 from answerkey.store.browse import Browser
 from answerkey.store.listing import Facets, Progress, RowFilter, Sort
+from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.summary import Slice, Summary
 
@@ -67,7 +68,8 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     """Read the page."""
     info = store.find_run(reference)
     browser = Browser(store)
-    rows, total = browser.rows(info, row_filter(query), limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    questions = QuestionList(store)
+    rows, total = questions.rows(info, row_filter(query), limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = _summary(store, info)
     baselines = sorted(store.baselines().items())
     told = None
@@ -84,8 +86,8 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         components=() if told is None else told.components,
         categories=() if told is None else told.categories,
         slices={} if told is None else told.slices,
-        distribution=tuple(browser.distribution(info)),
-        facets=browser.facets(info) if summary is None else _facets(summary),
+        distribution=tuple(questions.distribution(info)),
+        facets=questions.facets(info) if summary is None else _facets(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
         references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
         paging=Paging(query.page, _PAGE, total),

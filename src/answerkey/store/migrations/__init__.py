@@ -17,6 +17,7 @@ MIGRATIONS = (
     "m0003_judgements",
     "m0004_score_columns",
     "m0005_production",
+    "m0006_question_index",
 )
 
 
