@@ -3,15 +3,21 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from answerkey.text.failures import detect_failure
 
-CORPUS = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "data" / "failures.jsonl").read_text(encoding="utf-8").splitlines()
-]
+
+def read(name: str) -> list[dict[str, Any]]:
+    lines = (Path(__file__).parent / "data" / name).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+CORPUS = read("failures.jsonl")
+# Written by people who had not seen the detector, and odd wordings; measured before the detector was adjusted to them.
+BY_AUTHOR = read("failures_by_author.jsonl")
 
 
 def test_the_corpus_is_large_and_half_of_it_is_answers() -> None:
@@ -20,12 +26,13 @@ def test_the_corpus_is_large_and_half_of_it_is_answers() -> None:
     assert 0.4 <= answers / len(CORPUS) <= 0.6
 
 
-def test_precision_and_recall() -> None:
-    detected = [detect_failure(row["text"]) is not None for row in CORPUS]
-    failed = [row["kind"] is not None for row in CORPUS]
+@pytest.mark.parametrize(("rows", "least"), [(CORPUS, 0.98), (BY_AUTHOR, 0.95)], ids=["corpus", "by author"])
+def test_precision_and_recall(rows: list[dict[str, Any]], least: float) -> None:
+    detected = [detect_failure(row["text"]) is not None for row in rows]
+    failed = [row["kind"] is not None for row in rows]
     both = sum(d and f for d, f in zip(detected, failed, strict=True))
-    assert both / sum(detected) >= 0.98
-    assert both / sum(failed) >= 0.98
+    assert both / sum(detected) >= least
+    assert both / sum(failed) >= least
 
 
 def test_kinds_agree_with_the_labels() -> None:

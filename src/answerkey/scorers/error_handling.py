@@ -16,7 +16,7 @@ class ErrorHandling:
     """1.0 without an error, 0.0 with one."""
 
     name = "error_handling"
-    version = "error_handling/1"
+    version = "error_handling/2"
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -4,9 +4,11 @@
 
 import re
 
-__all__ = ["FAILURE_SENTENCES", "KIND_SIGNS", "LEAKS", "TEMPLATES", "TEMPLATE_TALK", "TRACES"]
+__all__ = ["LEAKS", "MESSAGES", "NOTICES", "TEMPLATES", "TEMPLATE_TALK", "TRACES", "kind_of"]
 
 _I = re.IGNORECASE
+# How much of a reply is read as its notice.
+_NOTICE = 400
 _M = re.MULTILINE
 
 # Exception traces, by language.
@@ -40,7 +42,7 @@ TEMPLATES = re.compile(
     r"\{\{-? ?[\w.\[\]|' ()]{1,60} ?-?\}\}|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
     r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|question|context|output|message|value|amount|date|address|0)\}|(?<![\w\"':{}$\\^/])\{[a-z]{2,20}(?:_[a-z]{1,20}){1,3}\}"
     r"|(?<![\w%(\"'])%[sd](?![\w\"'])|\[(?:NAME|DATE|AMOUNT|ADDRESS|ANSWER|RESPONSE|PLACEHOLDER|[A-Z]{2,20}_[A-Z_]{2,30})\]"
-    r"|#\{[a-z_][\w.]{0,40}\}|__[A-Z][A-Z_]{2,40}__|<(?:ANSWER|PLACEHOLDER|INSERT[\w ]*|YOUR_[\w]+)>",
+    r"|#\{[a-z_][\w.]{0,40}\}|(?-i:__[A-Z][A-Z_]{2,40}__)|<<[A-Z][A-Z_ ]{2,40}>>|<(?:ANSWER|PLACEHOLDER|INSERT[\w ]*|YOUR_[\w]+)>",
     _I,
 )
 # Words of an answer that explains placeholders instead of leaking one.
@@ -63,8 +65,8 @@ _TECH = (
 _ADJ = r"(?:(?:unexpected|internal|unknown|technical|system|server|temporary|network|database|api|tool|fatal|critical|generic|timeout|unhandled|runtime|parsing|authentication|connection|processing|some|serious|slight|minor|http|sql)\s+){0,3}"
 _TROUBLE = r"(?:errors?|issues?|problems?|exceptions?|difficult(?:y|ies)|trouble|failure|glitch|hiccup|snag)"
 
-# Each matches only where a reply, or a line that begins it, is itself the notice of a failure.
-FAILURE_SENTENCES = tuple(
+# What programs write, each at the beginning of a reply: Error: …, ValueError: …, codes, log lines.
+MESSAGES = tuple(
     re.compile(pattern, _I)
     for pattern in (
         # Error: …, ValueError: …, [ERROR] …, Error code: 429
@@ -72,12 +74,15 @@ FAILURE_SENTENCES = tuple(
         r"\W*(?:[a-z_]\w*\.)+\w*(?:timeout|refused|denied|notfound|exceeded|unavailable|closed|reset)\w*: ",
         r"(?!.{0,200}\b(?:means?|when|if|19\d\d|20\d\d)\b)[^\"“`]{0,120}?\b(?:tools?|servers?|database|api|services?|kernel|backend|search tool|upstream)\b[^\"“`.]{0,30}?\b(?:crashed|died unexpectedly|(?:is|are|was|were) (?:currently |temporarily )?(?:overloaded|unreachable|not responding|unresponsive|lost|offline)|returned an? (?:\w+ )?error|threw an? (?:error|exception)|timed out)",
         r"\W*error (?:executing|calling|running|invoking|while|during|when|processing|fetching|connecting|accessing|retrieving|loading|parsing|generating|reading|opening|querying|searching|communicating|from)\b(?! (?:you|your taxes))",
-        r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?\b[:.]?|upstream (?:request|connect|server)|getaddrinfo )",
-        r"\W*(?:exception|failure): .{0,80}?(?:fail|error|time|null|invalid|denied|refus|unable|missing|connect|index|key|could|cannot|not )",
+        r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?(?=[:.]|\W*$)|upstream (?:request|connect|server)|getaddrinfo )",
+        r"\W*(?:exception|failure): .{0,80}?(?:fail|error|time|null|invalid|denied|refus|unable|missing|connect|index|key|could|cannot|bad|wrong|not )",
         r"\W*(?:unknown|invalid|unsupported|no such|unrecogni[sz]ed) (?:tool|function|action|tool call|function call)\b|\W*no (?:tool|function) (?:named|called|with)|\W*(?:tool|function|action) [\w`'\"]{1,60} (?:(?:was |is )?not (?:found|available|valid|registered|defined)|does not exist)",
         r"\W*deadlock (?:found|detected)|\W*too many (?:connections|open files|clients)\b",
         r"\W*(?:warning|notice|fatal error|parse error): .{0,250} on line \d+|\W*(?:\w+\\)+\w+(?:exception|error)\b",
         r"\W*(?:(?-i:SSL|TLS): |(?-i:[A-Z]{2,20}(?:_[A-Z]{2,20}){0,4}_(?:FAILED|ERROR|EXCEEDED|DENIED|REFUSED|UNAVAILABLE|TIMEOUT))\b|(?:fehler|erreur)\s?: )",
+        r"\W*(?:http )?(?:status|error|response)(?: code)?:? [45]\d\d\W*$|\W*temporary failure in name resolution|\W*(?:exit|return) code:? -?[1-9]\d*\W*$",
+        r"\W*(?:(?:your|the) )?(?:api|access|auth\w*|bearer|session) (?:keys?|tokens?|credentials?|login)(?: (?:is|are|was|were|has|provided))* (?:not valid|invalid|expired|missing|revoked|rejected)\b",
+        r"\W*[45]\d\d\s*[–—:-]\s*(?:we|you|the|this|page|oops|sorry|something|not|access|server)\b",
         # Codes and prefixes of programs: ORA-12541, SQLSTATE[…], curl: (7), [Errno 111], pkg.ErrorClass: …, log lines
         r"\W*(?-i:(?:ORA|TNS|PLS|SQL|AADSTS|DPY|DPI|CPF|SP2)-?\d{4,6}\b:|SQLSTATE\b|Msg \d+, Level \d+|\[Errno -?\d+\]|E[A-Z]{4,14}: |E[A-Z]{5,14} \S+$|rpc error: |(?:UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED|INTERNAL|UNAUTHENTICATED|PERMISSION_DENIED|WRONGTYPE|NOAUTH)\b[ :]|\(error\) |npm ERR!|fatal: )",
         r"(?-i:(?:[a-z_]\w*\.)+[A-Z][\w$]+: \S)",
@@ -86,6 +91,15 @@ FAILURE_SENTENCES = tuple(
         r"\W*\[(?:error|fatal|critical|exception|failed|failure)\]",
         r"\W*(?:error|err)[ _-]?(?:code)?[ :#]+\d{2,5}\b(?! (?:means|is|indicates|refers|occurs|was))",
         r"\W*(?:(?:[\w.]+\.)?[A-Z]\w+(?:Error|Exception))(?:\(|\.?$)",
+        # Known machine messages
+        r"\W*(?:http(?:/\d(?:\.\d)?)? ?(?:error |status )?)?[45]\d\d[ :,-]+(?:client error|server error|bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|request timeout|conflict|gone|payload too large|unprocessable|too many requests|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|overloaded)",
+        r"\W*(?:internal server error|bad gateway|service (?:is )?(?:temporarily |currently )?unavailable|gateway time-?out|too many requests(?! (?:for|from|to) )|request time-?d? ?out|rate limit (?:exceeded|reached|hit)|(?:you(?:'ve| have)? )?(?:exceeded|reached|hit) (?:your|the|a) (?:current |rate |usage |api |daily )*(?:quota|limit|rate)|quota exceeded|out of memory(?! of)|cuda out of memory|java heap space|deadline exceeded|context deadline exceeded|operation timed out|read timed out|connect(?:ion)? timed out|connection (?:refused|reset|aborted|closed|error|lost|failed|timed out)|could not connect|unable to connect|no route to host|network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|agent stopped due to|killed$|oomkilled|no response (?:was )?(?:received|generated|from)(?! (?:from |by )?(?:the |an? |my |any )?(?:tenants?|landlord|seller|buyer|owner|contractor|city|county|court|bank|agent|insurer|lender)\b)|not found$|task timed out|worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|resolve host|load|parse|decode)|undefined (?:index|variable|method|function)|cannot read propert|uncaught |unexpected token|unexpected end of (?:json )?(?:input|file)|syntax error (?:at|near|in)|no such (?:table|column|file or directory|tool|function)|relation \"\w+\" does not exist|object reference not set|nil pointer|index out of range|division by zero|missing required (?:argument|parameter)|unsupported operand|list index out of range|string indices must|expecting value: line)",
+    )
+)
+# Sentences and headlines of people's making, at the beginning of a reply.
+NOTICES = tuple(
+    re.compile(pattern, _I)
+    for pattern in (
         # An unexpected error occurred …
         _SORRY
         + r"(?:"
@@ -132,15 +146,13 @@ FAILURE_SENTENCES = tuple(
         + _ADJ
         + r"(?:error|exception|(?:http )?(?:status )?(?:code )?[45]\d\d|invalid|malformed|no response|null)|threw|raised|crashed|errored|unavailable|unreachable|unresponsive|not (?:responding|available|reachable)|refused|offline|overloaded|aborted|terminated|interrupted|reset|completed due|rate[- ]limited|down(?: for maintenance| right now| at the moment|[.,!]|$)|experiencing|did not respond|didn['’]t respond|exceeded|reset by peer|closed unexpectedly|lost(?=\W*$)|dropped(?=\W*$))",
         r"\W*(?:tool|function|action|query|search|request|api|sql|agent|llm|model|chain|database|connection|network|server|fetch|upload|parse|parser|validation|authentication|timeout|runtime|execution|output parsing|response)(?: execution| call| request| parsing| processing| generation| access)? (?:error|failed|failure|exception|refused|reset|aborted|timed out|timeout|unavailable|lost|closed|denied)(?!\s+(?:rate|rates|margin|is when|means|handling|policy|codes?|reports?|messages?|can|may|usually|often|are|occurs?))\b",
-        # Known machine messages
-        r"\W*(?:http(?:/\d(?:\.\d)?)? ?(?:error |status )?)?[45]\d\d[ :,-]+(?:client error|server error|bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|request timeout|conflict|gone|payload too large|unprocessable|too many requests|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out|overloaded)",
-        r"\W*(?:internal server error|bad gateway|service (?:is )?(?:temporarily |currently )?unavailable|gateway time-?out|too many requests|request time-?d? ?out|rate limit (?:exceeded|reached|hit)|(?:you(?:'ve| have)? )?(?:exceeded|reached|hit) (?:your|the|a) (?:current |rate |usage |api |daily )*(?:quota|limit|rate)|quota exceeded|out of memory(?! of)|cuda out of memory|java heap space|deadline exceeded|context deadline exceeded|operation timed out|read timed out|connect(?:ion)? timed out|connection (?:refused|reset|aborted|closed|error|lost|failed|timed out)|could not connect|unable to connect|no route to host|network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|agent stopped due to|killed$|oomkilled|no response (?:was )?(?:received|generated|from)(?! (?:from |by )?(?:the |an? |my |any )?(?:tenants?|landlord|seller|buyer|owner|contractor|city|county|court|bank|agent|insurer|lender)\b)|not found$|task timed out|worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|resolve host|load|parse|decode)|undefined (?:index|variable|method|function)|cannot read propert|uncaught |unexpected token|unexpected end of (?:json )?(?:input|file)|syntax error (?:at|near|in)|no such (?:table|column|file or directory|tool|function)|relation \"\w+\" does not exist|object reference not set|nil pointer|index out of range|division by zero|missing required (?:argument|parameter)|unsupported operand|list index out of range|string indices must|expecting value: line)",
         r"\W*(?:the )?(?:response|output|request|content|stream) (?:was |has been |is )?(?:filtered|blocked by|truncated unexpectedly|aborted|cancell?ed|could not be (?:generated|parsed|decoded|processed|completed))",
         r"\W*(?:your |the |this )?(?:request|query|search|session|connection|task|operation|message|question) (?:could not|couldn['’]t|can(?:not|'t|’t)|was not|has not been) be (?:process|complet|handl|fulfil|execut|perform|establish|answer(?:ed)? (?:due|because of an? (?:error|problem)))\w*",
         r"\W*(?:we(?:'re|’re| are)|our (?:servers?|systems?|services?) (?:is|are)) (?:currently |temporarily )?(?:experiencing|undergoing|under|overloaded|down|at capacity)",
         r"\W*(?:please )?(?:try again (?:later|in a (?:few|moment|minute|bit|while))|wait and try again)(?!\w|\W?\s+(?:is|was|means|appears)\b)",
         r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
         r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|timed out|is down|is unavailable|is not available|error)\b",
+        r"\W*you(?:['’]ve| have) (?:sent|made) too many (?:requests|messages|calls)",
         # Spanish
         r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente|ups|vaya)?[,.:;!]*\s*(?:pero )?(?:lamentamos[^.]{0,40})?(?:ha ocurrido|ha habido|se ha producido|ocurri[oó]|se produjo|hubo|hay|encontr[eé]|he encontrado|se encontr[oó]) (?:un|alg[uú]n) (?:error|problema|fallo)(?! en (?:la|el|las|los|su) (?!sistema|servi|base|b[uú]squeda|conexi|solicitud|consulta|proces|red|plataforma))",
         r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente)?[,.:;!]*\s*(?:pero )?(?:no (?:se )?(?:pudo|pude|puedo|ha podido|he podido|fue posible|es posible|pudimos) (?:conectar|establecer|procesar|completar|ejecutar|acceder a la base)|algo sali[oó] mal|error (?:interno|inesperado|de (?:conexi[oó]n|red|servidor|sistema)|al |del servidor)|tiempo de espera agotado|se agot[oó] el tiempo|servicio no disponible|(?:el|la) (?:servicio|servidor|base de datos|herramienta|sistema) (?:no (?:est[aá] disponible|responde)|ha fallado|fall[oó])|demasiadas solicitudes|int[eé]ntelo de nuevo|conexi[oó]n rechazada)",
@@ -153,7 +165,7 @@ FAILURE_SENTENCES = tuple(
     )
 )
 # The first that is found in the notice names the kind; error_text where none is.
-KIND_SIGNS = (
+_KIND_SIGNS = (
     ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b|quota|overload|(?:high|heavy|many|unusual\w*|increased) (?:\w+ )?(?:demand|traffic|load|volume)|at (?:full )?capacity|throttl|too many (?:messages|calls)|service is (?:too )?busy|(?:usage|daily|message) limit|混み合|混雑|resource_?exhausted|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
     ("memory", re.compile(r"out of memory|memoryerror|heap space|oomkilled|ran out of memory|cannot allocate|bad_alloc", _I)),
     ("timeout", re.compile(r"time[ds]?[- ]?out|timing out|deadline[_ ]?exceeded|etimedout|(?:took|taking) (?:too long|longer than)|did not (?:finish|complete|respond) (?:in|within) |time limit|a expir|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
@@ -161,3 +173,11 @@ KIND_SIGNS = (
     ("http", re.compile(r"\b(?:http|status(?: code)?|error(?: code)?)[ :/]*(?:\d\.\d )?[45]\d\d\b|bad gateway|service (?:\w+ )?unavailable|internal server error|^\W*[45]\d\d\b|forbidden|unauthori[sz]ed", _I)),
     ("tool", re.compile(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable|not working|n['’]t working|not respond|n['’]t respond)|response from (?:the |our )?(?:\w+ )?(?:tool|search service)|toolexecution|\b(?:tool|function)(?: call)?\b[^.]{0,60}(?:not found|not available|missing|is available)|(?:invalid|unknown|no such) tool|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
 )  # fmt: skip
+
+
+def kind_of(notice: str) -> str:
+    """The kind of failure that a notice tells of; `error_text` where it says no more."""
+    for kind, sign in _KIND_SIGNS:
+        if sign.search(notice[:_NOTICE]):
+            return kind
+    return "error_text"

@@ -1,0 +1,262 @@
+"""What the model knows of a reply: the evidence of its sentences, what stands beside it, and which kinds of words it has."""
+
+import math
+import re
+from collections.abc import Sequence
+
+from answerkey.text.failing.evidence import evidence_in
+from answerkey.text.failing.reading import NOT_DELIVERED, OWN_FAILURES
+from answerkey.text.failing.roles import (
+    ABLE,
+    ADVICE,
+    APOLOGY,
+    ASK,
+    BAD,
+    BUT,
+    CODE,
+    CONDITION,
+    DONE,
+    END,
+    EXPLAIN,
+    FACT,
+    FAIL,
+    FUNCTION,
+    GENERAL,
+    HELP,
+    LIMIT,
+    MACHINE,
+    MEET,
+    MENDED,
+    NAME,
+    NEGATION,
+    NOW,
+    NUMBER,
+    OPERATION,
+    OTHERS,
+    POLITE,
+    PRONOUN,
+    QUOTE,
+    RESULT,
+    RETRY,
+    SELF,
+    SPENT,
+    STATUS,
+    THING,
+    TROUBLE,
+    USER,
+)
+from answerkey.text.failing.words import roles_of
+
+__all__ = ["FEATURES", "INDEX", "Sentence", "features", "features_of", "sentences_of", "without_quotations"]
+
+# Beside the evidence of sentences.
+_OF_REPLY = (
+    "bias",
+    # The first and the last sentence tell of a failure of the bot.
+    "first_fails",
+    "last_fails",
+    # A failure, and that nothing is delivered; a failure, and that the bot cannot help.
+    "fails_and_delivers_nothing",
+    "fails_and_cannot_help",
+    # A failure and an apology in one sentence.
+    "fails_and_apologises",
+    # Nothing is delivered now, at the moment.
+    "nothing_now",
+    # Beside one of these: another try, an apology, somebody to turn to.
+    "retry",
+    "apology",
+    "help",
+    # Money, dates and shares before and after the first sentence that tells of one (up to three), and in those that do.
+    "facts_before",
+    "facts_after",
+    "facts_within",
+    # Sentences that tell the asker what to do (up to two).
+    "advice",
+    # Tenants, furnaces, payments in sentences without a failure of the bot.
+    "others",
+    # Fixed, restored, yesterday.
+    "mended",
+    # Names in other sentences (up to three), and in those that tell of a failure.
+    "names",
+    "names_within",
+    # Quotations, code.
+    "quote",
+    "code",
+    # Sentences that are neither failure nor apology (up to three), and the words of those after the first failure (logarithm).
+    "other_sentences",
+    "words_after",
+    # The reply ends with a failure in brackets: "[stream interrupted]".
+    "cut_off",
+)
+_OF_SENTENCES = (
+    *sorted(OWN_FAILURES),
+    *sorted(NOT_DELIVERED),
+    "cannot_help", "left_undone", "somebody_fails", "somebody_is_bad", "past_failure", "denied", "talk", "matter", "answered",
+)  # fmt: skip
+# Which kinds of words the reply has at all.
+_OF_WORDS = {
+    "says_self": SELF,
+    "says_user": USER,
+    "says_not": NEGATION,
+    "says_able": ABLE,
+    "says_operation": OPERATION,
+    "says_done": DONE,
+    "says_result": RESULT,
+    "says_machine": MACHINE,
+    "says_thing": THING,
+    "says_failing": FAIL,
+    "says_bad": BAD,
+    "says_trouble": TROUBLE,
+    "says_now": NOW,
+    "says_explain": EXPLAIN,
+    "says_condition": CONDITION,
+    "says_others": OTHERS,
+    "says_it": PRONOUN,
+    "says_limit": LIMIT,
+    "says_spent": SPENT,
+    "says_status": STATUS,
+    "says_meet": MEET,
+    "says_polite": POLITE,
+    "says_asked": ASK,
+    "says_but": BUT,
+    "says_name": NAME,
+    "says_fact": FACT,
+    "says_advice": ADVICE,
+    "says_general": GENERAL,
+    "says_number": NUMBER,
+}
+FEATURES = (*_OF_REPLY, *_OF_SENTENCES, *_OF_WORDS)
+INDEX = {name: index for index, name in enumerate(FEATURES)}
+
+_BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{3,150})[\])>]\W*\Z")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{8,300}\"|“[^”\n]{8,300}”|„[^“”\"\n]{8,300}[“”\"]|«[^»\n]{8,300}»|`[^`\n]{8,300}`"
+)
+# It is still seen that something was quoted.
+_QUOTATION = ' "quotation" '
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+
+
+# Only a sentence with one of these has evidence of any kind.
+_TRIGGERS = FAIL | TROUBLE | BAD | NEGATION | STATUS | EXPLAIN | MEET | LIMIT
+_NO_EVIDENCE: frozenset[str] = frozenset()
+
+
+class Sentence:
+    """A sentence with its evidence."""
+
+    __slots__ = ("content", "evidence", "facts", "fails", "names", "nothing", "roles", "words")
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self.words = words
+        self.roles = 0
+        self.facts = 0
+        # How many words have a content of their own.
+        self.content = 0
+        for word in words:
+            self.roles |= word
+            if word & FACT:
+                self.facts += 1
+            if not word & FUNCTION:
+                self.content += 1
+        # The first word is in capitals anyway.
+        self.names = sum(1 for word in words[1:] if word & NAME)
+        self.evidence = evidence_in(words) if self.roles & _TRIGGERS else _NO_EVIDENCE
+        self.fails = not OWN_FAILURES.isdisjoint(self.evidence)
+        self.nothing = not NOT_DELIVERED.isdisjoint(self.evidence)
+
+    @property
+    def is_other(self) -> bool:
+        """Neither failure nor apology, promise or courtesy."""
+        return not (self.fails or self.nothing or self.is_courtesy)
+
+    @property
+    def is_courtesy(self) -> bool:
+        """An apology, a promise, a courtesy, or the question said again."""
+        roles = self.roles
+        if roles & (POLITE | APOLOGY) or (roles & ASK and roles & USER):
+            return True
+        return bool(roles & (RETRY | HELP)) and not self.facts
+
+
+def sentences_of(text: str) -> list[Sentence]:
+    found: list[Sentence] = []
+    words: list[int] = []
+    for line in text.split("\n"):
+        for role in map(roles_of, line.split()):
+            words.append(role)
+            if role & END and len(words) > 1:
+                found.append(Sentence(words))
+                words = []
+        if words:
+            found.append(Sentence(words))
+            words = []
+    return found
+
+
+def features(text: str) -> list[float]:
+    """What the model knows of a reply, in the order of `FEATURES`."""
+    said = without_quotations(text)
+    return features_of(text, said, sentences_of(said))
+
+
+def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
+    quotes = len(said) != len(text)
+    values = [0.0] * len(FEATURES)
+
+    def put(name: str, value: float) -> None:
+        values[INDEX[name]] = float(value)
+
+    evidence: set[str] = set()
+    roles = 0
+    for sentence in sentences:
+        evidence |= sentence.evidence
+        roles |= sentence.roles
+    for name in evidence:
+        put(name, 1)
+    failing = [sentence for sentence in sentences if sentence.fails]
+    fails, nothing = bool(failing), not NOT_DELIVERED.isdisjoint(evidence)
+    cannot_help = "cannot_help" in evidence
+    put("bias", 1)
+    put("first_fails", bool(sentences) and sentences[0].fails)
+    put("last_fails", bool(sentences) and sentences[-1].fails)
+    put("fails_and_delivers_nothing", fails and nothing)
+    put("fails_and_cannot_help", fails and cannot_help)
+    put("fails_and_apologises", any(sentence.roles & APOLOGY for sentence in failing))
+    weight = 1.0 if fails or nothing else 0.5 * cannot_help
+    put("nothing_now", any(sentence.nothing and sentence.roles & NOW for sentence in sentences))
+    put("retry", weight * bool(roles & RETRY))
+    put("apology", weight * bool(roles & APOLOGY))
+    put("help", weight * bool(roles & HELP))
+    first = next((i for i, s in enumerate(sentences) if s.fails or s.nothing), 0)
+    put("facts_before", min(3, sum(s.facts for s in sentences[:first] if s.is_other)))
+    put("facts_after", min(3, sum(s.facts for s in sentences[first:] if not (s.fails or s.nothing))))
+    put("facts_within", min(3, sum(s.facts for s in sentences if s.fails != s.nothing)))
+    put("advice", min(2, sum(_advises(s) for s in sentences)))
+    put("others", any(s.roles & OTHERS for s in sentences if s.is_other))
+    put("mended", bool(roles & MENDED))
+    put("names", min(3, sum(s.names for s in sentences if s.is_other)))
+    put("names_within", min(3, sum(s.names for s in failing)))
+    put("quote", quotes or bool(roles & QUOTE))
+    put("code", bool(roles & CODE))
+    put("other_sentences", min(3, sum(s.is_other for s in sentences)))
+    if failing:
+        put("words_after", math.log1p(sum(s.content for s in sentences[first:] if s.is_other)))
+    for name, role in _OF_WORDS.items():
+        put(name, bool(roles & role))
+    brackets = _BRACKETS.search(text)
+    if brackets:
+        put("cut_off", any(sentence.fails for sentence in sentences_of(brackets[1])))
+    return values
+
+
+def without_quotations(text: str) -> str:
+    """The text without what it quotes or shows as code, unless hardly anything is left."""
+    said = _FENCED.sub(" \n", text) if "```" in text else text
+    said = _QUOTED.sub(_QUOTATION, said)
+    return said if len(said.split()) >= 4 else text
+
+
+def _advises(sentence: Sentence) -> bool:
+    first = sentence.words[0]
+    return bool(first & ADVICE) and not first & (SELF | NEGATION) and not sentence.roles & RETRY

@@ -1,0 +1,96 @@
+"""Cannot, did not, no, nothing: who could not do what."""
+
+from answerkey.text.failing.reading import AGENT, Reading, any_of, subject_of
+from answerkey.text.failing.roles import (
+    ABLE,
+    BARE_NOT,
+    BE,
+    DELIVER,
+    DISTANT,
+    DONE,
+    FUNCTION,
+    HOLD,
+    MACHINE,
+    NOW,
+    OPERATION,
+    OTHERS,
+    RESULT,
+    SELF,
+    SOFT,
+    THING,
+    USER,
+    VERBAL,
+)
+
+__all__ = ["read_negation"]
+
+
+def read_negation(reading: Reading, word: int) -> None:
+    """Cannot, could not, no, nothing: who could not do what."""
+    reading.negated_at = reading.at
+    if reading.conditional:
+        return
+    subject, near = subject_of(reading), reading.near
+    others = bool(subject & OTHERS)
+    machine = subject & AGENT
+    thing = subject & THING and not others
+    able = word & ABLE or any_of(near(1, 2), ABLE) or any_of(near(-8 if word & DISTANT else -1, 0), ABLE)
+    if word & DISTANT and able and subject & SELF and any_of(near(1, 9), OPERATION):
+        reading.add("cannot_operate")
+        if any_of(near(-4, 9), AGENT | THING):
+            reading.add("machine_unreached")
+        return
+    if able and any_of(near(1, 3), SOFT):
+        reading.add("cannot_help")
+    elif able and any_of(near(1, 5), OPERATION | DONE):
+        if machine or thing:
+            reading.add("machine_unreached")
+        elif subject & SELF or not reading.content:
+            reading.add("cannot_operate")
+            wanted = near(2, 9)
+            if any_of(wanted, AGENT) or (any_of(wanted, USER) and any_of(wanted, THING)):
+                reading.add("machine_unreached")
+        elif not others:
+            reading.add("left_undone")
+    elif any_of(near(1, 4), RESULT):
+        reading.add("no_result")
+        if machine or any_of(near(2, 9), MACHINE):
+            reading.add("machine_does_not")
+    elif any_of(near(1, 3), DELIVER):
+        reading.add("nothing_given")
+    elif not word & VERBAL and any_of(near(1, 3), THING | MACHINE) and any_of(near(2, 6), OPERATION | DONE):
+        reading.add("thing_not_done")
+    elif subject & SELF and any_of(near(1, 6), THING | MACHINE) and any_of(reading.words, NOW):
+        # "I don't have a connection to the records at the moment."
+        reading.add("machine_unreached")
+    elif word & VERBAL and thing and any_of(near(1, 4), SELF):
+        reading.add("machine_does_not")
+    elif not word & VERBAL and any_of(near(1, 5), ABLE) and any_of(near(2, 7), DONE | OPERATION):
+        reading.add("nothing_given")
+    elif (
+        word & VERBAL
+        and subject & MACHINE
+        and (not word & BARE_NOT or any_of(near(-1, 0), FUNCTION | ABLE))
+        and not any_of(near(1, 3), HOLD)
+    ):
+        reading.add("machine_does_not")
+    elif any_of(near(1, 4), DONE | OPERATION):
+        if machine:
+            reading.add("machine_does_not")
+        elif thing:
+            reading.add("thing_not_done")
+        elif subject & SELF:
+            reading.add("left_undone")
+        elif (
+            not others
+            and not reading.unknown
+            and reading.at >= 1
+            and len(reading.words) < 8
+            and word & VERBAL
+        ):
+            # "That didn't work."
+            reading.add("thing_not_done")
+        elif not others:
+            reading.add("left_undone")
+    elif able and any_of(near(1, 2), BE) and not others:
+        reading.add("left_undone")

@@ -1,0 +1,298 @@
+"""The words of each role in a notice of failure; a star stands for any ending. Roles are explained in `roles`."""
+
+from answerkey.text.failing.roles import (
+    ABLE,
+    ADVICE,
+    APOLOGY,
+    ASK,
+    BAD,
+    BARE_NOT,
+    BE,
+    BUT,
+    CONDITION,
+    DELIVER,
+    DISTANT,
+    DONE,
+    EXPLAIN,
+    FAIL,
+    FOREIGN,
+    FUNCTION,
+    GENERAL,
+    HAPPEN,
+    HELP,
+    HOLD,
+    JOINT,
+    LIMIT,
+    MACHINE,
+    MEET,
+    MENDED,
+    NEGATION,
+    NOW,
+    OPERATION,
+    OTHERS,
+    POLITE,
+    PRONOUN,
+    RESULT,
+    RETRY,
+    SELF,
+    SOFT,
+    SPENT,
+    THING,
+    TO,
+    TROUBLE,
+    USER,
+    VERBAL,
+)
+
+__all__ = ["WORDS"]
+
+# Broad on purpose, and in four languages where the words are the same parts of a notice.
+WORDS: dict[int, str] = {
+    SELF: """
+        i i'd i'll i'm i've ich im j'ai je me mein* mes mi mine mir my myself nos notre nous nuestr* our ours ourselves uns
+        unser* us we we'd we'll we're we've wir yo
+    """,
+    USER: """
+        dein* ihnen ihr ihre ihren ihrer sie su sus tu tus usted vos votre vous you your yours
+    """,
+    NEGATION: """
+        0 ain't aren't aucun aucune barely can't cannot cant couldn't couldnt didn't didnt doesn't doesnt don't empty-handed
+        hadn't hardly hasn't haven't incapable isn't isnt kein keine keinem keinen keiner n'a n'ai n'arrive n'avons n'est
+        n'ont n't nada nah ne neither never nicht nil ning* no nobody none nope nor not nothing nowhere pas rien shouldn't
+        sin unable unsuccessful* wasn't wasnt weren't without won't wont wouldn't zero
+    """,
+    ABLE: """
+        able arrive* can can't cannot cant capable could couldn't couldnt imposible impossible incapable kann konnte konnten
+        können könnte manage* mesure möglich parvenons parvien* peut peux podemos podido posible possible pouvons pu pude
+        pudo puede puedo unable unmöglich won't wont
+    """,
+    OPERATION: """
+        abgerufen abrir abrufen acceder access* accéder allocat* answer* anzeigen apply* applying ausführen authenticat*
+        beantworten book* boot* bring* build* calculat* call* cargar carry charger check* communicat* compare* compile*
+        complet* completar comput* conectar* confirm* connect* connecter consultar consulter contact* continu* convert*
+        count* create creating decod* deliver* determine display* download* durchführen ejecutar embed* erreichen establish*
+        execut* export* extract* exécuter fetch* fill* finali* finden finish* fulfil* generat* get getting hand* handl*
+        herstellen import* index* initiali* interpret* invoke* joindre laden launch* leer lesen lire list* load* log login
+        look* look-up lookup nennen obtener obtenir open* ouvrir pars* perform* place* proceed* procesar process* produc*
+        pull* quer* quot* reach* read* reconnect* recuperar render* repli* reply* report* resolv* respond* responder
+        retriev* return* run running récupérer répond* répondre save saving scan* search* send sending serv* spin start*
+        stream* submit* suchen sum summari* talk* tally terminer total traiter translat* update* updating upload* use using
+        verarbeite* verbinden verify* write writing zugreifen öffnen
+    """,
+    DONE: """
+        accepted accessible allowed answered answering antwortet applied attempted ausgeführt authenticated authorised
+        authorized available beantwortet booked built calculated cargad* completad* completed computed configured connected
+        created delivered displayed disponible disponibles done downloaded ejecutad* erreichbar established executed
+        exported fetched finished found fulfilled functioning geladen generated given handled healthy imported initialised
+        initialized installed loaded loading made mounted obtained online opened operational parsed performed posted
+        procesad* processed produced pulled queried reachable reached read ready received recognised recognized recorded
+        registered rendered resolved responding retrieved returned run running saved scheduled searched sent served shown
+        started stored submitted through traité traitée up updated uploaded verarbeitet verfügbar work worked working
+        written
+    """,
+    RESULT: """
+        acknowledgement acknowledgment answer answers antwort breakdown completion confirmation content contents details
+        dice ergebnis ergebnisse figure figures hit hits joy list listing luck number outcome output outputs reading readout
+        replies reply report response responses respuesta result resultado resultados results réponse résultat summary
+    """,
+    MACHINE: """
+        ai anthropic api apis assistant assistants azure back-end backend backends base bedrock bot bot's broker bucket
+        cache calendar cert certificate chatbot claude cluster compiler connector connectors container containers cpu
+        crawler credential credentials crm cuda daemon database databases datastore datenbank datenbanken
+        datenbankverbindung datos db dbs dienst dienste disk dns downstream driver elasticsearch embedder embedding
+        embeddings endpoint endpoints firewall function-call gateway gateways gemini gpt gpu graphql grpc herramienta
+        hostname http https integration interface interpreter json kafka kernel knowledge-base lambda library llm loader
+        lookup lookups mcp microservice middleware modell modelo modèle mongo mongodb mount mysql namespace node nodes oauth
+        openai opensearch orchestrator outil outils parser pinecone pipeline planner plug-in plugin plugins pod pods pooler
+        postgres postgresql provider proxy queries query queue rabbitmq redis replica retriever retrievers router rpc
+        runtime s3 sandbox scheduler schnittstelle scraper sdk search_index server serverfehler serverless servers serveur
+        serveurs servidor servidores shard shards socket sql sqlite ssl stacktrace subprocess subquery tcp thread timeout
+        tls tokenizer tool tools tunnel upstream uri url vector vectorstore vertex vpn warehouse webhook websocket werkzeug
+        worker workers xml
+    """,
+    THING: """
+        abfrage action anfrage app application attempt attempts authentication authorization backup bandwidth búsqueda call
+        calls capacity chain channel code component computer conexión config configuration connection connections connexion
+        consulta context conversation demand demande dependencies dependency device download drive end engine enquiry
+        everything export feed fetch file files function generation generic grant handler handshake hardware import index
+        inference input inquiry integration internal internet job jobs key limit limits link load logic login loop
+        maintenance memory message model models module network netzwerk operation permission permissions petición plan
+        platform portal process prompt question quota rate recherche red rendering request requests requête resolver
+        responder retrieval role run runs runtime script search searches server-side service services servicio sesión
+        session sessions side sistema site sitzung snapshot software solicitud something source sources stack step steps
+        storage store stream suche sync system systeme systems système table tables task tasks technical template temporary
+        thing things token tokens traffic unspecified upload verbindung volume website wifi workflow
+    """,
+    FAIL: """
+        4xx 5xx abgebrochen abgestürzt abort* agotado ausgefallen bail* barfed blew borked brach bust busted cayeron cayó
+        caído chok* conked crash* deadlock* disconnect* down's errored erroring expiré* fail failed failing fails fallado
+        falló fehlgeschlagen flaked flaky froze frozen gescheitert glitched hangs hosed hung inaccessible indisponible
+        injoignable interrompu* interrumpid* irrecoverable kaput malfunction* misbehav* oom oom-killed oomkilled overload*
+        panick* planté rate-limit rate-limited rate-limiting ratelimited saturated scheiterte schiefgelaufen segfault*
+        short-circuited sobrecargado stall* surchargé swamped throttl* timed timedout timing tripped tumbó unavailable
+        uncaught undecodable unhandled unparsable unparseable unreachable unreadable unrecoverable unresponsive wedged
+        échoue échoué échouée überlastet
+    """,
+    BAD: """
+        aborted acting amiss awry backed blank blind blocked bounced break broke broken busy cancel* capped clogged closed
+        congested corrupt* cut cutting dead degraded deleted denied deprecated died disabled disappeared discarded down
+        drained drop dropped dropping drops dying empty ended ends errored exceed* exhaust* exit exited expired fallen falls
+        fell filtered flagged flapping forbidden full garbage garbled gibberish gone halt halted hanging hiccuped hit
+        hitting incomplete insufficient interrupt* interrupted invalid kicked killed lagging lags lapsed locked looping
+        losing lost maintenance malformed maxed misconfigured misfire misfired mismatch* missing nonsense nope off offline
+        out outdated overwhelmed partial paused quit raise raised rebooted rebooting rebuilding redeployed refus* reject*
+        reset restarted restarting revoked rolled severed shut sideways silence silent skipped slow spinning spins stale
+        starved stop stopped stopping struggle* struggling stuck stumbled suspended switched tanked terminat* threw thrown
+        throws timed too truncated turned unauthorised unauthorized unconfigured unexpected unexpectedly unhandled unhealthy
+        uninitialised uninitialized unknown unlicensed unloaded unmounted unplugged unrecognised unrecognized unstable
+        unsupported unusable unwell vanished walled went wiped withdrawn wobbly
+    """,
+    TROUBLE: """
+        ausnahme avería bug crash deadlock difficult* dificultad* disconnection disruption* downtime défaillance err erreur
+        erreurs error errors excepción exception exceptions failure failures falla fallas fallo fallos fatal fault fehler
+        glitch* hiccup* hitch incident incidents interruption* issue issues malfunction mishap outage outages panne problem
+        problema problemas probleme problems problème problèmes roadblock schwierigkeiten snag snags störung störungen
+        time-out timeout timeouts trouble troubles zeitüberschreitung
+    """,
+    APOLOGY: """
+        afraid alas apolog* argh bear bummer dang disculp* désagrément désol* entschuldig* excus* hm hmm hmmm inconvenience
+        lament* lamentablemente leider malheureusement molestias oops oopsie ouch pardon patience perdón regret* regrettably
+        sadly siento sigh sorry ugh uh-oh unannehmlichkeiten unfortunately verzeihung whoops yikes
+    """,
+    RETRY: """
+        again another back erneut intent* later minutos nochmal nochmals nuevamente re-ask re-run re-submit re-try reask
+        refresh reload renouveler rerun rerunning resend resubmit retri* retry* réessay* shortly soon später tard tomorrow
+        until versuchen wait waiting
+    """,
+    HELP: """
+        admin administrator admins alerted contact devops engineer engineering engineers escalate* help-desk helpdesk
+        incident logged notified on-call oncall ops ping reference reported status support sysadmin team technician ticket
+    """,
+    NOW: """
+        actualmente actuellement ahora aktuell currently derzeit gerade instant instants just moment momentan momentanément
+        momentarily now present presently rn still temporarily temporary today tonight yet
+    """,
+    EXPLAIN: """
+        always bedeutet beyond common commonly común courante default denotes e.g generally happens heißt häufigste i.e
+        implies indicate indicates logs mean meaning means meant meist mostly nearly often refer refers screenshot significa
+        signifie signifies sometimes trace typically usually
+    """,
+    CONDITION: """
+        if once unless when whenever where
+    """,
+    ADVICE: """
+        add allow apply ask avoid bring bump call catch change check choose clean clear click close configure confirm define
+        delete deploy disable don't downgrade edit email enable ensure enter file find fix follow free get go grant hold
+        increase install iterate keep kill lift log look lower mail make move never open pass pay pick pin plug press
+        promote pull push put raise read remove rename replace repoint reset restart review revoke rotate run select send
+        set sign split start stop strip submit swap switch test try turn type unplug update upgrade use verify visit wrap
+    """,
+    OTHERS: """
+        account accounts actor agency agent agents aircraft alarm album alquiler animal animals apartment attorney audit
+        auditor author bail balance bank battery bird birds board boiler book borrower brake brakes bridge budget building
+        bus buyer buyers calefacción car case cases cat cats chauffage check cheque child children city claim claims client
+        clients committee company contractor contractors contrat contrato cooling county court coverage crop customer
+        customers deed defendant department departments deposit dishwasher dividend doctor dog dogs door dose drain drug
+        dryer election electricity elevator employee employees escrow expense expenses faucet fee fees fence film fish
+        flight formulaire formular formulario furnace game gas gate guest guests he heater heating heizung her him his hotel
+        house hvac income inquilino inspection inspector insurer interest invoice irs judge king kitchen landlord landlords
+        lawyer lease leases ledger lender line lines loan locataire loyer mairie man manager match mechanic member members
+        miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner owners package partner
+        partners patient patients payment payments payroll penalty people permis permit person pipe plaintiff plane plant
+        plants player players plumbing policy power premium president property pump purchase queen rack rechnung
+        refrigerator refund refunds rent revenue rocket roof room rooms salary sale sales school seal seller sellers senate
+        septic sewer she shed ship shipment soil song space sprinkler statement stock student students suite symptom
+        symptoms tax taxes teacher team tenant tenants test tests their thermostat they tickets title train transaction
+        transactions transfer truck unit utility variance vendor vendors vermieter version versions vertrag vote wage war
+        warranty washer water window wire woman zoning
+    """,
+    MENDED: """
+        afterwards ago cleared corrected eventually finally fixed migrated passed patched previously recovered refunded
+        reopened repaired replaced resolved restored solved succeeded succeeds successfully succès worked yesterday
+    """,
+    FUNCTION: """
+        a about after al all also although am an and any appear appears are as at auf aus avec be because been before bei
+        beim being between bitte both but by con dans das de del dem den der des did die do does du due during each ein eine
+        einen einer einmal el en es est et even favor for from für get got ha habe haben had han has hat have hello here hi
+        however im in into is ist it it's its la las le les let let's like lo looks lors los mit more most noch oder of ok
+        okay on only onto or other ou over own para per please por pour que qui s'est same se seem seems sind so some sont
+        such sur takes taking than thank thanks that that's the then there there's these this those though through to too
+        took un una und under une unos very veuillez via von war was well were what which while who will with wurde wurden y
+        yes zu zum zur été
+    """,
+    DELIVER: """
+        add back came come coming conclude display follow give go present report return say share show tell
+    """,
+    JOINT: """
+        after and as because before but however since so until which while
+    """,
+    HAPPEN: """
+        accessing arisen arose aufgetreten blocking calling connecting cropped detected during encountered executing
+        fetching generating happened inattendue inesperada inesperado interna interne interno interrupted keeping loading
+        occurred occurs prevented preventing prevents processing produit produite reading retrieving running stopping
+        survenu survenue technique techniques trying técnica técnico técnicos while
+    """,
+    SOFT: """
+        advise assist decir determine dire discuss do find finish give go have help indicar indiquer know locate look
+        mitteilen mostrar nennen provide pull quote say see share show tell view
+    """,
+    PRONOUN: """
+        both each either it it's its itself neither they they're which
+    """,
+    VERBAL: """
+        aren't can't cannot cant couldn't couldnt didn't didnt doesn't doesnt don't hadn't hasn't haven't isn't isnt n't
+        never not wasn't wasnt weren't won't wont wouldn't
+    """,
+    HOLD: """
+        allow* appear* applies apply charge* contain* cover* exist* has have hold* holds includ* list* match* mention* name*
+        need* offer* permit* record* require* say says show* specif* state* store* support*
+    """,
+    GENERAL: """
+        break breaks crash crashes drop drops fail fails gone hang hangs happen happens occur occurs raises return returns
+        stall stalls throw throws time went
+    """,
+    TO: """
+        to
+    """,
+    POLITE: """
+        absolutely agradec* annoying appreciate* assure* assured bearing bonjour bother certainly colleague colleagues
+        cordial* course dank danke dear delighted disappoint* estimad* feel frustrating geehrte glad gladly gracias grateful
+        great greetings hallo happy hola hope kind kindly liebe love merci pleased pleasure thank* thanks understand* vielen
+        welcome
+    """,
+    BE: """
+        are be being is was were
+    """,
+    BUT: """
+        but fortunately however instead meanwhile nevertheless still though
+    """,
+    MEET: """
+        answered came come encounter encountered encountering experience experienced experiencing face faced facing gave get
+        getting got had have having hit hits hitting keep keeps kept lose losing lost met ran received receiving returned
+        returning returns run running seeing stumbled suffered suffering threw
+    """,
+    LIMIT: """
+        allowance attempts budget calls cap capacity ceiling concurrency connections credits demand iterations limit limits
+        load maximum messages quota rate requests retries sessions slots steps token tokens traffic turns volume
+    """,
+    SPENT: """
+        depleted exceed* exhaust* full gone heavy high hit hits many maxed more out over overran overrun reach reached spent
+        used
+    """,
+    ASK: """
+        ask asked asking consulta demande enquir* frage inquir* interested know like message nachricht pregunta question
+        questions request requested want wanted wish wonder wondering
+    """,
+    DISTANT: """
+        keine keinen nicht pas plus
+    """,
+    FOREIGN: """
+        algo anfrage beim bitte con conexión connexion d'attente das del der des du délai el erreur est fehler ha ich
+        impossible interner ist je konnte le leider les lo los nicht nous para pas por pour que requête salió se
+        serverfehler serveur servicio servidor sie sistema solicitud störung tiempo trop una und une verbindung vous wir
+        wurde zeitüberschreitung
+    """,
+    BARE_NOT: """
+        never not
+    """,
+}
