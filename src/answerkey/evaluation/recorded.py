@@ -40,6 +40,8 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | {
 }
 # The same without what every row has: their presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
+# Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
+_MOST_PARSED = 20_000
 
 
 def read_exchanges(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Exchange]:
@@ -124,7 +126,7 @@ class _Golden:
             return known[0], known[1]
         question = parse_question(expectations)
         position = known[0] if known is not None else len(self._parsed)
-        if known is not None or len(self._parsed) < 100_000:
+        if known is not None or len(self._parsed) < _MOST_PARSED:
             self._parsed[key] = (position, question, expectations)
         return position, question
 

@@ -6,7 +6,7 @@ from answerkey.config import Scoring, Settings
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.groundedness.scorer import Groundedness
-from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN
+from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN, Ranker
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ def make_grader(
     scoring: Scoring, settings: Settings | None = None, *, judge: "Judge | None" = None
 ) -> Grader:
     """The grader for a scoring under the settings in force; with a judge, one that takes its scores."""
-    pattern = CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern
+    ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
     metrics: list[Scorer] = [
-        RetrievalQuality(scoring.retrieval, chunk_pattern=pattern),
-        SourceHygiene(chunk_pattern=pattern),
+        RetrievalQuality(scoring.retrieval, ranker=ranker),
+        SourceHygiene(ranker=ranker),
     ]
     if scoring.groundedness:
         metrics.append(Groundedness())

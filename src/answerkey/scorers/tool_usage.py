@@ -23,9 +23,18 @@ class ToolUsage:
     def __init__(self, mode: ToolMode = "standard") -> None:
         self.mode = mode
         self.version = f"tool_usage/1/{mode}"
+        self._nothing: tuple[Score, ...] | None = None
 
     def score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         """The component first, then the metrics."""
+        if not reply.tool_calls and not question.expected_tools:
+            # Nothing expected and nothing called, as in most logs of retrieval: always the same scores.
+            if self._nothing is None:
+                self._nothing = self._score(question, reply)
+            return self._nothing
+        return self._score(question, reply)
+
+    def _score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         used = reply.tools_used
         fit = fit_tools(question.expected_tools, reply.tool_calls)
         expected = dict.fromkeys([tool.name for tool in question.expected_tools])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -34,6 +35,11 @@ _NAMED = re.compile(
     + r")",
     re.IGNORECASE,
 )  # fmt: skip
+# How the names of months begin: most texts have none.
+_MONTH_SIGN = re.compile(
+    r"(?:jan|f[eé]b|fev|m[aä]r|apr|avr|abr|ma[iy]|ju[ilny]|a[ou][ugû]|ago|ene|sep|o[ck]t|nov|d[eéi][cz])",
+    re.IGNORECASE,
+)
 _NUMERIC = re.compile(
     # 2024-08-15, 2024/08; not 2240.10, which is a number.
     r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})"
@@ -90,7 +96,22 @@ def _full_year(text: str | None) -> int | None:
 
 def find_dates(text: str) -> Iterator[Date]:
     """Every date with at least two of its parts, named months first, then numeric forms."""
-    for found in _NAMED.finditer(text):
+    if _DIGIT.search(text) is None:
+        return iter(())
+    # Values of records are looked at again and again; long texts are not worth keeping.
+    return iter(_known_dates(text) if len(text) <= _LONGEST_KEPT else tuple(_read_dates(text)))
+
+
+_LONGEST_KEPT = 120
+
+
+@lru_cache(maxsize=4096)
+def _known_dates(text: str) -> tuple[Date, ...]:
+    return tuple(_read_dates(text))
+
+
+def _read_dates(text: str) -> Iterator[Date]:
+    for found in _NAMED.finditer(text) if _MONTH_SIGN.search(text) else ():
         month = found["m1"] or found["m2"] or found["m3"]
         day = found["d1"] or found["d2"]
         year = found["y1"] or found["y2"] or found["y3"]

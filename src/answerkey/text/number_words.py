@@ -9,6 +9,7 @@ from text_to_num import alpha2digit
 from answerkey.text.numbers import CURRENCY_SIGNS, canonical_number, find_numbers
 
 __all__ = [
+    "NUMBER_NAMES",
     "SCALE_WORDS",
     "has_number_words",
     "scaled_worth",
@@ -27,6 +28,9 @@ _NAMES = (
     "ninetieth|hundredth|thousandth|dozen|half"
 )
 _RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
+# Every word that a number may begin with.
+NUMBER_NAMES = frozenset(_NAMES.split("|"))
+_LETTERS = re.compile(r"[a-z]+")
 # "a hundred" and "a dozen" are one of them.
 _INDEFINITE = re.compile(r"\ba(?=\s+(?:hundred|thousand|million|billion)\b)", re.IGNORECASE)
 _SCALES = {
@@ -90,6 +94,8 @@ def worths_in_words(text: str) -> dict[str, tuple[int, int]]:
 
 def spelled_numbers(text: str) -> Iterator[tuple[str, int, int]]:
     """Every number written in words, as (worth, start, end); ordinals are left to the reader of "9th" and "ninth"."""
+    if NUMBER_NAMES.isdisjoint(_LETTERS.findall(text.lower())):
+        return
     for run in _RUN.finditer(text):
         worths = _run_worths(run.group())
         if len(worths) == 1:

@@ -158,7 +158,7 @@ class _Checker:
 
     def _formula(self, claim: Claim, quantity: Quantity, clause: Clause) -> str | None:
         """How a figure follows from the evidence."""
-        unit = "age" if _AGE.search(clause.text) and clause.next_word != "days" else clause.next_word
+        unit = "age" if clause.says(_AGE) and clause.next_word != "days" else clause.next_word
         time = find_span_of_time(self._whole_span(claim, quantity, clause), unit, self._evidence)
         if time is not None:
             return time.text

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import msgspec
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
-from answerkey.scorers.groundedness.evidence import Evidence, NumberFact, measure_after
+from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import as_number
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
+from answerkey.scorers.groundedness.reading import measure_after
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.quantity import Quantity
 from answerkey.text.normalise import folded_text, stem
@@ -36,7 +37,7 @@ _FACTORS = {
 }  # fmt: skip
 # What may stand between a label and its value.
 _LABEL = re.compile(
-    r"([A-Za-z][A-Za-z ]{2,40}?)[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)[*_\s]*(?:currently|now|about|around)?\s*$"
+    r"\b([A-Za-z]{3,})[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)[*_\s]*(?:currently|now|about|around)?\s*$"
 )
 _NAMED_BEFORE = re.compile(
     r"(?:#|\b(?:id|no\.?|number|code|unit|suite|apt\.?|room|account|zip|ending in|ends in|form|section|page|line|item|case|"
@@ -178,7 +179,7 @@ def _labels_of(claim: Claim, text: str, clause: Clause) -> list[str]:
         names.append(clause.next_word)
     before = _LABEL.search(text[max(0, claim.start - 60) : claim.start].split("\n")[-1])
     if before:
-        names.append(before[1].split()[-1])
+        names.append(before[1])
     return [stem(folded_text(name).strip()) for name in names if name.lower().rstrip("s") not in _SAYS_LITTLE]
 
 

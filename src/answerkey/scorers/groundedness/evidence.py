@@ -1,7 +1,6 @@
 """Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import date as calendar_date
 from functools import cached_property
 from typing import Any
@@ -11,15 +10,11 @@ import msgspec
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorers.groundedness.flatten import Leaf, Table, flatten, key_words
-from answerkey.text.claims.day_ranges import find_day_ranges
-from answerkey.text.claims.extract import find_times
-from answerkey.text.claims.identifiers import find_identifiers
-from answerkey.text.claims.quantity import currency_named, find_quantities
+from answerkey.scorers.groundedness.reading import measure_named, read_text
+from answerkey.text.claims.quantity import currency_named
 from answerkey.text.dates import Date, find_dates
-from answerkey.text.normalise import folded_text
-from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["DateFact", "Evidence", "NumberFact", "Passage", "gather_evidence", "measure_after"]
+__all__ = ["DateFact", "Evidence", "NumberFact", "Passage", "gather_evidence"]
 
 # Names of values that tell things apart and measure nothing.
 _ID_KEYS_TEXT = """
@@ -93,7 +88,7 @@ class Evidence:
     def passages(self) -> list[Passage]:
         """Every text, the question's included; a number is a text of one word."""
         return [
-            Passage(where=leaf.where, text=text, folded=f" {folded_text(text).strip()} ")
+            Passage(where=leaf.where, text=text, folded=read_text(text).folded)
             for leaf in (*self.leaves, *self.own)
             if (text := _as_text(leaf)).strip()
         ]
@@ -106,17 +101,22 @@ class Evidence:
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         """Every folded word of the texts and of the names of values."""
-        words = {word for passage in self.passages for word in passage.folded.split()}
-        for leaf in self.leaves:
-            words.update(key_words(leaf.where))
+        words: set[str] = set()
+        words.update(*(read_text(passage.text).words for passage in self.passages))
+        words.update(*(key_words(key) for key in self._keys))
         return frozenset(words)
+
+    @cached_property
+    def _keys(self) -> set[str]:
+        """The names on the way to every value."""
+        return {name for leaf in self.leaves for name in leaf.where.split(".")[1:]}
 
     @cached_property
     def plain_words(self) -> frozenset[str]:
         """Words that the evidence also writes without a capital, or uses as the name of a value."""
-        words = {word for passage in self.passages for word in re.findall(r"\b[a-z]\w+", passage.text)}
-        for leaf in self.leaves:
-            words.update(key_words(leaf.where))
+        words: set[str] = set()
+        words.update(*(read_text(passage.text).plain_words for passage in self.passages))
+        words.update(*(key_words(key) for key in self._keys))
         return frozenset(words)
 
     @cached_property
@@ -162,25 +162,14 @@ class Evidence:
         return {
             minutes: passage.where
             for passage in reversed(self.passages)
-            for _, _, readings in find_times(_without_t(passage.text))
-            for minutes in readings
+            for minutes in read_text(passage.text).times
         }
-
-
-_ISO_TIME = re.compile(r"(?<=\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 def _as_text(leaf: Leaf) -> str:
     if isinstance(leaf.value, str):
         return leaf.value
     return "" if leaf.value is None or isinstance(leaf.value, bool) else str(leaf.value)
-
-
-def _without_t(text: str) -> str:
-    """ISO's "2024-08-15T09:30:00Z" with blanks for its T and its zone."""
-    if "T" not in text:
-        return text
-    return _ISO_TIME.sub(r" \1 ", text)
 
 
 def gather_evidence(question: Question, reply: Reply) -> Evidence:
@@ -220,60 +209,6 @@ def gather_evidence(question: Question, reply: Reply) -> Evidence:
     return Evidence(leaves, tables, own, arguments)
 
 
-# "5-7 days", a vote of 3-0: not a code.
-_RANGE = re.compile(r"\d{1,4}\s?[-–]\s?\d{1,4}")
-_MEASURE = re.compile(
-    r"\s?(?:°|º|\b(?i:deg(?:rees?|s)?)\b\.?)\s?([CF]\b|(?i:celsius|centigrade|fahrenheit))"
-    r"|\)?[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
-)
-# Units whose spelling is more often another word.
-_NO_UNITS = frozenset(["in", "m", "l", "g", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
-_CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
-
-
-def measure_after(text: str, end: int) -> str:
-    """The unit that follows a number in a text, under its one name, or ""."""
-    found = _MEASURE.match(text, end)
-    if found is None:
-        return ""
-    if found[1]:
-        return "celsius" if found[1][0] in "cC" else "fahrenheit"
-    if found[2]:
-        power = "square" if found[2][0] in "sS" else "cubic"
-        return f"{power} {UNIT_SPELLINGS.get(found[3].lower(), found[3].lower())}"
-    unit = found[4].lower()
-    if unit[-1] in "²³":
-        power = "square" if unit[-1] == "²" else "cubic"
-        return f"{power} {UNIT_SPELLINGS.get(unit[:-1], unit[:-1])}"
-    return _measure_of((unit,))
-
-
-def _measure_of(words: Sequence[str]) -> str:
-    """The unit that words name, the last one first: ("living", "area", "sqft")."""
-    for number in range(len(words) - 1, -1, -1):
-        word = words[number]
-        if number and words[number - 1] in ("square", "sq") and word in UNIT_SPELLINGS:
-            return f"square {UNIT_SPELLINGS[word]}"
-        if word in _SQUARES:
-            return _SQUARES[word]
-        if _is_unit(word):
-            return UNIT_SPELLINGS[word]
-    return ""
-
-
-_SQUARES = {
-    "sqft": "square foot",
-    "sf": "square foot",
-    "sqm": "square metre",
-    "m2": "square metre",
-    "m²": "square metre",
-}
-
-
-def _is_unit(word: str) -> bool:
-    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _CURRENCIES
-
-
 def _currencies(leaves: Iterable[Leaf]) -> dict[str, str]:
     """Record → its currency, where a field says it: {"price": 129, "currency": "EUR"}."""
     return {
@@ -304,31 +239,21 @@ def _numbers(leaf: Leaf, currency: str = "") -> Iterator[NumberFact]:
                 names_something=naming,
                 text=f"{leaf.key}: {value}" if leaf.key else str(value),
                 currency=currency or currency_named(words[-1:]),
-                measure=_measure_of(words),
+                measure=measure_named(words),
             )
         return
-    text = _without_dates(value)
-    codes = [span for span in find_identifiers(text) if not _RANGE.fullmatch(text, *span)]
-    for quantity in find_quantities(text):
-        if quantity.spelled and quantity.value <= 1:
-            continue
-        # "INV-2024-001" and "B2": digits of a code.
-        glued = (
-            any(start <= quantity.start < end for start, end in codes)
-            or re.search(r"[A-Za-z][-_/]?$", text[max(0, quantity.start - 3) : quantity.start])
-            or re.match(r"_[A-Za-z]|[A-Z](?![a-z])", text[quantity.end : quantity.end + 3])
-        )
-        around = value[max(0, quantity.start - 30) : quantity.end + 30]
+    for number in read_text(value).numbers:
+        quantity = number.quantity
         yield NumberFact(
             value=quantity.value,
             kind=quantity.kind,
             unit=quantity.unit,
             where=leaf.where,
             key=leaf.key,
-            names_something=naming or bool(glued) or quantity.ordinal,
-            text=" ".join(around.split()),
+            names_something=naming or number.in_code or quantity.ordinal,
+            text=number.around,
             currency=quantity.currency or currency,
-            measure=measure_after(value, quantity.end),
+            measure=number.measure,
         )
 
 
@@ -340,21 +265,10 @@ def _unit(value: int | float) -> float:
     return float(10.0**-decimals)
 
 
-def _without_dates(text: str) -> str:
-    for date in (*find_dates(text), *find_day_ranges(text)):
-        if date.day is not None or date.start == 0:
-            text = text[: date.start] + "\x00" * (date.end - date.start) + text[date.end :]
-    for start, end, _ in list(find_times(text)):
-        text = text[:start] + "\x00" * (end - start) + text[end:]
-    return text
-
-
 def _dates(leaf: Leaf) -> Iterator[DateFact]:
-    if not isinstance(leaf.value, str):
-        return
-    text = _without_t(leaf.value)
-    for date in (*find_dates(text), *find_day_ranges(text)):
-        yield DateFact(date=date, where=leaf.where, text=text[date.start : date.end])
+    if isinstance(leaf.value, str):
+        for date, text in read_text(leaf.value).dates:
+            yield DateFact(date=date, where=leaf.where, text=text)
 
 
 def _split_dates(leaves: list[Leaf]) -> Iterator[DateFact]:

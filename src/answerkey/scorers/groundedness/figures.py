@@ -19,6 +19,8 @@ id ids uuid zip phone code account number no index year month day rank lat lon
 """
 _NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
 _MOST_GROUPS = 40
+_DIGIT = re.compile(r"[0-9]")
+_CODE_AFTER = re.compile(r"\s*(?:USD|EUR|GBP)$")
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -57,6 +59,7 @@ class Figures:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
+        self._mentioned: dict[str, dict[int, list[Group]]] = {}
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -97,6 +100,19 @@ class Figures:
                 if counts[name] <= _MOST_GROUPS:
                     words = folded_text(label).strip()
                     found.append(Group(table, name, f"{name} = {label}", f" {words} ", frozenset(rows)))
+        return found
+
+    def mentioned(self, words: str) -> Mapping[int, list[Group]]:
+        """The groups that folded words speak of, by their table."""
+        found = self._mentioned.get(words)
+        if found is None:
+            roots: dict[str, list[str]] = {}
+            for word in words.split():
+                roots.setdefault(word[:_SHORTEST_ROOT], []).append(word)
+            found = self._mentioned[words] = {}
+            for group in self.groups:
+                if _speaks_of(group, words, roots):
+                    found.setdefault(id(group.table), []).append(group)
         return found
 
     @cached_property
@@ -161,8 +177,10 @@ def as_number(leaf: Leaf) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value) if abs(value) < 1e300 else None
-    written = re.sub(r"\s*(?:USD|EUR|GBP)$", "", value.strip())
-    if len(written) > 30 or not re.search(r"\d", written) or "%" in written:
+    if len(value) > 40 or "%" in value or _DIGIT.search(value) is None:
+        return None
+    written = _CODE_AFTER.sub("", value.strip())
+    if len(written) > 30:
         return None
     worth = parse_number(written)
     return None if worth is None else float(worth)
@@ -197,19 +215,15 @@ def _date_labels(date: Date) -> list[str]:
     return labels
 
 
-def mentioned(groups: list[Group], words: str) -> Mapping[int, list[Group]]:
-    """The groups that folded words speak of, by their table."""
-    found: dict[int, list[Group]] = {}
-    spoken = words.split()
-    for group in groups:
-        label = group.words.strip()
-        if label and (
-            group.words in words
-            or _singular(group.words) in words
-            or (" " not in label and any(same_root(label, word) for word in spoken))
-        ):
-            found.setdefault(id(group.table), []).append(group)
-    return found
+def _speaks_of(group: Group, words: str, roots: Mapping[str, list[str]]) -> bool:
+    label = group.words.strip()
+    return bool(label) and (
+        group.words in words
+        or _singular(group.words) in words
+        or (
+            " " not in label and any(same_root(label, word) for word in roots.get(label[:_SHORTEST_ROOT], ()))
+        )
+    )
 
 
 def same_root(one: str, other: str) -> bool:
@@ -230,4 +244,4 @@ _ENDINGS = frozenset(
 
 
 def _singular(words: str) -> str:
-    return re.sub(r"s $", " ", words)
+    return words[:-2] + " " if words.endswith("s ") else words

@@ -2,7 +2,7 @@
 
 from answerkey.text.claims.quantity import Quantity
 
-__all__ = ["fits", "fits_exactly"]
+__all__ = ["fits", "fits_exactly", "widest"]
 
 # "About" and round numbers may be this far off.
 _MOST_OFF = 0.06
@@ -43,3 +43,12 @@ def _last_digit(value: float) -> float:
     while value >= unit * 10 and value % (unit * 10) == 0:
         unit *= 10
     return unit
+
+
+def widest(quantity: Quantity) -> tuple[float, float]:
+    """Bounds that every value lies within that fits, for a quick look."""
+    stated = abs(quantity.value)
+    slack = quantity.unit + 1e-6 * stated
+    if quantity.bound:
+        slack += 0.2 * stated
+    return stated - slack, stated + slack

@@ -41,6 +41,7 @@ class Sentences:
         self._cuts: dict[int, list[int]] = {}
         self._folded: dict[str, str] = {}
         self._clauses: dict[int, Clause] = {}
+        self._cues: dict[str, dict[re.Pattern[str], bool]] = {}
 
     def index(self, claim: Claim) -> int:
         """The number of the sentence that a claim stands in."""
@@ -112,6 +113,7 @@ class Sentences:
             part=self.part(claim).partition(":")[0],
             part_of=self._whole_of(claim),
             alone=not others,
+            cues=self._cues.setdefault(sentence, {}),
             numbers=tuple((others + self._asked)[:_MOST_NUMBERS]),
         )
 

@@ -19,6 +19,9 @@ _FILE = re.compile(
 )
 
 
+_POINT = re.compile(r"\w\.\w")
+
+
 class Citations(msgspec.Struct, frozen=True):
     """What a reply cites."""
 
@@ -38,7 +41,7 @@ def find_citations(reply: Reply) -> Citations:
     cited = {number for number, source in enumerate(sources) if source.cited}
     observed = any(source.cited is not None for source in sources)
     unretrieved: dict[str, None] = {}
-    for found in _NUMBERED.finditer(text):
+    for found in _NUMBERED.finditer(text) if "[" in text or "【" in text else ():
         for written in re.split(r"\s*,\s*", found[1] or found[2]):
             number = int(written)
             observed = True
@@ -48,10 +51,13 @@ def find_citations(reply: Reply) -> Citations:
                 unretrieved[f"[{number}]"] = None
     lowered = text.lower()
     for number, source in enumerate(sources):
-        if any(_mentions(lowered, name) for name in _names(source)):
-            cited.add(number)
-            observed = True
-    labels = _labels(text)
+        for name in (source.id, source.uri, source.title):
+            if name and len(name) > 2 and name.lower() in lowered and _mentions(lowered, name):
+                cited.add(number)
+                observed = True
+                break
+    # A label has the word, a file's name has a point within it.
+    labels = _labels(text) if "source" in lowered or "document" in lowered or _POINT.search(text) else ()
     retrieved = _retrieved_text(reply) if labels else ""
     for label in labels:
         observed = True
@@ -83,8 +89,6 @@ def _names(source: Source) -> Sequence[str]:
 
 
 def _mentions(lowered: str, name: str) -> bool:
-    if name.lower() not in lowered:
-        return False
     return re.search(rf"(?<!\w){re.escape(name.lower())}(?!\w)", lowered) is not None
 
 

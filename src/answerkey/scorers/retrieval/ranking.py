@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Container, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.reply import Source
 
-__all__ = ["CHUNK_PATTERN", "Ranking", "compile_chunk_pattern", "rank_documents", "source_id"]
+__all__ = ["CHUNK_PATTERN", "Ranker", "Ranking", "compile_chunk_pattern", "rank_documents", "source_id"]
 
 # "doc#3", "doc.pdf#page=4", "doc::chunk-3", "doc_chunk_3", "doc (part 2)": what follows the document's own id.
 CHUNK_PATTERN = (
@@ -57,25 +58,59 @@ def rank_documents(
     them; equal ranks keep the listed order. Scores are not looked at. An id in `known` (the judged documents) is
     never folded, so that chunks may be judged as well as documents.
     """
-    ordered = list(sources)
-    if all(source.rank is not None for source in ordered):
-        ordered.sort(key=lambda source: source.rank or 0)
     documents: list[str | None] = []
     seen: set[str] = set()
     duplicates: dict[str, None] = {}
-    repeats = nameless = 0
-    for source in ordered:
+    nameless = 0
+    for source in _ordered(sources):
         identifier = source.id or source.uri or source.title
         if not identifier:
             nameless += 1
             documents.append(None)
             continue
         if chunk_pattern is not None and identifier not in known:
-            identifier = chunk_pattern.sub("", identifier) or identifier
+            identifier = _folded(chunk_pattern, identifier)
         if identifier in seen:
-            repeats += 1
             duplicates[identifier] = None
             continue
         seen.add(identifier)
         documents.append(identifier)
-    return Ranking(tuple(documents), tuple(duplicates), repeats, nameless)
+    return Ranking(tuple(documents), tuple(duplicates), len(sources) - len(documents), nameless)
+
+
+class Ranker:
+    """Ranks the sources of a reply once for all scorers that share it."""
+
+    def __init__(self, chunk_pattern: str = CHUNK_PATTERN) -> None:
+        self.chunk_pattern = chunk_pattern
+        self._compiled = compile_chunk_pattern(chunk_pattern)
+        self._last: tuple[Sequence[Source], Container[str], Ranking] | None = None
+
+    def rank(self, sources: Sequence[Source], known: Container[str]) -> Ranking:
+        """The ranking of sources; that of the last ones is kept."""
+        last = self._last
+        if last is not None and last[0] is sources and last[1] is known:
+            return last[2]
+        ranking = rank_documents(sources, known, self._compiled)
+        self._last = (sources, known, ranking)
+        return ranking
+
+
+def _ordered(sources: Sequence[Source]) -> Sequence[Source]:
+    """Sources by rank if every one has a rank; most come in that order already."""
+    before = None
+    in_order = True
+    for source in sources:
+        rank = source.rank
+        if rank is None:
+            return sources
+        if before is not None and rank < before:
+            in_order = False
+        before = rank
+    return sources if in_order else sorted(sources, key=lambda source: source.rank or 0)
+
+
+# The same documents come up in many replies.
+@lru_cache(maxsize=65_536)
+def _folded(chunk_pattern: "re.Pattern[str]", identifier: str) -> str:
+    return chunk_pattern.sub("", identifier) or identifier

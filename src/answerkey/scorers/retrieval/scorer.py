@@ -1,5 +1,6 @@
 """The retrieval scorer: measures of a reply's ranked sources against the question's relevant documents."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,8 @@ from answerkey.scorers.retrieval.citations import find_citations
 from answerkey.scorers.retrieval.measures import DEFAULT_MEASURES, Evaluator, parse_measures
 from answerkey.scorers.retrieval.ranking import (
     CHUNK_PATTERN,
+    Ranker,
     Ranking,
-    compile_chunk_pattern,
-    rank_documents,
     source_id,
 )
 
@@ -21,6 +21,8 @@ __all__ = ["RetrievalQuality", "SourceHygiene"]
 
 # Grades must fit trec_eval's table of grades (see datasets/trec.py).
 _MOST_GRADE = 1000
+# Scores of so many different rankings are kept.
+_MOST_KNOWN = 20_000
 
 
 class RetrievalQuality:
@@ -28,13 +30,21 @@ class RetrievalQuality:
 
     name = "retrieval"
 
-    def __init__(self, measures: Sequence[str] | None = None, *, chunk_pattern: str = CHUNK_PATTERN) -> None:
+    def __init__(
+        self,
+        measures: Sequence[str] | None = None,
+        *,
+        chunk_pattern: str = CHUNK_PATTERN,
+        ranker: Ranker | None = None,
+    ) -> None:
         names = tuple(DEFAULT_MEASURES if measures is None else measures)
         self._names = names
-        self._chunk_pattern = compile_chunk_pattern(chunk_pattern)
+        self._ranker = ranker or Ranker(chunk_pattern)
         self._missing: MissingExtraError | None = None
         self._evaluator: Evaluator | None = None
-        self.version = f"retrieval/1/{','.join(names)}/{chunk_pattern}"
+        # Rankings with the same grades in the same places have the same scores, and most have few relevant documents.
+        self._known: dict[tuple[tuple[float | None, ...], tuple[float, ...], int], Sequence[Score]] = {}
+        self.version = f"retrieval/1/{','.join(names)}/{self._ranker.chunk_pattern}"
         if measures is not None:
             # Named measures are checked at once: a wrong name or a missing package ends the command, not each score.
             self._evaluator = Evaluator(parse_measures(names))
@@ -54,7 +64,7 @@ class RetrievalQuality:
         problem = _problem(relevant, reply)
         if problem:
             return self._unscored(problem)
-        ranking = rank_documents(reply.sources, relevant, self._chunk_pattern)
+        ranking = self._ranker.rank(reply.sources, relevant)
         if ranking.documents and ranking.nameless == len(ranking.documents):
             return self._unscored(
                 "no source has an id, a uri or a title to compare with the relevant documents"
@@ -65,21 +75,34 @@ class RetrievalQuality:
         return tuple(Score(name, None, reason) for name in self._names)
 
     def _scored(self, relevant: dict[str, float], ranking: Ranking) -> Sequence[Score]:
-        count = len(ranking.documents)
-        # trec_eval orders by score; a nameless source keeps its place under an id that no document has.
-        run = {
-            "\0" + str(place) if document is None else document: float(count - place)
-            for place, document in enumerate(ranking.documents)
-        }
-        qrels = {document: int(grade) for document, grade in relevant.items()}
+        # All that a measure looks at: the grades in the order of the ranking (None: not judged), and those of the rest.
+        grade = relevant.get
+        found = tuple(map(grade, ranking.documents))  # type: ignore[arg-type]  # no document is called None
+        pattern = (found, tuple(sorted(relevant.values())), ranking.nameless)
+        scores = self._known.get(pattern)
+        if scores is None:
+            scores = self._evaluated(*pattern)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[pattern] = scores
+        return scores
+
+    def _evaluated(
+        self, found: Sequence[float | None], grades: Sequence[float], nameless: int
+    ) -> Sequence[Score]:
+        """The scores of every reply with these grades in this order, from the library, under made-up names."""
+        missed = Counter(grades)
+        missed.subtract(grade for grade in found if grade is not None)
+        qrels = {f"r{place}": int(grade) for place, grade in enumerate(found) if grade is not None}
+        qrels |= {f"m{place}": int(grade) for place, grade in enumerate(missed.elements())}
+        # trec_eval orders by score.
+        run = {f"r{place}": float(len(found) - place) for place in range(len(found))}
         evaluator = self._evaluator
         values = evaluator.evaluate({"q": qrels}, {"q": run}).get("q", {}) if evaluator is not None else {}
-        wanted = {document for document, grade in relevant.items() if grade >= 1}
-        reason = (
-            f"{len(wanted.intersection(run))} of {len(wanted)} relevant documents among {count} retrieved"
-        )
-        if ranking.nameless:
-            reason += f"; {ranking.nameless} sources without an id count as not relevant"
+        relevant = sum(grade >= 1 for grade in grades)
+        hits = sum(grade is not None and grade >= 1 for grade in found)
+        reason = f"{hits} of {relevant} relevant documents among {len(found)} retrieved"
+        if nameless:
+            reason += f"; {nameless} sources without an id count as not relevant"
         return tuple(Score(name, values.get(name), reason) for name in self._names)
 
 
@@ -87,6 +110,16 @@ def _problem(relevant: dict[str, float], reply: Reply) -> str | None:
     """Why a reply's retrieval cannot be measured: unobserved is not zero."""
     if not reply.sources and not reply.evidence.sources_observed:
         return "sources were not observed"
+    if not all(map(_GRADES.__contains__, relevant.values())):
+        return _wrong_grade(relevant)
+    return None
+
+
+# What grades may be, but for all of them being 0.
+_GRADES = frozenset(float(grade) for grade in range(1, _MOST_GRADE + 1))
+
+
+def _wrong_grade(relevant: dict[str, float]) -> str | None:
     for document, grade in relevant.items():
         if grade != int(grade):
             return f"the grade {grade:g} of {document!r} is not a whole number, which nDCG and the like need"
@@ -97,30 +130,31 @@ def _problem(relevant: dict[str, float], reply: Reply) -> str | None:
     return None
 
 
+_NOT_CITED = tuple(
+    Score(name, None, "the reply does not say which sources it cites")
+    for name in ("uncited_sources", "unretrieved_citations")
+)
+
+
 class SourceHygiene:
     """Counts what is odd about a reply's sources: repeated documents, uncited ones, citations of unseen ones."""
 
     name = "source_hygiene"
     version = "source_hygiene/1"
 
-    def __init__(self, *, chunk_pattern: str = CHUNK_PATTERN) -> None:
-        self._chunk_pattern = compile_chunk_pattern(chunk_pattern)
+    def __init__(self, *, chunk_pattern: str = CHUNK_PATTERN, ranker: Ranker | None = None) -> None:
+        self._ranker = ranker or Ranker(chunk_pattern)
 
     def score(self, question: Question, reply: Reply) -> Sequence[Score]:
         """Counts per reply; citations that cannot be observed have no value."""
         if not reply.sources:
             return ()
-        ranking = rank_documents(reply.sources, question.relevant_documents, self._chunk_pattern)
+        ranking = self._ranker.rank(reply.sources, question.relevant_documents)
         duplicates: dict[str, Any] = {"documents": list(ranking.duplicates)} if ranking.duplicates else {}
         scores = [Score("duplicate_sources", float(ranking.repeats), details=duplicates)]
         citations = find_citations(reply)
         if not citations.observed:
-            reason = "the reply does not say which sources it cites"
-            return (
-                *scores,
-                Score("uncited_sources", None, reason),
-                Score("unretrieved_citations", None, reason),
-            )
+            return (*scores, *_NOT_CITED)
         names = [source_id(reply.sources[number]) or f"source {number + 1}" for number in citations.uncited]
         scores.append(
             Score("uncited_sources", float(len(names)), details={"documents": names} if names else {})

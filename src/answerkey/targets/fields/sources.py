@@ -1,5 +1,6 @@
 """Sources in the shapes that retrievers report them: ids, passages, or objects of many dialects, best first."""
 
+from math import isfinite
 from typing import Any
 
 from answerkey.reply import Source
@@ -25,6 +26,7 @@ _TEXTS = ("text", "page_content", "pageContent", "content", "snippet", "chunk", 
 _SCORES = ("score", "similarity", "relevance_score", "relevanceScore", "relevance")
 _NESTS = ("kwargs", "document", "chunk", "node")
 _URIS = ("uri", "url", "link", "href")
+_PLAIN_NAMES = frozenset(["id", "rank", "score", "text"])
 # A string longer than this is a passage, not an id.
 _LONGEST_ID = 200
 
@@ -71,6 +73,8 @@ def read_source(item: Any, rank: int) -> Source:
         )
     if isinstance(item, str):
         return _from_string(item, rank, False)
+    if type(item) is dict and item.keys() <= _PLAIN_NAMES and (plain := _plain(item, rank)) is not None:
+        return plain
     if not isinstance(item, dict):
         return Source(id=json_text(item), rank=rank)
     # LangChain's serialisation, and {"document": {…}, "score": …}.
@@ -99,6 +103,22 @@ def read_source(item: Any, rank: int) -> Source:
         cited=cited if isinstance(cited, bool) else None,
         metadata=metadata,
     )
+
+
+def _plain(item: dict[str, Any], rank: int) -> Source | None:
+    """A source whose fields have our own names and types, as logs have by the million; None if one has not."""
+    get = item.get
+    identity, score, text = get("id"), get("score"), get("text")
+    if type(identity) is not str or not identity or not identity.isascii():
+        return None
+    if score is not None and (type(score) is not float or not isfinite(score)):
+        return None
+    if text is not None and (type(text) is not str or not text.isascii()):
+        return None
+    given = get("rank")
+    if given is not None and (type(given) is not int or abs(given) >= 2**62):
+        return None
+    return Source(id=identity, rank=rank if given is None else given, score=score, text=text)
 
 
 def _from_string(text: str, rank: int, passages: bool) -> Source:

@@ -20,11 +20,13 @@ _RANGE = re.compile(
     rf"(?:,?\s(?P<y2>(?:19|20)\d\d)\b)?",
     re.IGNORECASE,
 )
+# What every range has: two numbers with a sign or word between them.
+_SIGNS = re.compile(r"\d(?:st|nd|rd|th)?\s?(?:[-–—&]|to|through|until|and)\s?(?:the )?\d", re.IGNORECASE)
 
 
 def find_day_ranges(text: str) -> Iterator[Date]:
     """The first and the last day of every range."""
-    for found in _RANGE.finditer(text):
+    for found in _RANGE.finditer(text) if _SIGNS.search(text) else ():
         form = "1" if found["m1"] else "2"
         month = month_number(found[f"m{form}"].rstrip("."))
         year = int(found[f"y{form}"]) if found[f"y{form}"] else None

@@ -231,16 +231,18 @@ def _is_year(text: str, quantity: Quantity) -> bool:
 
 
 def _names(text: _Text) -> Iterator[Claim]:
-    for start, end, opens in find_names(text.left):
+    found = list(find_names(text.left))
+    # Words of names that stand within a sentence: what is a name there is one at its beginning too.
+    inner = {
+        word
+        for start, end, opens in found
+        if not opens
+        for word in _NAME_WORDS.findall(text.original[start:end])
+    }
+    for start, end, opens in found:
         name = text.original[start:end]
         if opens and " " not in name:
-            # One word at the beginning of a sentence: a name if it is no English word, or is a name elsewhere too.
-            rest = text.left[:start] + " " * (end - start) + text.left[end:]
-            if (
-                is_english(name)
-                and not _ACTS.match(text.left, end)
-                and not any(word == name for word in _inner_words(rest))
-            ):
+            if is_english(name) and name not in inner and not _ACTS.match(text.left, end):
                 continue
         elif (
             " " not in name and is_english(name) and _ONE_OF_MANY.search(text.left[max(0, start - 8) : start])
@@ -249,7 +251,4 @@ def _names(text: _Text) -> Iterator[Claim]:
         yield Claim(kind="name", text=name, start=start, end=end, opens_sentence=opens)
 
 
-def _inner_words(text: str) -> Iterator[str]:
-    for start, end, opens in find_names(text):
-        if not opens:
-            yield from re.findall(r"[\w'’-]+", text[start:end])
+_NAME_WORDS = re.compile(r"[\w'’-]+")

@@ -21,7 +21,8 @@ _RUN = re.compile(
 _WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 # Where a capital says nothing: the beginning of a text, line, list item, cell, or sentence, or after a colon.
 _OPENING = re.compile(r"(?:^|\n|[.!?:;…]|[-–—•|>]|\d[.)])[\s\"'“‘(\[]*$")
-_SPLIT = re.compile(r"[ \t]+")
+_WORDS = re.compile(r"\S+")
+_CLITIC = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
 # Endings of words that are hardly ever names.
 _ORDINARY_ENDINGS = (
     "tion",
@@ -46,7 +47,7 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
         opening = (
             _OPENING.search(text[max(0, start - 12) : start] if start > 12 else text[:start]) is not None
         )
-        words = [(part.start() + start, part.end() + start) for part in re.finditer(r"\S+", found[0])]
+        words = [(part.start() + start, part.end() + start) for part in _WORDS.finditer(found[0])]
         words = _until_sentence_ends(words, text)
         first_is_free = not opening
         while words and (
@@ -69,7 +70,7 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
             words = words[:1]
         start, end = words[0][0], words[-1][1]
         name = text[start:end]
-        stripped = re.sub(r"['’]s$", "", name).rstrip(".,")
+        stripped = name.removesuffix("'s").removesuffix("’s").rstrip(".,")
         if len(stripped) < 2 or (len(words) == 1 and _says_nothing(stripped, text, start)):
             continue
         yield start, start + len(stripped), not first_is_free
@@ -85,7 +86,10 @@ def _until_sentence_ends(words: list[tuple[int, int]], text: str) -> list[tuple[
 
 def is_ordinary(word: str) -> bool:
     """Whether a word with a capital is most likely no name."""
-    plain = re.sub(r"['’](?:s|re|ve|ll|d|m|t)$", "", word).strip(".,").lower()
+    plain = word
+    if "'" in word or "’" in word:
+        plain = _CLITIC.sub("", word)
+    plain = plain.strip(".,").lower()
     return (
         plain in ORDINARY
         or plain in TITLES

@@ -31,6 +31,7 @@ _CURRENCY_AFTER = re.compile(
 _COMMA_DECIMALS = re.compile(
     r"(?<![\d.,])\d{1,6},\d\d(?=\s?(?:€|EUR\b|Euros?\b|CHF\b|kr\b|zł))|(?<=€)\d{1,6},\d\d(?![\d,])|(?<=[€R]\s)\d{1,6},\d\d(?![\d,])"
 )
+_COMMA_CURRENCIES = re.compile(r"€|[Ee]u?[Rr]|CHF|kr|zł")
 _CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ABOUT = re.compile(
@@ -44,6 +45,12 @@ _ABOVE = re.compile(
     re.IGNORECASE,
 )
 _BELOW = re.compile(r"\b(?:under|less than|below|fewer than)\s+(?:[$€£¥₹]\s?)?$", re.IGNORECASE)
+_BOUND_WORDS = frozenset(
+    ["about", "around", "roughly", "approximately", "approx", "approx.", "some", "nearly", "almost", "circa", "close", "just",
+     "region", "estimated", "order", "give", "ca.", "over", "more", "above", "exceed", "exceeds", "exceeded", "exceeding",
+     "upwards", "greater", "excess", "under", "less", "below", "fewer", "(about", "(roughly", "(approximately", "(over",
+     "(nearly", "(almost", "(around", "(under", "(approx.", "(some", "(just"]
+)  # fmt: skip
 _FRACTION = re.compile(r"\b(one|two|three|four)[- ](third|quarter|fourth|fifth)s?\b", re.IGNORECASE)
 _PARTS = {"one": 1, "two": 2, "three": 3, "four": 4, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
 _ONE_IN = re.compile(
@@ -52,6 +59,7 @@ _ONE_IN = re.compile(
 )
 _SMALL_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _ORDINAL_ENDINGS = ("first", "second", "third", "th")
+_NO_DIGITS = re.compile(r"[^\d.]")
 _OR_SO = re.compile(r"\s*(?:\+|or so\b|-ish\b)")
 
 
@@ -91,15 +99,17 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_quantities(text: str) -> Iterator[Quantity]:
     """Every number in a text with what stands around it, in order of kind: digits first, then words."""
-    text = _COMMA_DECIMALS.sub(lambda found: found[0].replace(",", "."), text)
+    if "," in text and _COMMA_CURRENCIES.search(text):
+        text = _COMMA_DECIMALS.sub(lambda found: found[0].replace(",", "."), text)
     yield from _fractions(text)
     for number in find_numbers(text):
         start, end = number.start, number.end
         digits = text[start:end]
         value = number.value
         decimals = len(number.canonical.partition(".")[2])
-        written = re.search(r"\.(\d+)$", digits)
-        decimals = max(decimals, len(written[1])) if written else decimals
+        point = digits.rfind(".")
+        if point >= 0 and digits[point + 1 :].isdigit():
+            decimals = max(decimals, len(digits) - point - 1)
         unit = 10.0**-decimals
         scale = _SCALE.match(text, end)
         if scale is None and _CURRENCY_BEFORE.search(text[max(0, start - 6) : start]):
@@ -115,7 +125,7 @@ def find_quantities(text: str) -> Iterator[Quantity]:
                 end = scale.end()
         elif found := _ORDINAL.match(text, end):
             ordinal, end = True, found.end()
-        yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=re.sub(r"[^\d.]", "", digits))
+        yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=_NO_DIGITS.sub("", digits))
     yield from _spelled(text)
 
 
@@ -165,9 +175,13 @@ def _placed(
     # The span of an amount takes in its sign, so that "$5" is marked as a whole.
     if (percent := _PERCENT.match(text, end)) is not None:
         kind, end = "percentage", percent.end()
-    elif (currency := _CURRENCY_BEFORE.search(before)) is not None:
+    elif (
+        (last := before.rstrip()[-1:])
+        and (last in CURRENCY_SIGNS or last.isupper())
+        and (currency := _CURRENCY_BEFORE.search(before[-8:])) is not None
+    ):
         kind, start = "money", start - len(currency[0])
-        before = before[: currency.start()]
+        before = before[: -len(currency[0])]
         money = currency[0]
     elif text[start : start + 1] in "-\u2212" and text[start + 1 : start + 2] in CURRENCY_SIGNS:
         kind, money = "money", text[start + 1]
@@ -176,7 +190,12 @@ def _placed(
     elif (cents := _CENTS.match(text, end)) is not None:
         kind, end, value, unit = "money", cents.end(), value / 100, unit / 100
     bound: Bound = ""
-    if _ABOUT.search(before) or (not spelled and _OR_SO.match(text, end)):
+    if not spelled and _OR_SO.match(text, end):
+        bound = "about"
+    elif _BOUND_WORDS.isdisjoint(before.lower().split()[-5:]) and "~" not in before and "≈" not in before:
+        # Most numbers have no such word before them, and looking for one at the end of a text is slow.
+        bound = ""
+    elif _ABOUT.search(before):
         bound = "about"
     elif _ABOVE.search(before):
         bound = "above"

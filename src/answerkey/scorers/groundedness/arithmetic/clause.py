@@ -48,8 +48,17 @@ class Clause(msgspec.Struct, frozen=True):
     part_of: float
     # No other figure stands in the sentence.
     alone: bool
+    # What has been looked for in the sentence, shared by all its claims.
+    cues: dict["re.Pattern[str]", bool]
     # Other numbers of the clause and the question: thresholds of "more than 500".
     numbers: tuple[float, ...]
+
+    def says(self, words: "re.Pattern[str]") -> bool:
+        """Whether the sentence has words of a kind."""
+        said = self.cues.get(words)
+        if said is None:
+            said = self.cues[words] = words.search(self.text) is not None
+        return said
 
 
 def _words(words: str, *, more: str = "") -> re.Pattern[str]:

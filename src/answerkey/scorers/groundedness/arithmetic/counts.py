@@ -6,7 +6,7 @@ from itertools import permutations
 
 from answerkey.scorers.groundedness.arithmetic.clause import LESS, MORE, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
-from answerkey.scorers.groundedness.figures import Figures, mentioned
+from answerkey.scorers.groundedness.figures import Figures
 from answerkey.text.normalise import folded_text
 
 __all__ = ["counts"]
@@ -15,7 +15,7 @@ __all__ = ["counts"]
 def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
     """Every count that a clause may speak of, as (value, formula, place)."""
     tables = figures.tables
-    if clause.next_word or clause.labelled or SUM.search(clause.text):
+    if clause.next_word or clause.labelled or clause.says(SUM):
         narrowed = _narrowed(figures, clause)
         for table in tables:
             if id(table) not in narrowed:
@@ -38,9 +38,9 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
 
 def _narrowed(figures: Figures, clause: Clause) -> set[int]:
     """Tables of which the clause names some rows: "three people report to Otto" does not count them all."""
-    if re.search(r"\bof\s+(?:the |our |your |its )?$", clause.before) or _WHOLE.search(clause.text):
+    if re.search(r"\bof\s+(?:the |our |your |its )?$", clause.before) or clause.says(_WHOLE):
         return set()
-    found = mentioned(figures.groups, folded_text(clause.part))
+    found = figures.mentioned(folded_text(clause.part))
     return {
         table
         for table, groups in found.items()

@@ -20,7 +20,7 @@ from answerkey.scorers.groundedness.arithmetic.products import products
 from answerkey.scorers.groundedness.arithmetic.sums import runs_in_texts, sums
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
-from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.precision import fits, widest
 from answerkey.text.claims.quantity import Quantity
 
 __all__ = ["Arithmetic", "Derivation"]
@@ -46,8 +46,9 @@ class Arithmetic:
 
     def derive(self, quantity: Quantity, clause: Clause, *, strict: bool = False) -> Derivation | None:
         """The first derivation that gives the figure at its precision; strict: only one that the clause speaks of."""
+        low, high = widest(quantity)
         for value, formula, where in self._candidates(quantity, clause, strict):
-            if fits(quantity, value):
+            if low <= abs(value) <= high and fits(quantity, value):
                 return Derivation(formula, where)
         return None
 
@@ -78,7 +79,7 @@ class Arithmetic:
         figures = self._figures
         if quantity.ordinal or SUPERLATIVE.search(clause.before):
             return
-        differing = DIFFERENCE.search(clause.text) is not None
+        differing = clause.says(DIFFERENCE)
         if quantity.kind == "percentage" or clause.next_word.startswith(("point", "percentage")):
             if differing:
                 yield from points(self._evidence)
@@ -92,6 +93,6 @@ class Arithmetic:
         large = abs(quantity.value) >= 100 or len(quantity.digits.replace(".", "").lstrip("0")) >= 4
         large = large and not strict
         yield from sums(figures, clause, large)
-        if large or CLEAR_DIFFERENCE.search(clause.text):
+        if large or clause.says(CLEAR_DIFFERENCE):
             yield from differences(figures, clause, large)
         yield from products(figures, self._evidence, quantity, clause, large)

@@ -14,7 +14,7 @@ __all__ = ["percentages"]
 
 def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
     """Every percentage that a clause may speak of: of many figures only neighbours and named ones."""
-    changed = CHANGE.search(clause.text) is not None
+    changed = clause.says(CHANGE)
     for column in figures.columns:
         if len(column.cells) > 1:
             yield from _shares_of_total(figures, column, clause)

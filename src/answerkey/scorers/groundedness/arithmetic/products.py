@@ -52,12 +52,12 @@ def products(
         RATE.search(f"{clause.text} {clause.question_words}") or (0 < rates <= 2 and len(facts) <= 2 * FEW)
     ):
         totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
-        yield from _parts(facts, totals, net=_NET.search(clause.text) is not None)
-    if (large or quantity.kind == "money") and TIMES.search(clause.text):
+        yield from _parts(facts, totals, net=clause.says(_NET))
+    if (large or quantity.kind == "money") and clause.says(TIMES):
         yield from _times(figures)
     elif quantity.kind == "money":
         yield from _times(figures, named=True)
-    if MEAN.search(clause.text):
+    if clause.says(MEAN):
         # "€130 per night": the total of one column over that of another.
         for one_column, other_column in permutations(figures.columns[:8], 2):
             total = fsum(other_column.values)
@@ -66,7 +66,7 @@ def products(
                 yield fsum(one_column.values) / total, formula, one_column.where
     if " per " in clause.words and quantity.kind == "money":
         yield from _per_unit(figures)
-    if MEAN.search(clause.text) and (large or quantity.kind == "money"):
+    if clause.says(MEAN) and (large or quantity.kind == "money"):
         for where, values in figures.several:
             if len(values) <= FEW:
                 for one, other in combinations(values, 2):

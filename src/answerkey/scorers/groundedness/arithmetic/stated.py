@@ -42,7 +42,7 @@ def derive_with_evidence(
     """A figure that the reply states and one of the evidence, put together: "interest $14,400, with principal $78,400"."""
     if quantity.ordinal or (quantity.kind != "money" and abs(quantity.value) < _LARGE):
         return None
-    if " per " in clause.words or " each " in clause.words or _COMES_TO.search(clause.text):
+    if " per " in clause.words or " each " in clause.words or clause.says(_COMES_TO):
         for operand in [operand for operand in operands if operand.kind != "percentage"][:_MOST_JOINED]:
             for scalar in scalars:
                 telling = len(quantity.digits.replace(".", "").strip("0")) >= 3 or "." in quantity.digits
@@ -50,13 +50,13 @@ def derive_with_evidence(
                     return f"{operand.value:g} × {scalar:g}"
                 if telling and scalar and fits(quantity, operand.value / scalar):
                     return f"{operand.value:g} ÷ {scalar:g}"
-    if not _JOINING.search(clause.text):
+    if not clause.says(_JOINING):
         return None
     for operand in [operand for operand in operands if operand.kind == "money"][:_MOST_JOINED]:
         for scalar in scalars:
             if fits(quantity, operand.value + scalar) and not fits(quantity, scalar):
                 return f"{operand.value:g} + {scalar:g}"
-            if fits(quantity, abs(operand.value - scalar)) and CLEAR_DIFFERENCE.search(clause.text):
+            if fits(quantity, abs(operand.value - scalar)) and clause.says(CLEAR_DIFFERENCE):
                 return f"{operand.value:g} − {scalar:g}"
     return None
 
@@ -81,7 +81,7 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
     amounts = [operand.value for operand in near if operand.kind != "percentage"]
     rates = [operand.value for operand in near if operand.kind == "percentage"]
     if quantity.kind == "percentage":
-        changed = CHANGE.search(clause.text) is not None
+        changed = clause.says(CHANGE)
         for one, other in permutations(amounts, 2):
             if other and (abs(one) < abs(other) or not changed):
                 yield 100 * one / other, f"{one:g} ÷ {other:g}"
@@ -91,12 +91,12 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             yield one - other, f"{one:g}% − {other:g}%"
         for rate in rates:
             yield 100 - rate, f"100% − {rate:g}%"
-            if YEARLY.search(clause.text):
+            if clause.says(YEARLY):
                 yield rate * 12, f"{rate:g}% × 12"
         return
     small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
     few = quantity.kind == "money" and len(amounts) <= _FEW and " so " in clause.words
-    if CLEAR_DIFFERENCE.search(clause.text) or not small or few or COMPLEMENT.search(clause.text):
+    if clause.says(CLEAR_DIFFERENCE) or not small or few or clause.says(COMPLEMENT):
         for one, other in combinations(amounts, 2):
             yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
         if len(amounts) >= 3:
@@ -104,18 +104,18 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             for size in range(2, len(rest) + 1):
                 for some in combinations(rest, size):
                     yield whole - sum(some), f"{whole:g} − " + " − ".join(f"{part:g}" for part in some)
-    if SUM.search(clause.text) or not small:
+    if clause.says(SUM) or not small:
         for size in range(2, len(amounts) + 1):
             for some in combinations(amounts, size):
                 yield sum(some), " + ".join(f"{value:g}" for value in some)
-    if TIMES.search(clause.text) and (quantity.kind == "money" or not small):
+    if clause.says(TIMES) and (quantity.kind == "money" or not small):
         for one, other in combinations(amounts, 2):
             yield one * other, f"{one:g} × {other:g}"
-    if YEARLY.search(clause.text):
+    if clause.says(YEARLY):
         for amount in amounts:
             yield amount * 12, f"{amount:g} × 12"
             yield amount / 12, f"{amount:g} ÷ 12"
-    dividing = MEAN.search(clause.text) is not None or _DIVIDED.search(clause.text) is not None
+    dividing = clause.says(MEAN) or clause.says(_DIVIDED)
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
         if other and (dividing or (quantity.kind == "number" and one % other == 0 and one / other >= 2)):

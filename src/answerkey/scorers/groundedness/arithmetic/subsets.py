@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from answerkey.scorers.groundedness.arithmetic.clause import OPPOSITES, REST, Clause
-from answerkey.scorers.groundedness.figures import Figures, Group, mentioned
+from answerkey.scorers.groundedness.figures import Figures, Group
 from answerkey.scorers.groundedness.flatten import Table, key_words
 
 __all__ = ["Subset", "mentioned_rows", "named_subsets", "speaks_of"]
@@ -16,8 +16,8 @@ _MOST_GROUPS = 8
 
 def named_subsets(figures: Figures, clause: Clause) -> Iterator[Subset]:
     """Rows that share a named value, or named values of several columns at once, or all rows but those."""
-    spoken = mentioned(figures.groups, clause.words)
-    asked = mentioned(figures.groups, clause.question_words)
+    spoken = figures.mentioned(clause.words)
+    asked = figures.mentioned(clause.question_words)
     for table in figures.tables:
         flagged = [g for g in figures.groups if g.table is table and _flag_named(g, clause.words)]
         listed = [*spoken.get(id(table), []), *flagged, *asked.get(id(table), [])]
@@ -39,7 +39,7 @@ def named_subsets(figures: Figures, clause: Clause) -> Iterator[Subset]:
             yield table, frozenset.intersection(*by_column.values()), label
         # What is left when a named group is taken away: "the other three".
         everything = frozenset(range(len(table.rows)))
-        if REST.search(clause.text):
+        if clause.says(REST):
             for group in groups:
                 yield table, everything - group.rows, f"not {group.label}"
         spoken_words = set(clause.words.split())
@@ -52,7 +52,7 @@ def named_subsets(figures: Figures, clause: Clause) -> Iterator[Subset]:
 def mentioned_rows(figures: Figures, table: Table, clause: Clause) -> frozenset[int]:
     """All rows of a table that a clause names."""
     rows: set[int] = set()
-    for group in mentioned(figures.groups, clause.words).get(id(table), []):
+    for group in figures.mentioned(clause.words).get(id(table), []):
         rows |= group.rows
     return frozenset(rows)
 

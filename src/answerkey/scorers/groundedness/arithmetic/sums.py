@@ -13,8 +13,8 @@ __all__ = ["runs_in_texts", "sums"]
 
 def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     """Every sum and average; small figures only where the clause speaks of one."""
-    summing = large or SUM.search(clause.text) is not None
-    meaning = large or MEAN.search(clause.text) is not None
+    summing = large or clause.says(SUM)
+    meaning = large or clause.says(MEAN)
     yield from _of_columns(figures, clause, summing, meaning)
     if summing or meaning:
         yield from _of_named_rows(figures, clause, summing, meaning)
@@ -77,7 +77,7 @@ def runs_in_texts(figures: Figures) -> Iterator[tuple[float, int, str]]:
 
 def _of_few(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
     for where, values in figures.several:
-        spoken = SUM.search(clause.text) is not None
+        spoken = clause.says(SUM)
         if len(values) <= 6 or (spoken and len(values) <= 12):
             for one, other in combinations(values, 2):
                 yield one + other, f"{one:g} + {other:g}", where
@@ -86,7 +86,7 @@ def _of_few(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]
                 yield fsum(three), " + ".join(f"{value:g}" for value in three), where
         if len(values) <= 12:
             yield fsum(values), "sum of " + " + ".join(f"{value:g}" for value in values), where
-        if len(values) <= 8 and MEAN.search(clause.text):
+        if len(values) <= 8 and clause.says(MEAN):
             yield (
                 fsum(values) / len(values),
                 "average of " + ", ".join(f"{value:g}" for value in values),

@@ -1,0 +1,200 @@
+"""Readings of texts in the evidence: their numbers, dates, times and words, read once however often a text comes up.
+
+Logs show the same documents and the same values again and again, so that readings are kept.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+
+import msgspec
+
+from answerkey.text.claims.day_ranges import find_day_ranges
+from answerkey.text.claims.extract import find_times
+from answerkey.text.claims.identifiers import find_identifiers
+from answerkey.text.claims.quantity import Quantity, find_quantities
+from answerkey.text.dates import Date, find_dates
+from answerkey.text.normalise import folded_text
+from answerkey.text.number_words import NUMBER_NAMES
+from answerkey.text.units import UNIT_SPELLINGS
+
+__all__ = ["ReadNumber", "Reading", "measure_after", "measure_named", "read_text"]
+
+# Longer texts than the first are kept in smaller number, and those longer than the second not at all.
+_LONG = 200
+_LONGEST = 20_000
+
+
+class ReadNumber(msgspec.Struct, frozen=True):
+    """A number in a text."""
+
+    quantity: Quantity
+    # Digits of a code: "INV-2024-001", "B2".
+    in_code: bool
+    # The unit that follows, under its one name.
+    measure: str
+    # A little of the text on either side.
+    around: str
+
+
+class Reading:
+    """What a text holds, found when it is first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def folded(self) -> str:
+        """ " word word ": a phrase is in it if it is in it with a blank on either side."""
+        return f" {folded_text(self._text).strip()} "
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every folded word."""
+        return frozenset(self.folded.split())
+
+    @cached_property
+    def plain_words(self) -> frozenset[str]:
+        """Every word that begins with a small letter."""
+        return frozenset(_PLAIN_WORD.findall(self._text))
+
+    @cached_property
+    def dates(self) -> tuple[tuple[Date, str], ...]:
+        """Every date, with its words."""
+        text = _without_t(self._text)
+        return tuple(
+            (date, text[date.start : date.end]) for date in (*find_dates(text), *find_day_ranges(text))
+        )
+
+    @cached_property
+    def times(self) -> tuple[int, ...]:
+        """Every time of day, as minutes since midnight."""
+        if ":" not in self._text and "m" not in self._text and "M" not in self._text:
+            return ()
+        return tuple(minutes for _, _, readings in find_times(_without_t(self._text)) for minutes in readings)
+
+    @cached_property
+    def numbers(self) -> tuple[ReadNumber, ...]:
+        """Every number; digits of dates and times are not numbers."""
+        value = self._text
+        if _DIGIT.search(value) is None and NUMBER_NAMES.isdisjoint(_LETTERS.findall(value.lower())):
+            return ()
+        text = _without_dates(value)
+        codes = _blanked(text, (span for span in find_identifiers(text) if not _RANGE.fullmatch(text, *span)))
+        found = []
+        for quantity in find_quantities(text):
+            if quantity.spelled and quantity.value <= 1:
+                continue
+            in_code = (
+                codes[quantity.start] == _BLANK
+                or _LETTER_BEFORE.search(text[max(0, quantity.start - 3) : quantity.start]) is not None
+                or _LETTER_AFTER.match(text, quantity.end) is not None
+            )
+            around = value[max(0, quantity.start - 30) : quantity.end + 30]
+            found.append(
+                ReadNumber(quantity, in_code, measure_after(value, quantity.end), " ".join(around.split()))
+            )
+        return tuple(found)
+
+
+def read_text(text: str) -> Reading:
+    """The reading of a text."""
+    if len(text) <= _LONG:
+        return _read_short(text)
+    return _read_long(text) if len(text) <= _LONGEST else Reading(text)
+
+
+_read_short = lru_cache(maxsize=8192)(Reading)
+_read_long = lru_cache(maxsize=512)(Reading)
+
+# Stands where something was that is not to be read again.
+_BLANK = "\x00"
+_DIGIT = re.compile(r"[0-9]")
+_LETTERS = re.compile(r"[a-z]+")
+_PLAIN_WORD = re.compile(r"\b[a-z]\w+")
+_LETTER_BEFORE = re.compile(r"[A-Za-z][-_/]?$")
+_LETTER_AFTER = re.compile(r"_[A-Za-z]|[A-Z](?![a-z])")
+_ISO_TIME = re.compile(r"(?<=\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def _without_t(text: str) -> str:
+    """ISO's "2024-08-15T09:30:00Z" with blanks for its T and its zone."""
+    return _ISO_TIME.sub(r" \1 ", text) if "T" in text else text
+
+
+def _without_dates(text: str) -> str:
+    text = _blanked(
+        text,
+        (
+            (date.start, date.end)
+            for date in (*find_dates(text), *find_day_ranges(text))
+            if date.day is not None or date.start == 0
+        ),
+    )
+    return _blanked(text, ((start, end) for start, end, _ in find_times(text)))
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with blanks in the place of spans, which may overlap."""
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        if end > at:
+            start = max(start, at)
+            parts += (text[at:start], _BLANK * (end - start))
+            at = end
+    return "".join(parts) + text[at:] if parts else text
+
+
+# "5-7 days", a vote of 3-0: not a code.
+_RANGE = re.compile(r"\d{1,4}\s?[-–]\s?\d{1,4}")
+_MEASURE = re.compile(
+    r"\s?(?:°|º|\b(?i:deg(?:rees?|s)?)\b\.?)\s?([CF]\b|(?i:celsius|centigrade|fahrenheit))"
+    r"|\)?[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
+)
+# Units whose spelling is more often another word.
+_NO_UNITS = frozenset(["in", "m", "l", "g", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
+_CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
+
+
+def measure_after(text: str, end: int) -> str:
+    """The unit that follows a number in a text, under its one name, or ""."""
+    found = _MEASURE.match(text, end)
+    if found is None:
+        return ""
+    if found[1]:
+        return "celsius" if found[1][0] in "cC" else "fahrenheit"
+    if found[2]:
+        power = "square" if found[2][0] in "sS" else "cubic"
+        return f"{power} {UNIT_SPELLINGS.get(found[3].lower(), found[3].lower())}"
+    unit = found[4].lower()
+    if unit[-1] in "²³":
+        power = "square" if unit[-1] == "²" else "cubic"
+        return f"{power} {UNIT_SPELLINGS.get(unit[:-1], unit[:-1])}"
+    return measure_named((unit,))
+
+
+def measure_named(words: Sequence[str]) -> str:
+    """The unit that words name, the last one first: ("living", "area", "sqft")."""
+    for number in range(len(words) - 1, -1, -1):
+        word = words[number]
+        if number and words[number - 1] in ("square", "sq") and word in UNIT_SPELLINGS:
+            return f"square {UNIT_SPELLINGS[word]}"
+        if word in _SQUARES:
+            return _SQUARES[word]
+        if _is_unit(word):
+            return UNIT_SPELLINGS[word]
+    return ""
+
+
+_SQUARES = {
+    "sqft": "square foot",
+    "sf": "square foot",
+    "sqm": "square metre",
+    "m2": "square metre",
+    "m²": "square metre",
+}
+
+
+def _is_unit(word: str) -> bool:
+    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _CURRENCIES
