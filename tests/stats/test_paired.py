@@ -3,28 +3,76 @@ import random
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy import stats
+from scipy import optimize, stats
 
+from answerkey.stats import paired
 from answerkey.stats.paired import paired_difference, verdict_of
+from answerkey.stats.signflip import sign_flip_p_value
 
 
-def test_without_ties_the_interval_is_the_paired_t_interval() -> None:
+def test_of_symmetric_differences_without_ties_the_interval_is_the_paired_t_interval() -> None:
     source = random.Random(1)
-    differences = [source.uniform(-0.2, 0.4) for _ in range(40)]
+    half = [source.uniform(0.01, 0.3) for _ in range(20)]
+    differences = [0.05 + size for size in half] + [0.05 - size for size in half]
+    for bound in (1.0, None):
+        found = paired_difference(differences, bound=bound)
+        assert found is not None
+        low, high = stats.t.interval(0.95, 39, loc=np.mean(differences), scale=stats.sem(differences))
+        assert (found.low, found.high) == pytest.approx((min(low, 0.0), high), abs=1e-9)
+        assert found.effect_size == pytest.approx(np.mean(differences) / np.std(differences, ddof=1))
+
+
+def test_the_interval_of_skewed_differences_holds_what_the_corrected_t_does_not_reject() -> None:
+    differences = [0.8, 0.4, 0.4, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05, -0.05, -0.1, 0.3, 0.6]
     found = paired_difference(differences)
     assert found is not None
-    low, high = stats.t.interval(0.95, 39, loc=np.mean(differences), scale=stats.sem(differences))
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
-    assert found.effect_size == pytest.approx(np.mean(differences) / np.std(differences, ddof=1))
+    n, error, skewness = len(differences), stats.sem(differences), stats.skew(differences)
+
+    def corrected(mean: float) -> float:
+        """Hall (1992), with seven tenths of the skewness."""
+        t, g = (np.mean(differences) - mean) / error, 0.7 * skewness / np.sqrt(n)
+        return float(t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6)
+
+    critical = stats.t.ppf(0.975, n - 1)
+    assert found.low == pytest.approx(optimize.brentq(lambda m: corrected(m) - critical, -0.5, 0.5))
+    assert found.high == pytest.approx(optimize.brentq(lambda m: corrected(m) + critical, 0.0, 1.5))
+    # It reaches further to the side of the large changes.
+    assert found.high - found.mean > 1.2 * (found.mean - found.low)
+    assert found.p_value == pytest.approx(
+        max(2 * stats.t.sf(abs(corrected(0.0)), n - 1), sign_flip_p_value(differences)[0] or 0.0)
+    )
     assert verdict_of(found) == "better"
 
 
-def test_unbounded_differences_get_the_plain_t_interval() -> None:
-    differences = [120.0, -30.0, 80.0, 0.0, 0.0, 15.0]
-    found = paired_difference(differences, bound=None)
-    low, high = stats.t.interval(0.95, 5, loc=np.mean(differences), scale=stats.sem(differences))
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((low, high))
+def test_few_changes_leave_room_for_those_not_seen() -> None:
+    """Nothing changed among fifteen: about the Wilson interval of none among fifteen."""
+    for n, room in ((15, 0.18), (50, 0.055), (200, 0.0135)):
+        found = paired_difference([0.0] * n)
+        assert found is not None
+        assert found.high == -found.low == pytest.approx(room, rel=0.05)
+        seen = paired_difference([0.4] * 3 + [0.0] * (n - 3))
+        assert seen is not None
+        assert seen.high < found.high + 0.4
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_many_differences_are_reckoned_as_few_are(clustered: bool) -> None:
+    source = random.Random(3)
+    differences = [source.choice([0.0, 0.0, 0.0, 0.4, 0.2, -0.1, -0.25]) for _ in range(2500)]
+    names = [source.randrange(900) for _ in differences] if clustered else None
+    many = paired_difference(differences, clusters=names)
+    assert many == paired_difference(np.array(differences), clusters=names)
+    saved = paired._MANY
+    try:
+        paired._MANY = 10**9
+        few = paired_difference(differences, clusters=names)
+    finally:
+        paired._MANY = saved
+    assert many is not None
+    assert few is not None
+    for name in ("mean", "low", "high", "p_value", "deviation", "seen_error", "error", "effect_size"):
+        assert getattr(many, name) == pytest.approx(getattr(few, name), rel=1e-9, abs=1e-12)
+    assert (many.changed, many.clusters, many.method) == (few.changed, few.clusters, few.method)
 
 
 def test_the_clustered_error_is_the_jackknife_of_statsmodels() -> None:
@@ -106,5 +154,6 @@ def test_error_rate_of_two_equal_chatbots(n: int) -> None:
         assert found is not None
         alarms += found.p_value is not None and found.p_value < 0.05
         held += found.low <= 0.0 <= found.high
-    assert 0.025 <= alarms / trials <= 0.07
-    assert held / trials >= 0.93
+    # Within two standard errors of 3 to 6% and of 93 to 97%; the full table is benchmarks/statistics.
+    assert 0.02 <= alarms / trials <= 0.074
+    assert 0.915 <= held / trials <= 0.98

@@ -58,8 +58,14 @@ def compare(
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.gate import parse_gate
-    from answerkey.report.comparison import comparison_markdown, print_comparison, print_ranking
+    from answerkey.report.comparison import (
+        comparison_markdown,
+        flips_shown,
+        print_comparison,
+        print_ranking,
+    )
     from answerkey.report.rows import encode
+    from answerkey.store.score_rows import question_texts
 
     if len(runs) < 2:
         raise UsageError(
@@ -87,6 +93,7 @@ def compare(
                 print_ranking(ranking)
             return 0
         comparison = compare_runs(*columns)
+        questions = {} if as_json else question_texts(opened, infos[1], flips_shown(comparison))
         if pair_judge is not None:
             import asyncio
 
@@ -110,7 +117,7 @@ def compare(
     elif markdown:
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
-        print_comparison(comparison)
+        print_comparison(comparison, questions=questions)
         if judged is not None:
             from answerkey.report.pairwise import pairwise_lines
 

@@ -41,9 +41,11 @@ def conclude(
 
         print_report(run)
         if comparison is not None:
-            from answerkey.report.comparison import print_comparison
+            from answerkey.report.comparison import flips_shown, print_comparison
+            from answerkey.store.score_rows import question_texts
 
-            print_comparison(comparison)
+            questions = {} if store is None else question_texts(store, run.info, flips_shown(comparison))
+            print_comparison(comparison, questions=questions)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from answerkey.report.github import tell_github
 

@@ -32,6 +32,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     base: float
     candidate: float
+    # The score, a component or a category has a grade; of what is counted the difference is no share and has no points.
+    graded: bool
+    counted: bool = False
     # None: a single pair of something unbounded; nothing can be said.
     difference: Difference | None
     # After Holm's correction within its family; of the score itself the same as its p-value.
@@ -42,7 +45,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         """As `compare --json` has it."""
         document: dict[str, Any] = {"base": self.base, "candidate": self.candidate}
         document |= _difference_document(self.difference)
-        document |= {"p_adjusted": self.p_adjusted, "verdict": self.verdict}
+        document |= {"p_adjusted": self.p_adjusted, "verdict": self.verdict, "counted": self.counted}
         return document
 
 

@@ -55,6 +55,7 @@ class Paired:
         assert difference is not None  # there is at least one pair
         return Measure(
             name="score",
+            graded=True,
             base=_mean(self._first),
             candidate=_mean(self._second),
             difference=difference,
@@ -62,10 +63,12 @@ class Paired:
             verdict=verdict_of(difference),
         )
 
-    def family(self, first: Mapping[str, Floats], second: Mapping[str, Floats]) -> tuple[Measure, ...]:
+    def family(
+        self, first: Mapping[str, Floats], second: Mapping[str, Floats], *, graded: bool
+    ) -> tuple[Measure, ...]:
         """Everything of one kind, corrected together; what only one run has is left to the notes."""
         found = [self._values(name, first[name], second[name]) for name in first if name in second]
-        return self._corrected([part for part in found if len(part[1])])
+        return self._corrected([part for part in found if len(part[1])], graded=graded)
 
     def categories(self) -> tuple[Measure, ...]:
         """The score in each category, corrected together; nothing if there is only one."""
@@ -79,7 +82,7 @@ class Paired:
             clusters = None if self._clusters is None else self._clusters[chosen]
             name = self._candidate.category_names[number]
             parts.append((name, self._first[chosen], self._second[chosen], clusters))
-        return self._corrected(parts)
+        return self._corrected(parts, graded=True)
 
     def _values(self, name: str, first: Floats, second: Floats) -> _Part:
         before, after = first[self._pairing.base], second[self._pairing.candidate]
@@ -89,30 +92,32 @@ class Paired:
         clusters = None if self._clusters is None else self._clusters[~missing]
         return name, before[~missing], after[~missing], clusters
 
-    def _corrected(self, parts: Sequence[_Part]) -> tuple[Measure, ...]:
-        found: list[Difference | None] = []
-        for _, first, second, clusters in parts:
-            # A metric may be a count or a duration: only what lies within 0 and 1 is bounded by it.
-            bounded = bool(min(first.min(), second.min()) >= 0.0 and max(first.max(), second.max()) <= 1.0)
-            found.append(
-                paired_difference(
-                    np.round(second - first, 9),
-                    clusters=clusters,
-                    level=self._level,
-                    bound=1.0 if bounded else None,
-                )
+    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> tuple[Measure, ...]:
+        counted = [not graded and _counted(name, first, second) for name, first, second, _ in parts]
+        found = [
+            paired_difference(
+                np.round(second - first, 9),
+                clusters=clusters,
+                level=self._level,
+                bound=None if unbounded else 1.0,
             )
+            for (_, first, second, clusters), unbounded in zip(parts, counted, strict=True)
+        ]
         adjusted = holm([None if difference is None else difference.p_value for difference in found])
         return tuple(
             Measure(
                 name=name,
                 base=_mean(first),
                 candidate=_mean(second),
+                graded=graded,
+                counted=unbounded,
                 difference=difference,
                 p_adjusted=p,
                 verdict=_verdict(name, difference, p),
             )
-            for (name, first, second, _), difference, p in zip(parts, found, adjusted, strict=True)
+            for (name, first, second, _), unbounded, difference, p in zip(
+                parts, counted, found, adjusted, strict=True
+            )
         )
 
     def unbounded(self, name: str, first: Floats, second: Floats) -> Measure | None:
@@ -125,6 +130,8 @@ class Paired:
             name=name,
             base=_mean(before),
             candidate=_mean(after),
+            graded=False,
+            counted=True,
             difference=difference,
             p_adjusted=None if difference is None else difference.p_value,
             verdict="no clear difference"
@@ -210,6 +217,13 @@ def _side(columns: Columns, positions: Ints) -> Side:
 
 def _passed(scores: Floats, info: RunInfo) -> Any:
     return scores >= info.pass_mark - _HALF_UNIT
+
+
+def _counted(name: str, first: Floats, second: Floats) -> bool:
+    """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
+    if name.startswith(_UNWANTED):
+        return True
+    return bool(min(first.min(), second.min()) < 0.0 or max(first.max(), second.max()) > 1.0)
 
 
 def _verdict(name: str, difference: Difference | None, p_value: float | None) -> Verdict:

@@ -55,8 +55,8 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
         questions_needed=needed,
         needed_for=round_score(target),
         reasons=tuple(_reasons(score, detectable, needed, target)),
-        components=runs.family(base.components, candidate.components),
-        metrics=runs.family(base.metrics, candidate.metrics),
+        components=runs.family(base.components, candidate.components, graded=True),
+        metrics=runs.family(base.metrics, candidate.metrics, graded=False),
         categories=runs.categories(),
         flips=runs.flips(),
         pass_rate=runs.pass_rate(),
@@ -68,11 +68,14 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
 
 
 def _more_questions(difference: Difference, target: float, level: float) -> int | None:
-    """Questions beyond those asked that would show a difference of the target's size four times in five."""
-    if difference.clusters < 2:
+    """Questions beyond those asked that would show a difference of the target's size four times in five.
+
+    None if nothing changed: how much changes of these versions spread is then not known.
+    """
+    if difference.clusters < 2 or not difference.changed:
         return None
-    # What a single question (or cluster) contributes to the error, the imagined differences included.
-    deviation = difference.error * math.sqrt(difference.pairs)
+    # What a single question (or cluster) contributes to the error.
+    deviation = difference.seen_error * math.sqrt(difference.pairs)
     needed = questions_needed(deviation, target, level=level)
     return None if needed is None else max(0, needed - difference.pairs)
 
@@ -94,11 +97,6 @@ def _reasons(score: Measure, detectable: float | None, needed: int | None, targe
         yield "all questions belong to one cluster, which counts as one question"
     elif not difference.changed:
         yield f"all {difference.pairs} questions scored the same in both runs"
-    elif difference.p_value is not None and difference.p_value < 1.0 - difference.level:
-        yield (
-            f"the questions that changed point one way (p = {difference.p_value:.2g}), but among so few of them "
-            "a rare large change the other way cannot be ruled out"
-        )
     if detectable is not None:
         sentence = f"this comparison could only have detected ≥ {100 * detectable:.1f} points"
         if needed:

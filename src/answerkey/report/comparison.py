@@ -1,13 +1,14 @@
 """A comparison and a ranking on the terminal, and a comparison in Markdown."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.wording import (
     count,
+    metric_text,
     milliseconds,
     money,
     name_words,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "comparison_headline",
     "comparison_markdown",
+    "flips_shown",
     "print_comparison",
     "print_experiment",
     "print_ranking",
@@ -49,24 +51,37 @@ def comparison_headline(comparison: Comparison) -> str:
     )
 
 
-def _scores(measure: Measure) -> tuple[str, str, str, str]:
+def _change(measure: Measure) -> tuple[str, str, str, str]:
+    """Both values, their difference, its interval and its p-value; shares in points, counts as they are."""
     difference = measure.difference
-    interval = (
-        "" if difference is None else f"{points_text(difference.low)} to {points_text(difference.high)}"
-    )
-    change = "–" if difference is None else points_text(difference.mean)
-    return (
-        f"{score_text(measure.base)} → {score_text(measure.candidate)}",
-        change,
-        interval,
-        p_text(measure.p_adjusted),
-    )
+    # As the report of a run has them: only what is graded is never rounded up.
+    value = score_text if measure.graded else metric_text
+    values = f"{value(measure.base)} → {value(measure.candidate)}"
+    if difference is None:
+        return values, "–", "too few to say", p_text(None)
+    shown = plain_text if measure.counted else points_text
+    interval = f"{shown(difference.low)} to {shown(difference.high)}"
+    if difference.pairs == 1:
+        interval = "one question"
+    elif measure.counted and not difference.changed:
+        # Nothing bounds how far a count could have moved.
+        interval = "no change seen"
+    return values, shown(difference.mean), interval, p_text(measure.p_adjusted)
 
 
-def print_comparison(comparison: Comparison, *, file: TextIO | None = None, width: int | None = None) -> None:
-    """Print the verdict first, then what it rests on."""
-    from rich.padding import Padding
-    from rich.table import Table
+def plain_text(value: float) -> str:
+    """A difference of counts: +0.25."""
+    return f"{value:+.2f}" if abs(value) < 10 else f"{value:+,.0f}"
+
+
+def print_comparison(
+    comparison: Comparison,
+    *,
+    questions: Mapping[str, str] | None = None,
+    file: TextIO | None = None,
+    width: int | None = None,
+) -> None:
+    """Print the verdict first, then what it rests on; `questions` are the wordings of those that flipped, by id."""
     from rich.text import Text
 
     console = make_console(file, width=width)
@@ -74,64 +89,30 @@ def print_comparison(comparison: Comparison, *, file: TextIO | None = None, widt
     head = Text()
     head.append(f" {comparison.verdict} ", style=f"bold reverse {COLOURS[comparison.verdict]}")
     head.append(comparison_headline(comparison).partition(":")[2], style="bold")
-    lines = [
-        Text(
-            f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})",
-            style="dim",
-        ),
-        Text(""),
-        head,
-        Text(
-            f"score {score_text(base.score)} → {score_text(candidate.score)}, "
-            f"{count(comparison.paired, 'question')} in both"
-            + (
-                f", {count(comparison.difference.clusters, 'cluster')}"
-                if comparison.difference.clusters < comparison.paired
-                else ""
-            )
-            + f"; {comparison.difference.method}"
-        ),
-    ]
-    emit(console, "", *lines, *(Padding(Text(reason), (0, 0, 0, 0)) for reason in comparison.reasons))
+    runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
+    emit(console, "", Text(runs, style="dim"), "", head)
+    for line in (*_facts(comparison), *comparison.reasons):
+        emit(console, Text(line))
     for note in comparison.notes:
         emit(console, Text(f"! {one_line(note, 200)}", style="yellow"))
-    for title, measures in (
-        ("Components", comparison.components),
-        ("Metrics", comparison.metrics),
-        ("Categories", comparison.categories),
-    ):
-        if not measures:
-            continue
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for heading in (title, "scores", "points", "95% interval", "corrected p", ""):
-            table.add_column(heading, no_wrap=True, overflow="ellipsis")
-        for measure in measures:
-            verdict = "" if measure.verdict == "no clear difference" else measure.verdict
-            table.add_row(
-                one_line(name_words(measure.name) if title == "Components" else measure.name, 24),
-                *_scores(measure),
-                Text(verdict, style=COLOURS[measure.verdict]),
-            )
-        emit(console, "", table)
-    for line in _facts(comparison):
-        emit(console, Text(line))
+    for title, measures in (("Components", comparison.components), ("Categories", comparison.categories)):
+        if measures:
+            emit(console, "", _table(title, measures))
     if comparison.flips:
         emit(
             console, "", Text(f"Flipped: {comparison.broken} broken, {comparison.fixed} fixed", style="bold")
         )
         for flip in comparison.flips[:_FLIPS_SHOWN]:
             line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
-            emit(
-                console,
-                Text(
-                    line + one_line(flip.id, 60), style=COLOURS["better" if flip.kind == "fixed" else "worse"]
-                ),
-            )
+            colour = COLOURS["better" if flip.kind == "fixed" else "worse"]
+            text = Text(line + one_line(flip.id, 60), style=colour)
+            if asked := (questions or {}).get(flip.id):
+                text.append(f"  {one_line(asked, 200)}", style="dim")
+            text.truncate(console.width, overflow="ellipsis")
+            emit(console, text)
         if len(comparison.flips) > _FLIPS_SHOWN:
-            emit(
-                console,
-                Text(f"  … and {len(comparison.flips) - _FLIPS_SHOWN:,} more; --json lists all", style="dim"),
-            )
+            rest = len(comparison.flips) - _FLIPS_SHOWN
+            emit(console, Text(f"  … and {rest:,} more; --json lists all", style="dim"))
     if comparison.unpaired:
         emit(console, "", Text(f"Not compared: {count(len(comparison.unpaired), 'question')}", style="bold"))
         for item in comparison.unpaired[:_UNPAIRED_SHOWN]:
@@ -139,12 +120,43 @@ def print_comparison(comparison: Comparison, *, file: TextIO | None = None, widt
         if len(comparison.unpaired) > _UNPAIRED_SHOWN:
             rest = len(comparison.unpaired) - _UNPAIRED_SHOWN
             emit(console, Text(f"  … and {rest:,} more; --json lists all", style="dim"))
+    if comparison.metrics:
+        emit(console, "", _table("Metrics", comparison.metrics))
     emit(console, "")
+
+
+def flips_shown(comparison: Comparison) -> list[str]:
+    """The ids of the flipped questions that are shown."""
+    return [flip.id for flip in comparison.flips[:_FLIPS_SHOWN]]
+
+
+def _table(title: str, measures: Sequence[Measure]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    change = "change" if any(measure.counted for measure in measures) else "points"
+    for heading in (title, "from → to", change, "95% interval", "corrected p", ""):
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    for measure in measures:
+        verdict = "" if measure.verdict == "no clear difference" else measure.verdict
+        table.add_row(
+            one_line(measure.name if title == "Categories" else name_words(measure.name), 24),
+            *_change(measure),
+            Text(verdict, style=COLOURS[measure.verdict]),
+        )
+    return table
 
 
 def _facts(comparison: Comparison) -> Iterator[str]:
     rate = comparison.pass_rate
-    yield ""
+    base, candidate = comparison.base, comparison.candidate
+    clusters = comparison.difference.clusters
+    grouped = f", {count(clusters, 'cluster')}" if clusters < comparison.paired else ""
+    yield (
+        f"score {score_text(base.score)} → {score_text(candidate.score)} "
+        f"over {count(comparison.paired, 'question')} in both{grouped}"
+    )
     yield (
         f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
         f"({rate['fixed']} fixed, {rate['broken']} broken, {p_text(rate['p_value'])})"
@@ -228,7 +240,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     lines += [f"\n{for_markdown(sentence)}" for sentence in (*comparison.reasons, *comparison.notes)]
     lines += ["", "| | base → candidate | points | 95% interval | corrected p |", "|---|---|---|---|---|"]
     for measure in (comparison.score, *comparison.components, *comparison.categories):
-        scores, change, interval, p = _scores(measure)
+        scores, change, interval, p = _change(measure)
         lines.append(f"| {for_markdown(measure.name)} | {scores} | {change} | {interval} | {p} |")
     if comparison.flips:
         lines += ["", f"**{comparison.broken} broken, {comparison.fixed} fixed**", ""]

@@ -2,8 +2,9 @@
 
 A mean of scores gets a Wilson interval with an effective sample size. Bounded scores can vary at most as much as
 pass/fail would with the same mean; the ratio of the variance that was seen to that bound says how many pass/fail
-questions one of these questions is worth, and Student's t takes the place of the normal quantile because the variance
-is estimated. Where many scores sit on a bound (a good chatbot: mostly 1.0), a rare failure may simply not have been
+questions one of these questions is worth, and Student's t takes the place of the normal quantile so far as the variance
+is estimated: that of pass/fail follows from the mean, so that its interval is Wilson's own.
+Where many scores sit on a bound (a good chatbot: mostly 1.0), a rare failure may simply not have been
 drawn yet, so a small share of pass/fail variance is mixed in; fifteen of fifteen at 1.0 is the Wilson interval of
 fifteen passes, not [1, 1]. docs/statistics.md has the simulated coverage beside that of the plain t interval.
 """
@@ -128,15 +129,16 @@ class MeanAccumulator:
         n = self.count
         if n == 0 or (n == 1 and self._bounds is None):
             return None
-        t = t_quantile(0.5 + level / 2.0, max(n - 1, 1))
         if self._bounds is None:
-            half = t * math.sqrt(self._m2 / (n - 1) / n)
+            half = t_quantile(0.5 + level / 2.0, n - 1) * math.sqrt(self._m2 / (n - 1) / n)
             return Interval(low=self.mean - half, high=self.mean + half, level=level)
         floor, ceiling = self._bounds
         width = ceiling - floor
         # Rounding may carry a mean of many equal values past its bound by an ulp.
         mean = min(max((self.mean - floor) / width, 0.0), 1.0)
-        unit = _wilson(mean, n / self._variance_ratio(mean, width), t, level)
+        ratio = self._variance_ratio(mean, width)
+        freedom = (n - 1) / max(1.0 - ratio * ratio, 1e-12) if n > 1 else 1.0
+        unit = _wilson(mean, n / ratio, t_quantile(0.5 + level / 2.0, freedom), level)
         return Interval(low=floor + unit.low * width, high=floor + unit.high * width, level=level)
 
     def _variance_ratio(self, mean: float, width: float) -> float:

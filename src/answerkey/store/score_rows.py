@@ -13,7 +13,7 @@ from answerkey.store import schema
 from answerkey.store.connect import explain
 from answerkey.store.sql import SqlStore
 
-__all__ = ["cluster_rows", "score_batches"]
+__all__ = ["cluster_rows", "question_texts", "score_batches"]
 
 # Trials fetched at a time.
 _BATCH = 1000
@@ -29,6 +29,7 @@ class _Card(msgspec.Struct, gc=False):
 
 
 class _Question(msgspec.Struct):
+    question: str = ""
     metadata: dict[str, Any] = {}
 
 
@@ -97,3 +98,22 @@ def cluster_rows(store: SqlStore, info: RunInfo, fields: Sequence[str]) -> Itera
             if isinstance(value, str | int) and not isinstance(value, bool):
                 yield content, f"{field}={value}"
                 break
+
+
+def question_texts(store: SqlStore, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
+    """The wording of a few of the run's questions, by id."""
+    cards, questions = schema.scorecards.c, schema.questions.c
+    query = (
+        select(cards.question_id, questions.payload)
+        .join(schema.questions, questions.content_hash == cards.content_hash)
+        .where(
+            cards.run_id == info.id,
+            cards.scoring_hash == info.scoring_hash,
+            cards.trial == 1,
+            cards.question_id.in_(ids),
+        )
+    )
+    with store.transaction() as connection:
+        return {
+            identity: _decode_question(payload).question for identity, payload in connection.execute(query)
+        }
