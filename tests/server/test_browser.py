@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
+from answerkey.datasets.questions import read_questions
 from answerkey.feedback import Feedback
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id, now
@@ -32,7 +33,10 @@ PAGES = {
     "running": "/runs/cccc3",
     "question": "/runs/aaaa1/questions/q1?at=3",
     "compare": "/compare?run=aaaa1&run=bbbb2&sort=best",
+    "rank": "/compare?run=aaaa1&run=bbbb2&run=old1",
     "choose": "/compare",
+    "replies": "/replies",
+    "reply": "/replies/prod-1",
     "review": "/review?run=aaaa1",
     "feedback": "/feedback",
     "missing": "/runs/nope",
@@ -61,6 +65,23 @@ def path(tmp_path_factory):
                     response_id=f"resp-q{number}-1",
                 )
             )
+    with serving(lambda: open_store(path)) as client:
+        rows = [
+            {
+                "question": "What is fact 1 of the tax file?",
+                "answer": "It is fact1.",
+                "response_id": "prod-1",
+            },
+            {
+                "question": "Is it?",
+                "answer": "I encountered an error while searching...",
+                "response_id": "prod-2",
+            },
+        ]
+        assert client.post("/api/replies", {"replies": rows}).status == 201
+        for name in ("prod-1", "prod-2"):
+            verdict = {"value": "down", "response_id": name, "comment": "where is Montrose?"}
+            assert client.post("/api/feedback", verdict).status == 201
     return path
 
 
@@ -123,7 +144,9 @@ def test_no_page_is_wider_than_a_phone(chromium, client, name):
     context.close()
 
 
-@pytest.mark.parametrize("name", ["runs", "run", "question", "compare", "review", "feedback"])
+@pytest.mark.parametrize(
+    "name", ["runs", "run", "question", "compare", "rank", "review", "replies", "reply", "feedback"]
+)
 def test_everything_can_be_read_without_javascript(chromium, client, name):
     context = chromium.new_context(base_url=client.url, java_script_enabled=False)
     page = context.new_page()
@@ -184,6 +207,68 @@ def test_marked_runs_are_compared(page):
     page.locator("select[name=show]").select_option("regressions")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("No question got worse")).to_be_visible()
+
+
+def test_two_runs_are_chosen_and_compared(page):
+    page.goto("/compare")
+    page.get_by_label("Base").select_option("aaaa1")
+    page.get_by_label("Candidate").select_option("bbbb2")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url("**/compare?base=aaaa1&run=bbbb2")
+    expect(page.locator(".outcome .word")).to_have_text("Better")
+    expect(page.locator(".measures svg.interval")).to_have_count(6)
+
+
+def test_a_baseline_is_set_and_unset(page):
+    page.goto("/runs/bbbb2")
+    page.get_by_text("Baseline", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("spring release")
+    page.get_by_role("button", name="Make this run the baseline").click()
+    expect(page.locator("h1 .tag.baseline")).to_have_text("baseline spring release")
+    page.get_by_text("Baseline", exact=True).click()
+    page.get_by_role("button", name="No longer the baseline spring release").click()
+    expect(page.locator("h1 .tag.baseline")).to_have_count(0)
+
+
+def test_a_production_reply_is_found_read_and_made_a_golden_case(page, tmp_path):
+    page.goto("/replies")
+    page.keyboard.press("/")
+    page.keyboard.type("fact1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/replies?text=fact1&sort=newest#replies")
+    expect(page.locator("ol.rows > li")).to_have_count(1)
+    expect(page.get_by_text("where is Montrose?")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/replies/prod-1")
+    page.get_by_label("What a good reply contains").fill("fact1\nMontrose")
+    with page.expect_download() as loading:
+        page.get_by_role("button", name="Download the case").click()
+    loading.value.save_as(tmp_path / "case.jsonl")
+    [question] = read_questions(tmp_path / "case.jsonl")
+    assert question.expected_keywords == ("fact1", "Montrose")
+    page.keyboard.press("u")
+    page.wait_for_url("**/replies")
+
+
+def test_the_keys_are_shown_and_closed_again(page):
+    page.goto("/")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.keyboard.press("k")
+    expect(page.locator("tr.here")).to_have_count(1)
+
+
+def test_on_a_phone_the_verdict_is_within_reach_of_the_thumb(chromium, client):
+    context = chromium.new_context(
+        base_url=client.url, viewport={"width": 375, "height": 700}, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto("/review?run=aaaa1")
+    expect(page.get_by_role("button", name="Don’t trust")).to_be_in_viewport()
+    context.close()
 
 
 def test_the_review_lane_by_keyboard(page, path):

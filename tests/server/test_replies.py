@@ -142,5 +142,6 @@ def test_a_chat_page_may_send_but_not_read_what_others_sent(client, path):
 def test_an_unknown_reply_has_a_page_with_a_way_back(client):
     answer = client.get("/replies/" + quote("no such", safe=""))
     assert answer.status == 404
-    assert "no production reply" in answer.text
+    assert "No production reply" in answer.text
+    assert "All replies" in answer.text
     assert client.get("/api/replies/nope").json["error"]["code"] == "not_found"

@@ -20,3 +20,8 @@ def test_pairs_of_words_that_several_comments_share_come_first():
 
 def test_no_theme_without_two_comments_that_agree():
     assert find_themes([("one", True), ("two", False), ("", True)]) == []
+
+
+def test_words_of_the_same_comments_are_one_theme():
+    themes = find_themes([("exactly what I needed", True)] * 3 + [("needed badly, too slow", False)] * 3)
+    assert [theme.words for theme in themes] == ["needed", "needed badly", "exactly"]

@@ -24,6 +24,7 @@ from answerkey.text.sanitise import for_terminal, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 __all__ = ["make_environment", "report_asset"]
 
@@ -42,6 +43,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
     )
     environment.filters.update(
         brief=lambda text, width=120: one_line(str(text), width),
+        change=_change,
         change_ms=_change_ms,
         component=component_words,
         day=lambda moment: str(moment)[:10],
@@ -56,6 +58,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         score=score_percent,
         seg=lambda text: quote(str(text), safe=""),
         span=range_text,
+        ticks=_ticks,
         when=lambda moment: str(moment)[:16].replace("T", " "),
         width=lambda share: f"{max(0.0, min(100.0, 100 * (share or 0))):.2f}%",
         words=name_words,
@@ -88,9 +91,27 @@ def _delta(change: float | None) -> str:
     return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
 
 
+def _change(value: float, digits: int = 3) -> str:
+    """A difference of a metric as +0.203 or −0.048."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
 def _change_ms(change: float) -> str:
     """A difference of times as +120 ms or −1.20 s."""
     return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
+
+
+def _ticks(text: str) -> "Markup":
+    """A sentence of ours whose `commands` stand between backticks; everything in it is escaped."""
+    from markupsafe import Markup
+
+    parts = for_terminal(text).split("`")
+    # An odd one out is no command.
+    if len(parts) % 2 == 0:
+        parts[-2:] = ["`".join(parts[-2:])]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
+    )
 
 
 def _points(lost: float | None) -> str:

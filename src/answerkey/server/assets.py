@@ -36,7 +36,7 @@ _STATIC = {
 }
 # The colour of each tenth of the score is that of its grade.
 _TINTS = ("F", "F", "F", "F", "F", "F", "D", "C", "B", "A")
-_TENTHS = tuple(f"{step * 10}%" for step in range(10))
+_TENTHS = tuple(f"{step * 10}–{step * 10 + 10}%" for step in range(10))
 
 
 class _ChartQuery(msgspec.Struct, frozen=True, kw_only=True):

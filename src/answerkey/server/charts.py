@@ -152,7 +152,9 @@ def _tidy(element: Element, inside: str = "") -> None:
             element.remove(child)
             continue
         if kind == "path" and "line" in role.split() and "series" in inside:
-            child.set("style", "stroke-width: 2.4; stroke-linejoin: round")
+            # The first series is what the chart is about.
+            width = "3.2" if "serie-0" in inside else "1.8"
+            child.set("style", f"stroke-width: {width}; stroke-linejoin: round")
         _tidy(child, f"{inside} {role}")
 
 
@@ -172,7 +174,9 @@ def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:
         opacity=".95",
         opacity_hover="1",
         transition="0s",
-        colors=tuple(tints) if tints else tuple(tokens[name] for name in ("accent", "A", "D", "C", "F", "B")),
+        colors=tuple(tints)
+        if tints
+        else tuple(tokens[name] for name in ("accent", "A", "D", "violet", "C", "F")),
         font_family=_FONT,
         label_font_size=12,
         major_label_font_size=12,

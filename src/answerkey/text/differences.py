@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["Piece", "word_diff"]
+__all__ = ["Piece", "alike", "word_diff"]
 
-# A word goes with the space after it, so that a changed phrase stays one piece.
-_TOKEN = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+# A number with its separators is one word: half a number changed says nothing.
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)+|\w+|[^\w\s]|\s+")
 
 
 class Piece(NamedTuple):
@@ -33,15 +33,28 @@ def word_diff(before: str, after: str, *, most: int = 4_000) -> list[Piece]:
         removed.clear()
         added.clear()
 
-    for operation in Indel.opcodes(first, second):
-        if operation.tag == "equal":
+    operations = list(Indel.opcodes(first, second))
+    for place, operation in enumerate(operations):
+        same = first[operation.src_start : operation.src_end] if operation.tag == "equal" else []
+        # A space between two changed words is part of the changed phrase.
+        between = 0 < place < len(operations) - 1 and all(token.isspace() for token in same)
+        if operation.tag == "equal" and not between:
             flush()
-            _append(pieces, "same", first[operation.src_start : operation.src_end])
+            _append(pieces, "same", same)
         else:
             removed += first[operation.src_start : operation.src_end]
             added += second[operation.dest_start : operation.dest_end]
     flush()
     return pieces
+
+
+def alike(pieces: Sequence[Piece]) -> float:
+    """The share of the longer text that both have."""
+    lengths = {"same": 0, "removed": 0, "added": 0}
+    for piece in pieces:
+        lengths[piece.kind] += len(piece.text)
+    longer = lengths["same"] + max(lengths["removed"], lengths["added"])
+    return lengths["same"] / longer if longer else 1.0
 
 
 def _append(pieces: list[Piece], kind: Literal["same", "removed", "added"], tokens: Sequence[str]) -> None:

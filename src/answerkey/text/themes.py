@@ -33,25 +33,32 @@ class Theme(NamedTuple):
 
 def find_themes(comments: Iterable[tuple[str, bool]], *, most: int = 8) -> list[Theme]:
     """The commonest themes of comments, each given with whether its verdict was positive."""
-    counted: Counter[str] = Counter()
+    having: dict[str, set[int]] = {}
     negative: Counter[str] = Counter()
     examples: dict[str, str] = {}
-    for comment, positive in comments:
+    for place, (comment, positive) in enumerate(comments):
         for term in _terms(comment[:_LONGEST]):
-            counted[term] += 1
+            having.setdefault(term, set()).add(place)
             negative[term] += not positive
             if term not in examples or (not positive and negative[term] == 1):
                 examples[term] = comment
     chosen: list[Theme] = []
     # A pair says more than its words: it comes first where both are as common, and its words then say nothing new.
-    ranked = sorted(counted.items(), key=lambda item: (-item[1], -item[0].count(" "), item[0]))
-    for term, number in ranked:
-        if number < 2 or len(chosen) == most:
+    ranked = sorted(having.items(), key=lambda item: (-len(item[1]), -item[0].count(" "), item[0]))
+    for term, found in ranked:
+        if len(found) < 2 or len(chosen) == most:
             break
         said = next((theme for theme in chosen if term in theme.words.split()), None)
-        if said is None or number > 1.5 * said.comments:
-            chosen.append(Theme(term, number, negative[term], examples[term]))
+        if said is not None and len(found) <= 1.5 * said.comments:
+            continue
+        # Another word of the same comments is the same theme.
+        if not any(_alike(found, having[theme.words]) for theme in chosen):
+            chosen.append(Theme(term, len(found), negative[term], examples[term]))
     return chosen
+
+
+def _alike(first: set[int], second: set[int]) -> bool:
+    return len(first & second) >= 0.8 * len(first | second)
 
 
 def _terms(comment: str) -> set[str]:

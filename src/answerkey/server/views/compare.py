@@ -15,7 +15,7 @@ from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.stats.paired import Verdict
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
 from answerkey.store.sql import SqlStore
-from answerkey.text.differences import Piece, word_diff
+from answerkey.text.differences import Piece, alike, word_diff
 
 __all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "Versus", "load_compare"]
 
@@ -23,7 +23,9 @@ _PAGE = 20
 # With more than two runs a row is much longer.
 _PAGE_OF_MANY = 10
 _MOST_RUNS = 6
+_RECENT = 50
 _REPLY = 4_000
+_ALIKE = 0.3
 # Categories and metrics beyond these are in `answerkey compare --json`.
 _MOST_MEASURES = 50
 _MOST_UNPAIRED = 10
@@ -90,9 +92,12 @@ class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     grades: tuple[str | None, ...]
     # Candidate minus base, for each candidate.
     changes: tuple[float | None, ...]
-    # Each reply as it differs from the base's; the base's own is whole. None: a null reply.
+    # Each reply as it differs from the base's; the base's own, and one that shares little with it, are whole.
+    # None: a null reply.
     replies: tuple[tuple[Piece, ...] | None, ...]
     same_text: bool
+    # Which replies share so little with the base's that marking differences would only hide them.
+    other_text: tuple[bool, ...]
 
 
 class CompareView(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +112,8 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking | None = None
     # Why there is neither, though there are enough runs.
     problem: str | None = None
+    # Runs to choose from, newest first, while there are not two.
+    recent: tuple[RunInfo, ...] = ()
     paging: Paging
     rows: tuple[CompareRow, ...] = ()
 
@@ -116,7 +123,10 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)
-        return CompareView(query=query, sides=sides, paging=Paging(1, _PAGE, 0))
+        recent = store.list_infos(limit=_RECENT)
+        known = {info.id for info in recent}
+        recent += [info for info in infos if info.id not in known]
+        return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
     rows, total = Pairs(store, infos[0], infos[1:]).page(
         show=query.show, sort=query.sort, text=query.text, limit=size, offset=(query.page - 1) * size
@@ -188,8 +198,13 @@ def _versus(found: Comparison) -> Versus:
 def _row(row: PairRow) -> CompareRow:
     base = row.replies[0]
     shown: list[tuple[Piece, ...] | None] = [None if base is None else (Piece("same", base[:_REPLY]),)]
+    others = [False]
     for reply in row.replies[1:]:
-        shown.append(None if reply is None else tuple(word_diff(base or "", reply, most=_REPLY)))
+        pieces = [] if reply is None else word_diff(base or "", reply, most=_REPLY)
+        others.append(bool(base and reply) and alike(pieces) < _ALIKE)
+        if reply is not None and (others[-1] or not base):
+            pieces = [Piece("same", reply[:_REPLY])]
+        shown.append(None if reply is None else tuple(pieces))
     first = row.scores[0]
     return CompareRow(
         id=row.id,
@@ -200,4 +215,5 @@ def _row(row: PairRow) -> CompareRow:
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),
         replies=tuple(shown),
         same_text=all(reply == base for reply in row.replies[1:]),
+        other_text=tuple(others),
     )

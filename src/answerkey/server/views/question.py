@@ -8,6 +8,7 @@ from answerkey.errors import UnknownNameError
 from answerkey.feedback import Feedback, ReplyKey
 from answerkey.question import Question
 from answerkey.report.detail import TrialDetail, trial_detail
+from answerkey.report.losses import Loss
 from answerkey.run import RunInfo
 from answerkey.server.views.run import RunQuery, row_filter
 from answerkey.store.browse import Browser
@@ -59,6 +60,8 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
     score: float | None
     grade: str | None
     passed: bool
+    # Why points were lost, in its worst trial.
+    losses: tuple[Loss, ...]
     trials: tuple[TrialView, ...]
     history: tuple[HistoryPoint, ...]
     neighbours: Neighbours
@@ -107,6 +110,9 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
         score=first.total if mine is None else mine.score,
         grade=first.grade if mine is None else mine.grade,
         passed=first.passed if mine is None else mine.passed,
+        losses=min(
+            trials, key=lambda trial: -1.0 if trial.detail.score is None else trial.detail.score
+        ).detail.losses,
         trials=tuple(trials),
         history=tuple(history),
         neighbours=_neighbours(store, info, query),
