@@ -14,6 +14,7 @@ from answerkey.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.store.sql import SqlStore
+    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = [
     "JudgeFlags",
@@ -148,13 +149,26 @@ def scoring_for(settings: Settings, match: str | None) -> Scoring:
 
 def store_opener(settings: Settings, url: str | None, *, create: bool = False) -> "Callable[[], SqlStore]":
     """Opens the store that a command works on: `--store`, the environment, the configuration or the default."""
-    import os
-
     from answerkey.store import open_store
 
-    chosen = url or os.environ.get("ANSWERKEY_STORE") or settings.store
-    folder = None if url or os.environ.get("ANSWERKEY_STORE") else settings.folder
+    chosen, folder = _store_place(settings, url)
     return lambda: open_store(chosen, folder=folder, create=create)
+
+
+def run_store_opener(settings: Settings, url: str | None) -> "Callable[[], SqlStore | SqliteFile]":
+    """The same for a run, which makes the store if need be."""
+    from answerkey.store import open_run_store
+
+    chosen, folder = _store_place(settings, url)
+    return lambda: open_run_store(chosen, folder=folder)
+
+
+def _store_place(settings: Settings, url: str | None) -> "tuple[str | None, Path | None]":
+    """The store's address, and the folder that a relative path starts from."""
+    import os
+
+    named = url or os.environ.get("ANSWERKEY_STORE")
+    return (named, None) if named else (settings.store, settings.folder)
 
 
 def parse_rate(text: str | None) -> float | None:

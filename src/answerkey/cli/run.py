@@ -14,6 +14,7 @@ from answerkey.cli.options import (
     match_flag,
     output_flag,
     parse_rate,
+    run_store_opener,
     scoring_for,
     store_flag,
     store_opener,
@@ -21,6 +22,7 @@ from answerkey.cli.options import (
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
+    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = ["run"]
 
@@ -111,14 +113,14 @@ def run(
     for path in outputs:
         check_output(path)
     chosen = golden_set(questions, settings)
-    opened = store_opener(settings, store, create=True)
+    opened = run_store_opener(settings, store)
     if options.baseline is not None:
         # By its id: after this run, `latest` is another one.
         with store_opener(settings, store)() as before:
             options = msgspec.structs.replace(options, baseline=before.find_run(options.baseline).id)
-    stores: list[SqlStore] = []
+    stores: list[SqlStore | SqliteFile] = []
 
-    def open_once() -> "SqlStore":
+    def open_once() -> "SqlStore | SqliteFile":
         stores.append(opened())
         return stores[-1]
 
@@ -135,7 +137,8 @@ def run(
         )
         return conclude(
             finished,
-            store=stores[0],
+            # Read from only where the run is compared with another.
+            store=stores[0].full if options.baseline is not None else None,
             gates=options.gates,
             baseline=options.baseline,
             outputs=outputs,

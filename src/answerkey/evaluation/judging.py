@@ -10,11 +10,11 @@ from answerkey.evaluation.recorder import Recorder
 from answerkey.protocols import Exchange, Task
 from answerkey.question import Question
 from answerkey.run import RunInfo
-from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.judge.session import JudgingSession
+    from answerkey.store.sql import SqlStore
 
 __all__ = ["add_stored", "judge_for", "judging_on"]
 
@@ -31,7 +31,7 @@ def judge_for(judge: JudgeSettings, scoring: Scoring, settings: Settings) -> "Ju
 
 @asynccontextmanager
 async def judging_on(
-    store: SqlStore | None, judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
+    store: "SqlStore | None", judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
 ) -> "AsyncIterator[JudgingSession | None]":
     """A judge opened for a run, with what the store remembers of it; nothing if there is no judge."""
     if judge is None:
@@ -46,7 +46,7 @@ async def judging_on(
 
 
 async def add_stored(
-    recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
+    recorder: Recorder, store: "SqlStore", info: RunInfo, questions: Iterable[Question]
 ) -> None:
     """Judge and score the stored replies that still count."""
     store.clear_scorecards(info)

@@ -24,13 +24,16 @@ from answerkey.protocols import Target, Task
 from answerkey.question import QuestionSet
 from answerkey.run import Run, RunInfo
 from answerkey.scorers.plan import make_grader
-from answerkey.store.sql import SqlStore
 from answerkey.summary import Result
 from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
+    from answerkey.store.sql import SqlStore
+    from answerkey.store.sqlite_file import SqliteFile
+
+    RunStore = SqlStore | SqliteFile
 
 __all__ = ["ask_questions", "resume_run"]
 
@@ -41,7 +44,7 @@ async def ask_questions(
     options: Options,
     *,
     settings: Settings,
-    open_store: Callable[[], SqlStore],
+    open_store: "Callable[[], RunStore]",
     progress: Progress | None = None,
 ) -> Run:
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
@@ -71,7 +74,7 @@ async def ask_questions(
             scoring_hash=grader.hash,
         )
         writer = _writer()
-        async with judging_on(store, judge, info.id, writer) as judging:
+        async with judging_on(None if judge is None else store.full, judge, info.id, writer) as judging:
             store.create_run(info, chosen)
             recorder = Recorder(
                 store, info, grader, progress or Silent(), judging=judging, writer=writer, keep=True
@@ -83,7 +86,7 @@ async def resume_run(
     info: RunInfo,
     *,
     settings: Settings,
-    store: SqlStore,
+    store: "SqlStore",
     progress: Progress | None = None,
     target: "str | Callable[..., Any] | Target | None" = None,
     judge: JudgeSettings | None = None,
@@ -140,7 +143,7 @@ def _kept_options(options: Options, target: object) -> dict[str, Any]:
     return plain
 
 
-def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
+def _current_questions(info: RunInfo, options: Options, store: "SqlStore") -> QuestionSet:
     """The golden set as its file is now, or as it was stored if there is no file any more."""
     if info.question_path is not None and Path(info.question_path).is_file():
         questions = read_questions(info.question_path, name=info.question_set)
@@ -157,7 +160,7 @@ def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Task]:
 
 async def _ask(
     recorder: Recorder,
-    store: SqlStore,
+    store: "RunStore",
     info: RunInfo,
     questions: QuestionSet,
     target: Target,
@@ -182,7 +185,7 @@ async def _ask(
             done = 0 if judging is not None else min(len(asked), planned)
             recorder.begin(planned=planned, done=done)
             if judging is not None and asked:
-                await add_stored(recorder, store, info, questions)
+                await add_stored(recorder, store.full, info, questions)
             async for exchange in LocalEngine(options).ask_all(target, missing):
                 await recorder.add(exchange)
     except asyncio.CancelledError:
@@ -198,7 +201,7 @@ def _ended(
     return msgspec.structs.replace(info, status=status, judge=judged)
 
 
-def _finish(store: SqlStore, info: RunInfo, planned: int, recorder: Recorder) -> Run:
+def _finish(store: "RunStore", info: RunInfo, planned: int, recorder: Recorder) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
     info = msgspec.structs.replace(info, finished_at=datetime.now(UTC).isoformat(timespec="microseconds"))
     kept = recorder.results()

@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from answerkey.evaluation.progress import Progress, RunningScore
-from answerkey.protocols import Exchange, Graded, Store
+from answerkey.protocols import Exchange, Graded
 from answerkey.run import RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
+from answerkey.store.writing import RunWriter
 from answerkey.summary import Result
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: Store,
+        store: RunWriter,
         info: RunInfo,
         grader: Grader,
         progress: Progress,

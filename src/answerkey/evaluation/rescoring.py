@@ -17,11 +17,11 @@ from answerkey.question import Question, QuestionSet
 from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
-from answerkey.store.sql import SqlStore
 from answerkey.tally import summarise
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
+    from answerkey.store.sql import SqlStore
 
 __all__ = ["kept_judge", "rescore_run", "score_again"]
 
@@ -30,7 +30,7 @@ _BATCH = 500
 
 def rescore_run(
     info: RunInfo,
-    store: SqlStore,
+    store: "SqlStore",
     scoring: Scoring,
     settings: Settings,
     *,
@@ -82,7 +82,7 @@ def kept_judge(info: RunInfo) -> JudgeSettings:
 
 
 async def _judge_again(
-    store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader, judge: "Judge"
+    store: "SqlStore", info: RunInfo, questions: Iterable[Question], grader: Grader, judge: "Judge"
 ) -> dict[str, Any]:
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
     async with judging_on(store, judge, info.id, writer) as judging:
@@ -94,7 +94,7 @@ async def _judge_again(
         return judging.document()
 
 
-def score_again(store: SqlStore, info: RunInfo, questions: Iterable[Question], grader: Grader) -> int:
+def score_again(store: "SqlStore", info: RunInfo, questions: Iterable[Question], grader: Grader) -> int:
     """Write scorecards for the stored replies that still count; returns how many there are."""
     store.clear_scorecards(info)
     batch: list[Graded] = []

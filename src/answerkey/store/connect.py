@@ -1,7 +1,6 @@
 """Opening a database: which one a URL means, durability settings, migrations, and errors in one clear line."""
 
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -10,7 +9,9 @@ from sqlalchemy.pool import StaticPool
 
 from answerkey.config import DEFAULT_STORE
 from answerkey.errors import MissingExtraError, StoreError
+from answerkey.store.location import make_room, sqlite_error
 from answerkey.store.migrations import migrate
+from answerkey.store.sqlite_file import prepare_sqlite
 
 __all__ = ["connect", "explain"]
 
@@ -28,7 +29,7 @@ def connect(url: str | None, *, folder: Path | None = None, create: bool = True)
         )
     try:
         with engine.begin() as connection:
-            migrate(connection)
+            migrate(connection.exec_driver_sql)
     except DBAPIError as error:
         engine.dispose()
         raise explain(error, location) from None
@@ -58,31 +59,11 @@ def _sqlite(location: URL, *, create: bool) -> Engine:
     if database == ":memory:":
         engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     else:
-        path = Path(database)
-        if not create and not path.exists():
-            raise StoreError(
-                f"store {path}: no such file; `answerkey run` makes it, or name another with --store"
-            )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"store {path}: its folder cannot be made: {error.strerror}; use another --store"
-            ) from None
+        make_room(Path(database), create=create)
         engine = create_engine(location, connect_args={"timeout": 30})
-    # Begin is ours: the driver's own habit of opening transactions late would let a migration run half.
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "connect", lambda connection, _record: prepare_sqlite(connection))
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
-
-
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    # Write-ahead logging lets readers go on while a run writes; FULL keeps commits over a power cut.
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=FULL")
-    cursor.close()
 
 
 def _postgres(location: URL) -> Engine:
@@ -97,16 +78,9 @@ def _postgres(location: URL) -> Engine:
 def explain(error: DBAPIError, location: URL) -> StoreError:
     """A database error as one line with a remedy and without a password."""
     reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
-    remedy = "check the address and that the server runs"
     if location.get_backend_name() == "sqlite":
-        remedy = "use another --store"
-        if "readonly" in reason or "read-only" in reason or "unable to open" in reason:
-            remedy = "it cannot be written; make it writable or use another --store"
-        elif "locked" in reason:
-            remedy = "another program is writing to it; try again or use another --store"
-        elif "not a database" in reason:
-            remedy = "it is not an answerkey store; use another --store"
-    return StoreError(f"store {_shown(location)}: {reason}; {remedy}")
+        return sqlite_error(reason, _shown(location))
+    return StoreError(f"store {_shown(location)}: {reason}; check the address and that the server runs")
 
 
 def _shown(location: URL) -> str:

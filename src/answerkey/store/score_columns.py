@@ -9,10 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import func, select
 
 from answerkey.run import RunInfo
 from answerkey.store import schema
+from answerkey.store.writing import LEAST_COLUMNS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from answerkey.comparison.columns import Columns
     from answerkey.store.sql import SqlStore
 
-__all__ = ["forget_columns", "keep_columns", "kept_columns"]
+__all__ = ["keep_columns", "kept_columns"]
 
-# Smaller runs are read in no time; larger ones would make a piece that databases refuse.
-_FROM, _TO = 2_000, 4_000_000
+# Larger runs would make a piece that databases refuse.
+_MOST_TRIALS = 4_000_000
 # Changes with the form: what an older answerkey kept is then not understood, and the scorecards are read.
 _FORM = 1
 
@@ -53,7 +54,7 @@ _decode = msgspec.msgpack.Decoder(_Kept).decode
 
 def keep_columns(store: "SqlStore", info: RunInfo) -> None:
     """Keep the columns of a run that has ended, if it is large."""
-    if not _FROM <= _trials(store, info) <= _TO:
+    if not LEAST_COLUMNS <= _trials(store, info) <= _MOST_TRIALS:
         return
     from answerkey.comparison.columns import read_scorecards
 
@@ -83,11 +84,6 @@ def kept_columns(store: "SqlStore", info: RunInfo) -> "Columns | None":
     except msgspec.DecodeError:
         return None
     return _unpacked(info, found) if found.form == _FORM else None
-
-
-def forget_columns(connection: Connection, run_id: str) -> None:
-    """What was kept of a run's scores is no longer so."""
-    connection.execute(delete(schema.score_columns).where(schema.score_columns.c.run_id == run_id))
 
 
 def _trials(store: "SqlStore", info: RunInfo) -> int:

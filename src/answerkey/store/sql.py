@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, and_, delete, func, select
 from sqlalchemy.exc import DBAPIError
 
 from answerkey.errors import UnknownNameError
-from answerkey.protocols import Exchange, Graded
-from answerkey.question import Question, QuestionSet
+from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.run import Run, RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
-from answerkey.store.lookup import id_rows, text_rows
-from answerkey.store.rows import reply_row, run_row, scorecard_row
-from answerkey.store.score_columns import forget_columns, keep_columns
+from answerkey.store.score_columns import keep_columns
+from answerkey.store.writing import RunWriter
 from answerkey.summary import Result, Summary
 from answerkey.tally import summarise
 
@@ -38,12 +36,25 @@ _decode_summary = msgspec.json.Decoder(Summary).decode
 _BATCH = 1000
 
 
-class SqlStore:
+class _Statements:
+    """Statements through SQLAlchemy's connection, in the driver's own dialect."""
+
+    def __init__(self, connection: Connection, sign: str) -> None:
+        self._connection = connection
+        self._sign = sign
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self._connection.exec_driver_sql(sql.replace("?", self._sign), tuple(values) or None)
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._connection.exec_driver_sql(sql.replace("?", self._sign), [tuple(row) for row in rows])
+
+
+class SqlStore(RunWriter):
     """A store in an SQL database."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._compiled: dict[str, Any] = {}
 
     @classmethod
     def open(cls, url: str | None = None, *, folder: Path | None = None, create: bool = True) -> "SqlStore":
@@ -69,107 +80,33 @@ class SqlStore:
         except DBAPIError as error:
             raise explain(error, self.engine.url) from None
 
-    # Writing
+    @property
+    def full(self) -> "SqlStore":
+        """This store: it can read everything."""
+        return self
 
-    def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
-        """Begin a run: what it is, and the questions it will ask."""
-        with self.transaction() as connection:
-            self._keep_questions(connection, questions)
-            connection.execute(insert(schema.runs).values(run_row(info)))
+    # Writing; a run's own rows are RunWriter's.
 
-    def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
-        """Change what a run is; with `questions`, also which set it asks."""
+    @contextmanager
+    def statements(self) -> Iterator["_Statements"]:
+        """A transaction straight through the driver."""
         with self.transaction() as connection:
-            if questions is not None:
-                self._keep_questions(connection, questions)
-            connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(run_row(info)))
+            yield _Statements(connection, "?" if self.engine.dialect.name == "sqlite" else "%s")
 
-    def finish_run(self, info: RunInfo, summary: Summary) -> None:
-        """Keep the run's summary and status."""
-        values = {**run_row(info), "summary": _text(summary)}
-        with self.transaction() as connection:
-            connection.execute(update(schema.runs).where(schema.runs.c.id == info.id).values(values))
+    def keep_columns(self, info: RunInfo) -> None:
+        """Keep what comparisons read of a run that has ended."""
         keep_columns(self, info)
-
-    def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
-        """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
-        if not graded:
-            return
-        with self.transaction() as connection:
-            if with_replies:
-                self._keep_replies(connection, info, [item.exchange for item in graded])
-            self._write(connection, schema.scorecards, [scorecard_row(info, item) for item in graded])
-            forget_columns(connection, info.id)
-
-    def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
-        """Keep replies that are scored later, in one durable transaction."""
-        if exchanges:
-            with self.transaction() as connection:
-                self._keep_replies(connection, info, exchanges)
-
-    def _keep_replies(self, connection: Connection, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
-        now = _now()
-        rows = [reply_row(info, exchange, now) for exchange in exchanges]
-        self._write(connection, schema.replies, rows)
-        self._write(connection, schema.reply_texts, text_rows(info.id, exchanges))
-        if ids := id_rows(info.id, exchanges):
-            self._write(connection, schema.reply_ids, ids, replace=False)
-
-    def clear_scorecards(self, info: RunInfo) -> None:
-        """Forget the scorecards under the run's scoring, before they are written anew."""
-        cards = schema.scorecards.c
-        with self.transaction() as connection:
-            connection.execute(
-                delete(schema.scorecards).where(
-                    cards.run_id == info.id, cards.scoring_hash == info.scoring_hash
-                )
-            )
-            forget_columns(connection, info.id)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
         with self.transaction() as connection:
-            for table in (schema.replies, schema.scorecards, schema.reply_ids, schema.reply_texts):
+            for table in (
+                *(schema.replies, schema.scorecards, schema.reply_ids, schema.reply_texts),
+                schema.score_columns,
+            ):
                 connection.execute(delete(table).where(table.c.run_id == run_id))
-            forget_columns(connection, run_id)
             connection.execute(delete(schema.baselines).where(schema.baselines.c.run_id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
-
-    def _keep_questions(self, connection: Connection, questions: QuestionSet) -> None:
-        known = connection.execute(
-            select(schema.set_items.c.position).where(schema.set_items.c.set_hash == questions.hash).limit(1)
-        ).first()
-        if known is not None:
-            return
-        rows: list[dict[str, Any]] = []
-        items: list[dict[str, Any]] = []
-        for position, question in enumerate(questions):
-            content = question.content_hash
-            rows.append({"content_hash": content, "payload": _text(question)})
-            items.append({"set_hash": questions.hash, "position": position, "content_hash": content})
-            if len(rows) >= _BATCH:
-                self._insert_questions(connection, rows, items)
-        if rows:
-            self._insert_questions(connection, rows, items)
-
-    def _insert_questions(self, connection: Connection, rows: list[Any], items: list[Any]) -> None:
-        self._write(connection, schema.questions, rows, replace=False)
-        self._write(connection, schema.set_items, items, replace=False)
-        rows.clear()
-        items.clear()
-
-    def _write(
-        self, connection: Connection, table: Any, rows: list[dict[str, Any]], *, replace: bool = True
-    ) -> None:
-        """Upsert many rows straight through the driver: their values are plain, so nothing need be converted."""
-        compiled = self._compiled.get(table.name)
-        if compiled is None:
-            compiled = self._compiled[table.name] = self.upsert(table, replace=replace).compile(
-                dialect=self.engine.dialect
-            )
-        names = compiled.positiontup
-        values = rows if names is None else [tuple([row[name] for name in names]) for row in rows]
-        connection.exec_driver_sql(str(compiled), values)
 
     def upsert(self, table: Any, *, replace: bool = True) -> Any:
         """An insert that replaces (or keeps) a row with the same key, so that writing twice is harmless."""

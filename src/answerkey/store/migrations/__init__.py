@@ -3,9 +3,9 @@
 A migration is a module `mNNNN_what.py` with `STATEMENTS`, SQL that both SQLite and PostgreSQL take.
 """
 
+from collections.abc import Callable
 from importlib import import_module
-
-from sqlalchemy import Connection, text
+from typing import Any
 
 from answerkey.errors import StoreError
 
@@ -21,10 +21,13 @@ MIGRATIONS = (
 )
 
 
-def migrate(connection: Connection) -> None:
-    """Bring the store to the newest version; a store from a newer answerkey is refused untouched."""
-    connection.execute(text("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)"))
-    version = connection.execute(text("SELECT MAX(version) FROM answerkey_schema")).scalar() or 0
+def migrate(run: Callable[[str], Any]) -> None:
+    """Bring the store to the newest version; a store from a newer answerkey is refused untouched.
+
+    `run` executes a statement within a transaction and returns what has `fetchone`.
+    """
+    run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
+    version = int(run("SELECT MAX(version) FROM answerkey_schema").fetchone()[0] or 0)
     if version > len(MIGRATIONS):
         raise StoreError(
             f"the store was made by a newer answerkey (schema {version}, this one knows {len(MIGRATIONS)}); "
@@ -32,8 +35,5 @@ def migrate(connection: Connection) -> None:
         )
     for number, name in enumerate(MIGRATIONS[version:], start=version + 1):
         for statement in import_module(f"answerkey.store.migrations.{name}").STATEMENTS:
-            # As it is written: nothing in it need be compiled.
-            connection.exec_driver_sql(statement)
-        connection.execute(
-            text("INSERT INTO answerkey_schema (version) VALUES (:version)"), {"version": number}
-        )
+            run(statement)
+        run(f"INSERT INTO answerkey_schema (version) VALUES ({number:d})")  # noqa: S608  # a number of ours
