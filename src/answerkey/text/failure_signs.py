@@ -4,7 +4,16 @@
 
 import re
 
-__all__ = ["LEAKS", "MESSAGES", "NOTICES", "TEMPLATES", "TEMPLATE_TALK", "TRACES", "kind_of"]
+__all__ = [
+    "FOREIGN_NOTICES",
+    "LEAKS",
+    "MESSAGES",
+    "NOTICES",
+    "TEMPLATES",
+    "TEMPLATE_TALK",
+    "TRACES",
+    "kind_of",
+]
 
 _I = re.IGNORECASE
 # How much of a reply is read as its notice.
@@ -72,7 +81,6 @@ MESSAGES = tuple(
         # Error: …, ValueError: …, [ERROR] …, Error code: 429
         r"\W*(?:\[?(?:fatal|error|err|critical)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?(?:\s*[:|]|\s+[-—–])\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
         r"\W*(?:[a-z_]\w*\.)+\w*(?:timeout|refused|denied|notfound|exceeded|unavailable|closed|reset)\w*: ",
-        r"(?!.{0,200}\b(?:means?|when|if|19\d\d|20\d\d)\b)[^\"“`]{0,120}?\b(?:tools?|servers?|database|api|services?|kernel|backend|search tool|upstream)\b[^\"“`.]{0,30}?\b(?:crashed|died unexpectedly|(?:is|are|was|were) (?:currently |temporarily )?(?:overloaded|unreachable|not responding|unresponsive|lost|offline)|returned an? (?:\w+ )?error|threw an? (?:error|exception)|timed out)",
         r"\W*error (?:executing|calling|running|invoking|while|during|when|processing|fetching|connecting|accessing|retrieving|loading|parsing|generating|reading|opening|querying|searching|communicating|from)\b(?! (?:you|your taxes))",
         r"\W*(?:panic(?: recovered)?:|runtime error:|application error\b|fatal error\b|overloaded(?:_error)?(?=[:.]|\W*$)|upstream (?:request|connect|server)|getaddrinfo )",
         r"\W*(?:exception|failure): .{0,80}?(?:fail|error|time|null|invalid|denied|refus|unable|missing|connect|index|key|could|cannot|bad|wrong|not )",
@@ -153,6 +161,12 @@ NOTICES = tuple(
         r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
         r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|timed out|is down|is unavailable|is not available|error)\b",
         r"\W*you(?:['’]ve| have) (?:sent|made) too many (?:requests|messages|calls)",
+    )
+)
+# The same in Spanish, German, French and Japanese.
+FOREIGN_NOTICES = tuple(
+    re.compile(pattern, _I)
+    for pattern in (
         # Spanish
         r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente|ups|vaya)?[,.:;!]*\s*(?:pero )?(?:lamentamos[^.]{0,40})?(?:ha ocurrido|ha habido|se ha producido|ocurri[oó]|se produjo|hubo|hay|encontr[eé]|he encontrado|se encontr[oó]) (?:un|alg[uú]n) (?:error|problema|fallo)(?! en (?:la|el|las|los|su) (?!sistema|servi|base|b[uú]squeda|conexi|solicitud|consulta|proces|red|plataforma))",
         r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente)?[,.:;!]*\s*(?:pero )?(?:no (?:se )?(?:pudo|pude|puedo|ha podido|he podido|fue posible|es posible|pudimos) (?:conectar|establecer|procesar|completar|ejecutar|acceder a la base)|algo sali[oó] mal|error (?:interno|inesperado|de (?:conexi[oó]n|red|servidor|sistema)|al |del servidor)|tiempo de espera agotado|se agot[oó] el tiempo|servicio no disponible|(?:el|la) (?:servicio|servidor|base de datos|herramienta|sistema) (?:no (?:est[aá] disponible|responde)|ha fallado|fall[oó])|demasiadas solicitudes|int[eé]ntelo de nuevo|conexi[oó]n rechazada)",

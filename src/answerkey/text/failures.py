@@ -13,12 +13,14 @@ from functools import reduce
 from operator import or_
 
 from answerkey.text.detected_failure import DetectedFailure
-from answerkey.text.failing.model import MESSAGE_SIGNS, SIGNS, explains, failing_reply
+from answerkey.text.failing.features import may_tell
+from answerkey.text.failing.model import explains, failing_reply
 from answerkey.text.failing.roles import FOREIGN
-from answerkey.text.failing.words import roles_of
+from answerkey.text.failing.words import is_sign, roles_of
 from answerkey.text.failure_bodies import failing_body
 from answerkey.text.failure_sentences import answers_besides, failing_sentence
 from answerkey.text.failure_signs import (
+    FOREIGN_NOTICES,
     LEAKS,
     MESSAGES,
     NOTICES,
@@ -95,7 +97,10 @@ _LEAK_SIGNS = (
 _TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
-_LEAK_MARKS = "[<@={%#_`(:$"
+_LEAK_MARKS = "[<@={%#_`(:"
+_LEAK_WORDS = ("undefined", "NaN", "$null", "$None")
+_ENGLISH_MESSAGES = (*MESSAGES, *NOTICES)
+_ALL_MESSAGES = (*_ENGLISH_MESSAGES, *FOREIGN_NOTICES)
 
 
 def detect_failure(text: str | None) -> DetectedFailure | None:
@@ -185,7 +190,7 @@ def _trace(head: str) -> DetectedFailure | None:
 
 def _leak(head: str) -> DetectedFailure | None:
     """Raw objects, tool calls and unfilled placeholders, outside of what is shown as code."""
-    if not any(map(head.__contains__, _LEAK_MARKS)) and "undefined" not in head and "NaN" not in head:
+    if not any(map(head.__contains__, _LEAK_MARKS)) and not any(map(head.__contains__, _LEAK_WORDS)):
         return None
     leaky = any(map(head.__contains__, _LEAK_SIGNS))
     if not leaky and not any(map(head.__contains__, _TEMPLATE_SIGNS)):
@@ -213,17 +218,18 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     if " R " in stripped and _SPACED.search(stripped):
         stripped = _SPACED.sub(lambda spaced: spaced.group().replace(" ", ""), stripped)
     unspaced = not stripped.isascii() and _CJK.search(stripped) is not None
-    roles = list(map(roles_of, stripped[:_LONGEST_NOTICE].split()))
-    said = reduce(or_, roles, 0)
-    if not unspaced and not said & SIGNS:
+    words = stripped[:_LONGEST_NOTICE].split()
+    if not unspaced and not any(map(is_sign, words)):
         return None
+    roles = reduce(or_, map(roles_of, words), 0)
+    foreign = unspaced or bool(roles & FOREIGN)
     span = None
     # A message stands at the beginning, and hardly ever without one of its words among the first.
-    if unspaced or reduce(or_, roles[:_FIRST_WORDS], 0) & MESSAGE_SIGNS:
-        span = _message(stripped)
-    if span is None and not unspaced:
+    if foreign or any(map(is_sign, words[:_FIRST_WORDS])):
+        span = _message(stripped, foreign)
+    if span is None and not unspaced and may_tell(roles):
         span = failing_reply(stripped)
-    if span is None and (unspaced or said & FOREIGN):
+    if span is None and foreign:
         span = failing_sentence(stripped)
     if span is None:
         return None
@@ -233,12 +239,14 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     return DetectedFailure(kind, told[:200], start + span[0], start + span[1])
 
 
-def _message(stripped: str) -> tuple[int, int] | None:
+def _message(stripped: str, foreign: bool) -> tuple[int, int] | None:
     """The span of an error message with which the reply begins, unless it is explained, quoted or answered."""
     notice = stripped[:_NOTICE]
     if _QUOTED_FIRST.match(notice):
         return None
-    found = next(filter(None, (sign.match(notice) for sign in (*MESSAGES, *NOTICES))), None)
+    found = next(
+        filter(None, (sign.match(notice) for sign in (_ALL_MESSAGES if foreign else _ENGLISH_MESSAGES))), None
+    )
     if found is None or explains(stripped):
         return None
     if not _MACHINE_OUTPUT.search(notice) and (

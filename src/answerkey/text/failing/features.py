@@ -3,6 +3,8 @@
 import math
 import re
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from answerkey.text.failing.evidence import evidence_in
 from answerkey.text.failing.reading import NOT_DELIVERED, OWN_FAILURES
@@ -47,7 +49,16 @@ from answerkey.text.failing.roles import (
 )
 from answerkey.text.failing.words import roles_of
 
-__all__ = ["FEATURES", "INDEX", "Sentence", "features", "features_of", "sentences_of", "without_quotations"]
+__all__ = [
+    "FEATURES",
+    "INDEX",
+    "Sentence",
+    "features",
+    "features_of",
+    "may_tell",
+    "sentences_of",
+    "without_quotations",
+]
 
 # Beside the evidence of sentences.
 _OF_REPLY = (
@@ -137,33 +148,41 @@ _QUOTATION = ' "quotation" '
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
-# Only a sentence with one of these has evidence of any kind.
-_TRIGGERS = FAIL | TROUBLE | BAD | NEGATION | STATUS | EXPLAIN | MEET | LIMIT
+_TRIGGERS = FAIL | TROUBLE | BAD | NEGATION | STATUS | EXPLAIN
 _NO_EVIDENCE: frozenset[str] = frozenset()
+
+
+def may_tell(roles: int) -> bool:
+    """Whether words of these roles can be evidence of any kind; others are not read word by word."""
+    return bool(roles & _TRIGGERS or (roles & MEET and roles & CODE) or (roles & LIMIT and roles & SPENT))
 
 
 class Sentence:
     """A sentence with its evidence."""
 
-    __slots__ = ("content", "evidence", "facts", "fails", "names", "nothing", "roles", "words")
+    __slots__ = ("evidence", "fails", "nothing", "roles", "words")
 
     def __init__(self, words: Sequence[int]) -> None:
         self.words = words
-        self.roles = 0
-        self.facts = 0
-        # How many words have a content of their own.
-        self.content = 0
-        for word in words:
-            self.roles |= word
-            if word & FACT:
-                self.facts += 1
-            if not word & FUNCTION:
-                self.content += 1
-        # The first word is in capitals anyway.
-        self.names = sum(1 for word in words[1:] if word & NAME)
-        self.evidence = evidence_in(words) if self.roles & _TRIGGERS else _NO_EVIDENCE
+        self.roles = reduce(or_, words)
+        self.evidence = evidence_in(words) if may_tell(self.roles) else _NO_EVIDENCE
         self.fails = not OWN_FAILURES.isdisjoint(self.evidence)
         self.nothing = not NOT_DELIVERED.isdisjoint(self.evidence)
+
+    @property
+    def facts(self) -> int:
+        """How many words are figures of an answer."""
+        return sum(1 for word in self.words if word & FACT) if self.roles & FACT else 0
+
+    @property
+    def names(self) -> int:
+        """How many words are names; the first word is in capitals anyway."""
+        return sum(1 for word in self.words[1:] if word & NAME) if self.roles & NAME else 0
+
+    @property
+    def content(self) -> int:
+        """How many words have a content of their own."""
+        return sum(1 for word in self.words if not word & FUNCTION)
 
     @property
     def is_other(self) -> bool:
@@ -180,6 +199,7 @@ class Sentence:
 
 
 def sentences_of(text: str) -> list[Sentence]:
+    """The sentences of a text; a line ends one too."""
     found: list[Sentence] = []
     words: list[int] = []
     for line in text.split("\n"):

@@ -17,23 +17,12 @@ from answerkey.text.failing.features import (
 )
 from answerkey.text.failing.reading import NOT_DELIVERED, OWN_FAILURES
 from answerkey.text.failing.roles import (
-    APOLOGY,
-    BAD,
-    CODE,
     END,
-    FAIL,
-    FOREIGN,
-    LIMIT,
-    MACHINE,
-    NEGATION,
     NOW,
-    RETRY,
-    STATUS,
-    TROUBLE,
 )
 from answerkey.text.failing.words import roles_of
 
-__all__ = ["COEFFICIENTS", "MESSAGE_SIGNS", "SIGNS", "THRESHOLD", "explains", "failing_reply"]
+__all__ = ["COEFFICIENTS", "THRESHOLD", "explains", "failing_reply"]
 
 COEFFICIENTS: dict[str, float] = {
     "bias": -3.43,
@@ -120,10 +109,6 @@ THRESHOLD = 0.0
 _EXPLAINED = -2.0
 # Without one of these nothing failed, whatever the words.
 _NEEDED = OWN_FAILURES | NOT_DELIVERED | {"left_undone", "somebody_fails", "somebody_is_bad"}
-# A reply without any of these words is no notice of failure; one without any of the second among its first words is no
-# message of a program.
-SIGNS = FAIL | TROUBLE | BAD | NEGATION | STATUS | RETRY | APOLOGY | CODE | LIMIT | MACHINE | FOREIGN
-MESSAGE_SIGNS = FAIL | TROUBLE | BAD | NEGATION | STATUS | RETRY | APOLOGY | CODE | LIMIT | FOREIGN
 # Longer replies explain; a notice does not.
 _LONGEST = 1500
 _LABEL = re.compile(r"[\[(<*!=~-]+\s*([\w][^\[\]()<>{}]*?)\s*[\])>*!=~-]+")

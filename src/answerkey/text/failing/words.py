@@ -6,24 +6,33 @@ What a reply's words say together is found in `evidence` and weighed in `model`.
 import re
 
 from answerkey.text.failing.roles import (
+    APOLOGY,
+    BAD,
     CODE,
     COMMA,
     END,
     FACT,
     FAIL,
+    FOREIGN,
+    LIMIT,
     MACHINE,
     NAME,
+    NEGATION,
     NUMBER,
     OTHERS,
     OWNER,
     QUOTE,
+    RETRY,
     STATUS,
     THING,
     TROUBLE,
 )
 from answerkey.text.failing.vocabulary import WORDS
 
-__all__ = ["roles_of"]
+__all__ = ["SIGNS", "is_sign", "roles_of"]
+
+# A reply without any of these is no notice of failure.
+SIGNS = FAIL | TROUBLE | BAD | NEGATION | STATUS | RETRY | APOLOGY | CODE | LIMIT | FOREIGN
 
 _EXACT: dict[str, int] = {}
 _PREFIXES: list[tuple[str, int]] = []
@@ -119,3 +128,18 @@ class _RoleCache(dict[str, int]):
 _ROLES = _RoleCache()
 # The roles of a word with the punctuation around it.
 roles_of = _ROLES.__getitem__
+
+
+class _SignCache(dict[str, bool]):
+    """Whether a word is one without which no reply is a notice of failure; most replies have none."""
+
+    def __missing__(self, chunk: str) -> bool:
+        sign = bool(_ROLES[chunk] & SIGNS)
+        if len(chunk) <= _LONGEST:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[chunk] = sign
+        return sign
+
+
+is_sign = _SignCache().__getitem__
