@@ -5,14 +5,18 @@ reply has a number of equal value. `smart` decides what a careful reader would. 
 space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.match import Match
 from answerkey.text.numbers import Number, bare_digits, find_numbers, parse_number, significant_digits
 from answerkey.text.patterns import check_pattern, compile_pattern
+
+if TYPE_CHECKING:
+    from answerkey.text.smart.decide import SmartKeyword
+    from answerkey.text.smart.reply import ReplyWords
 
 __all__ = [
     "KeywordMatcher",
@@ -99,7 +103,7 @@ class KeywordMatcher:
         # Lower-cased form of the plain keywords; None for those that are more than a string.
         self._prepared = tuple(
             (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
-            for keyword in self._keywords
+            for keyword in (() if mode == "smart" else self._keywords)
         )
 
     def match(self, text: str | None) -> tuple[Match, ...]:
@@ -131,25 +135,30 @@ class KeywordMatcher:
         return tuple(matches)
 
 
+@lru_cache(maxsize=1)
+def _smart_parts() -> "tuple[type[SmartKeyword], type[ReplyWords], Callable[[str], frozenset[str]]]":
+    """Loaded when first needed: the other modes do without the libraries that this one needs."""
+    from answerkey.text.smart.decide import SmartKeyword
+    from answerkey.text.smart.reply import ReplyWords
+    from answerkey.text.smart.wanted import question_stems
+
+    return SmartKeyword, ReplyWords, question_stems
+
+
 class _SmartKeywords:
     """The keywords as `smart` sees them: their strings judged by meaning, numbers and patterns as in `standard`."""
 
     __slots__ = ("_asked", "_keywords", "_reply_words")
 
     def __init__(self, keywords: tuple[Keyword, ...], question: str, embeddings: bool) -> None:
-        # Loaded here: the other modes do without the libraries that this one needs.
-        from answerkey.text.smart.decide import SmartKeyword
-        from answerkey.text.smart.reply import ReplyWords
-        from answerkey.text.smart.wanted import question_stems
-
-        self._reply_words = ReplyWords
+        smart_keyword, self._reply_words, question_stems = _smart_parts()
         self._asked = question_stems(question)
         self._keywords: list[tuple[SmartKeyword | None, tuple[Keyword, ...]]] = []
         for keyword in keywords:
             options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
             texts = tuple(option for option in options if isinstance(option, str) and option.strip())
             others = tuple(option for option in options if not isinstance(option, str))
-            smart = SmartKeyword(texts, self._asked, question, embeddings) if texts else None
+            smart = smart_keyword(texts, self._asked, question, embeddings) if texts else None
             self._keywords.append((smart, others))
 
     def match(self, text: str) -> tuple[Match, ...]:

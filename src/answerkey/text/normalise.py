@@ -5,9 +5,10 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate
 
 import snowballstemmer
 
@@ -134,7 +135,7 @@ def fold(word: str) -> str:
 
 
 class _ChunkCache(dict[str, str]):
-    """Each distinct chunk (what stands between white space) is folded once, into its words parted by spaces.
+    """Each distinct chunk (what stands between white space) is folded once, into its words with a space after each.
 
     `map(cache.__getitem__, text.split())` then runs at the speed of a dictionary, which is what makes logs affordable.
     """
@@ -150,11 +151,25 @@ class _ChunkCache(dict[str, str]):
             folded = canonical_number(core)
         else:
             folded = " ".join(word for word, _, _ in _chunk_words(chunk))
+        # Each word ends with a space, so that the chunks of a text only need to be put together.
+        folded = folded + " " if folded else ""
         if len(chunk) <= _LONGEST:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
             self[chunk] = folded
         return folded
+
+
+class _CountCache(dict[str, int]):
+    """How many words each distinct chunk has."""
+
+    def __missing__(self, chunk: str) -> int:
+        count = _CHUNKS[chunk].count(" ")
+        if len(chunk) <= _LONGEST:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[chunk] = count
+        return count
 
 
 class _StemCache(dict[str, str]):
@@ -173,6 +188,7 @@ class _StemCache(dict[str, str]):
 
 
 _CHUNKS = _ChunkCache()
+_COUNTS = _CountCache()
 _STEMS = _StemCache()
 
 stem = _STEMS.__getitem__
@@ -207,7 +223,7 @@ _chunk_spans = lru_cache(maxsize=65536)(_spans_in)
 
 def folded_text(text: str) -> str:
     """The folded words of a text, parted by single spaces, with one at each end: " 900 s 9 st montrose co 81401 "."""
-    return " " + " ".join(filter(None, map(_CHUNKS.__getitem__, text.split()))) + " "
+    return " " + ("".join(map(_CHUNKS.__getitem__, text.split())) or " ")
 
 
 def folded_words(text: str) -> list[str]:
@@ -237,28 +253,22 @@ def word_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def span_of_words(text: str, first: int, last: int) -> tuple[int, int]:
     """From the start of the word `first` of `folded_words` to the end of the word `last`, as a span in the text."""
-    index = 0
-    begin = 0
-    skipped = 0
-    for folded in map(_CHUNKS.__getitem__, text.split()):
-        if folded:
-            following = index + folded.count(" ") + 1
-            if first < following:
-                break
-            index = following
-        skipped += 1
-    for found in islice(_CHUNK.finditer(text), skipped, None):
-        chunk = found.group()
-        folded = _CHUNKS[chunk]
-        if not folded:
-            continue
-        following = index + folded.count(" ") + 1
-        if last >= index:
-            spans = _chunk_spans(chunk) if len(chunk) <= _LONGEST else _spans_in(chunk)
-            for position, (start, end) in enumerate(spans, index):
-                if position == first:
-                    begin = found.start() + start
-                if position == last:
-                    return begin, found.start() + end
-        index = following
-    raise IndexError(last)
+    chunks = text.split()
+    # How many words end before and with each chunk; the loops run in C, because replies are long.
+    ends = list(accumulate(map(_COUNTS.__getitem__, chunks)))
+    if not 0 <= first <= last < (ends[-1] if ends else 0):
+        raise IndexError(last)
+    from_chunk, to_chunk = bisect_right(ends, first), bisect_right(ends, last)
+    return (
+        _word_span(text, chunks, ends, from_chunk, first)[0],
+        _word_span(text, chunks, ends, to_chunk, last)[1],
+    )
+
+
+def _word_span(text: str, chunks: list[str], ends: list[int], at: int, word: int) -> tuple[int, int]:
+    """The span of a word that stands in the chunk number `at`."""
+    chunk = chunks[at]
+    spans = _chunk_spans(chunk) if len(chunk) <= _LONGEST else _spans_in(chunk)
+    offset = len(text) - len(text.split(None, at)[-1].lstrip()) if at else len(text) - len(text.lstrip())
+    start, end = spans[word - (ends[at - 1] if at else 0)]
+    return offset + start, offset + end

@@ -12,6 +12,7 @@ __all__ = [
     "NUMBER_NAMES",
     "SCALE_WORDS",
     "has_number_words",
+    "may_be_spelled",
     "scaled_worth",
     "spell_out_digits",
     "spelled_numbers",
@@ -27,6 +28,8 @@ _NAMES = (
     "sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth|fortieth|fiftieth|sixtieth|seventieth|eightieth|"
     "ninetieth|hundredth|thousandth|dozen|half"
 )
+# Each of them by itself.
+NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
 # Every word that a number may begin with.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
@@ -48,6 +51,13 @@ _SCALED = re.compile(
 def has_number_words(text: str) -> bool:
     """A cheap look: whether a text may hold a number in words."""
     lowered = text.lower()
+    return any(sign in lowered for sign in _SIGNS)
+
+
+def may_be_spelled(worth: str, lowered: str) -> bool:
+    """A cheap look: whether a text in small letters may hold a number of this worth in words."""
+    if len(worth) > 4 and worth.isdigit():
+        return "thousand" in lowered or "illion" in lowered or "hundred" in lowered
     return any(sign in lowered for sign in _SIGNS)
 
 

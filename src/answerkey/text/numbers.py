@@ -17,8 +17,10 @@ __all__ = [
     "bare_digits",
     "canonical_number",
     "find_numbers",
+    "number_at",
     "parse_number",
     "significant_digits",
+    "whole_number_end",
 ]
 
 # Signs that may stand before (or after) an amount without changing its worth.
@@ -44,7 +46,9 @@ _ONLY = re.compile(
 )
 _EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 _DROP_ALL = str.maketrans("", "", ",." + _SPACES + "'’_")
+_ASCII_DROP_ALL = b",. '_"
 _DROP_SEPARATORS = str.maketrans("", "", "," + _SPACES + "'’_")
+_BETWEEN_DIGITS = "," + _SPACES + "'’_"
 _MINUS = "-\u2212"
 _SIGN_CONTEXT = frozenset(" \t\n\r([{=:;,/\u00a0\u202f\"'“‘*|>" + CURRENCY_SIGNS)
 
@@ -100,11 +104,51 @@ def find_numbers(text: str) -> Iterator[Number]:
         yield Number(canonical_number(digits, sign is not None), start if sign is None else sign, end)
 
 
+def number_at(text: str, at: int) -> Number | None:
+    """The number that begins at this digit, or None where it may be a part of a longer one or of a fraction."""
+    if at and (text[at - 1] == "." or (text[at - 1] in _BETWEEN_DIGITS and text[at - 2 : at - 1].isdigit())):
+        return None
+    if text[at - 1 : at].isdigit() and at:
+        return None
+    found = _NUMBER.match(text, at)
+    if found is None:
+        return None
+    sign = _sign_start(text, at)
+    return Number(
+        canonical_number(found.group(), sign is not None), at if sign is None else sign, found.end()
+    )
+
+
+def whole_number_end(text: str, at: int, end: int) -> int:
+    """Where a number ends that is written from `at` to `end`, cents of zero included; 0 if what is around it may change it.
+
+    A quick test for how amounts are mostly written ("$442,300.00", "in 2024,"); `number_at` reads the others.
+    """
+    before = text[at - 1 : at] if at else " "
+    if before == "$":
+        before = text[at - 2 : at - 1] if at > 1 else " "
+    if before not in _OPENING or (at > 1 and text[at - 2].isdigit()):
+        return 0
+    if text.startswith(".00", end):
+        end += 3
+    after = text[end : end + 1]
+    if after.isdigit() or (after and after in _INSIDE and text[end + 1 : end + 2].isdigit()):
+        return 0
+    return end
+
+
+_OPENING = frozenset(' (\n\t:"“')
+_INSIDE = frozenset(",." + _SPACES + "'’_")
+
+
 def bare_digits(text: str) -> str:
     """The text without anything that may stand between a number's digits: a quick test before `find_numbers`.
 
     A text can only hold a number of some worth if its bare form holds `significant_digits(worth)`.
     """
+    if text.isascii():
+        # Ten times as fast as on a string.
+        return text.encode("ascii").translate(None, _ASCII_DROP_ALL).decode("ascii")
     return text.translate(_DROP_ALL)
 
 

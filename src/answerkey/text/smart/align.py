@@ -1,7 +1,10 @@
 """How well each word of an accepted answer is present in a reply, and how it was recognised."""
 
+from functools import lru_cache
+
 from rapidfuzz.distance import Levenshtein
 
+from answerkey.text.normalise import stem
 from answerkey.text.smart.opposites import are_opposites
 from answerkey.text.smart.reply import ReplyWords
 from answerkey.text.smart.vocabulary import equivalents
@@ -51,16 +54,17 @@ class Alignment:
 def align(wanted: Wanted, reply: ReplyWords) -> Alignment:
     """Each word of the answer looked for in the reply: exact, inflected, abbreviated, run together, misspelt, initial."""
     alignment = Alignment()
-    words = reply.word_set
-    stems = reply.stem_set
-    for word, stemmed, numeric in zip(wanted.words, wanted.stems, wanted.numeric, strict=True):
-        if word in words:
+    joined = reply.joined
+    for word, stemmed, probe, numeric in zip(
+        wanted.words, wanted.stems, wanted.probes, wanted.numeric, strict=True
+    ):
+        if f" {word} " in joined:
             alignment.add(1.0, EXACT, word)
         elif numeric:
             # A number is there or not; a number that is nearly right is wrong.
             there = reply.find_worth(word) is not None
             alignment.add(1.0 if there else 0.0, NUMBER if there else ABSENT)
-        elif stemmed in stems:
+        elif probe in joined and stemmed in reply.stem_set:
             alignment.add(0.95, INFLECTED)
         else:
             alignment.add(*recognise(word, stemmed, wanted, reply))
@@ -69,10 +73,11 @@ def align(wanted: Wanted, reply: ReplyWords) -> Alignment:
     if (
         len(wanted.words) > 1
         and len(wanted.compact) >= _SHORTEST_COMPOUND
+        and wanted.compact_probe in joined
         and wanted.compact_stem in reply.stem_set
     ):
         alignment.raise_to(0.95, COMPOUND)
-    elif wanted.initials and wanted.initials in words and wanted.initials not in reply.asked:
+    elif wanted.initials and f" {wanted.initials} " in joined and wanted.initials not in reply.asked:
         alignment.raise_to(0.9, ABBREVIATED)
     return alignment
 
@@ -82,7 +87,7 @@ def recognise(word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> tup
     others = equivalents(word)
     if others:
         for other in others:
-            if other in reply.word_set:
+            if f" {other} " in reply.joined:
                 return 0.95, ABBREVIATED, other
     length = len(word)
     # Whatever a longer, split or misspelt form is, it begins with the same letter.
@@ -93,21 +98,39 @@ def recognise(word: str, stemmed: str, wanted: Wanted, reply: ReplyWords) -> tup
     # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
     if stemmed in reply.asked:
         return 0.0, ABSENT, None
+    if length >= _SHORTEST_PREFIX and f" {word}" in reply.joined:
+        longer = reply.begun_with(word)
+        if longer is not None:
+            return 0.9, COMPOUND, longer
     cutoff = _SIMILAR if wanted.telling > 1 else _SIMILAR_ALONE
     best, found = 0.0, None
     # People get the first letter right: "lease" is not a misspelt "please", nor "deduction" a "reduction".
-    for other in reply.spellable(word[0]):
+    for other in reply.spellable(word[0], *_lengths(length, cutoff)):
         longest = max(length, len(other))
         edits = int(longest * (1.0 - cutoff) + 1e-9)
-        if length >= _SHORTEST_PREFIX and other.startswith(word):
-            return 0.9, COMPOUND, other
-        if abs(length - len(other)) <= edits:
-            distance = Levenshtein.distance(word, other, score_cutoff=edits)
-            if distance <= edits and 1.0 - distance / longest > best and not are_opposites(word, other):
-                best, found = 1.0 - distance / longest, other
+        distance = Levenshtein.distance(word, other, score_cutoff=edits)
+        if (
+            distance <= edits
+            and 1.0 - distance / longest > best
+            # A word of the question is not a misspelling of the answer either.
+            and stem(other) not in reply.asked
+            and not are_opposites(word, other)
+        ):
+            best, found = 1.0 - distance / longest, other
     if found is None:
         return 0.0, ABSENT, None
     return 1.0 - 1.6 * (1.0 - best), MISSPELT, found
+
+
+@lru_cache(maxsize=256)
+def _lengths(length: int, cutoff: float) -> tuple[int, int]:
+    """The lengths of words that are near enough to one of this length."""
+    fitting = [
+        other
+        for other in range(_SHORTEST_FUZZY, 2 * length + 4)
+        if abs(length - other) <= int(max(length, other) * (1.0 - cutoff) + 1e-9)
+    ]
+    return fitting[0], fitting[-1]
 
 
 def _align_initials(alignment: Alignment, wanted: Wanted, reply: ReplyWords) -> None:
@@ -121,7 +144,7 @@ def _align_initials(alignment: Alignment, wanted: Wanted, reply: ReplyWords) -> 
         if (
             way == ABSENT
             and not wanted.numeric[index]
-            and word[0] in reply.word_set
+            and f" {word[0]} " in reply.joined
             and word[0] not in "istdm"
         ):
             alignment.strengths[index] = 0.5

@@ -1,6 +1,7 @@
 """The decision of `smart` for one keyword and one reply: fixed rules first, the model where they leave it open."""
 
 import re
+from functools import lru_cache
 
 from answerkey.text.dates import Date, find_dates, month_number
 from answerkey.text.match import Match
@@ -23,6 +24,11 @@ _DENIED = "it stands in the reply, but denied"
 # A golden set's alternatives beyond this many are looked for as phrases only.
 _MOST_ALIGNED = 60
 _NEGATIVE_QUESTION = re.compile(r"\b(?:not|n['’]t|never|except)\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=8192)
+def _asks_for_what_is_not(question: str) -> bool:
+    return _NEGATIVE_QUESTION.search(question) is not None
 
 
 class Candidate:
@@ -61,6 +67,12 @@ class SmartKeyword:
                 known = wanted.get(part.phrase)
                 if known is None or known.share < part.share:
                     wanted[part.phrase] = part
+            if option.isalpha():
+                # No number, and no date but a month.
+                month = month_number(option)
+                if month is not None:
+                    self._months.append(month)
+                continue
             worth = parse_number(option) if len(option) < 100 else None
             if worth is not None:
                 self._worths[worth] = option
@@ -71,7 +83,7 @@ class SmartKeyword:
                 self._read_date(option.strip())
         self._wanted = list(wanted.values())
         # "Which of these is not …?" turns denials round: then they are not read.
-        self._watch_denials = not _NEGATIVE_QUESTION.search(question)
+        self._watch_denials = not _asks_for_what_is_not(question)
         # The terms whose synonyms count too, where embeddings are switched on and installed.
         self._synonyms_of = (
             tuple(filter(may_have_synonyms, options))
@@ -90,6 +102,20 @@ class SmartKeyword:
 
     def match(self, reply: ReplyWords) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
+        lowered = reply.lowered
+        if lowered is not None and not (self._watch_denials and reply.may_deny):
+            # By far the most keywords that are found stand there as they are: nothing else is worked out for them.
+            joined = reply.joined
+            for wanted in self._wanted:
+                if wanted.phrase in joined:
+                    match = _plain_match(wanted.lowered, lowered, reply.text)
+                    if match is None and wanted.is_number:
+                        span = reply.find_worth(wanted.words[0])
+                        if span is not None:
+                            return _span_match("smart:number", reply, span, _SAME_VALUE)
+                    if match is not None:
+                        return match
+                    break
         match = self._judge(reply)
         if self._synonyms_of and not match.found and match.why != _DENIED:
             for term in self._synonyms_of:
@@ -220,18 +246,51 @@ def _denied_before(text: str, at: int) -> bool:
     return is_denied([word.strip(".,;:!?\"'()$€£") for word in before.split()])
 
 
+def _plain_match(wanted: str, lowered: str, text: str) -> Match | None:
+    """The words as they stand in the reply, with word boundaries; then no counting of words is needed."""
+    start = lowered.find(wanted)
+    if start < 0:
+        return None
+    end = start + len(wanted)
+    if text[start - 1 : start].isalnum() or text[end : end + 1].isalnum():
+        return None
+    return Match(True, "smart:phrase", start, end, text[start:end], _WORD_BY_WORD)
+
+
+def _words_apart(wanted: list[str], lowered: str) -> tuple[int, int] | None:
+    """The span of plain words in a row that only punctuation parts: "total, basis" for "total basis"."""
+    first, *others = wanted
+    at = lowered.find(first)
+    while at >= 0:
+        end = at + len(first)
+        for other in others:
+            begin = end
+            while begin < end + 4 and not lowered[begin : begin + 1].isalnum():
+                begin += 1
+            if begin == end or not lowered.startswith(other, begin):
+                break
+            end = begin + len(other)
+        else:
+            if not (lowered[at - 1 : at].isalnum() or lowered[end : end + 1].isalnum()):
+                return at, end
+        at = lowered.find(first, at + 1)
+    return None
+
+
 def _phrase_match(wanted: Wanted, reply: ReplyWords, at: int) -> Match:
     if reply.lowered is not None:
-        # Mostly the words stand there as they are: then no counting of words is needed.
-        start = reply.lowered.find(wanted.lowered)
-        end = start + len(wanted.lowered)
-        text = reply.text
-        if start >= 0 and not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
-            return Match(True, "smart:phrase", start, end, text[start:end], _WORD_BY_WORD)
+        match = _plain_match(wanted.lowered, reply.lowered, reply.text)
+        if match is not None:
+            return match
     if wanted.is_number:
         span = reply.find_worth(wanted.words[0])
         if span is not None:
             return _span_match("smart:number", reply, span, _SAME_VALUE)
+    said = wanted.lowered.split()
+    if reply.lowered is not None and 1 < len(said) == len(wanted.words):
+        apart = _words_apart(said, reply.lowered)
+        if apart:
+            return _span_match("smart:phrase", reply, apart, _WORD_BY_WORD)
     first = reply.joined.count(" ", 0, at + 1) - 1
     start, end = span_of_words(reply.text, first, first + len(wanted.words) - 1)
     return Match(True, "smart:phrase", start, end, reply.text[start:end], _WORD_BY_WORD)

@@ -1,14 +1,21 @@
 """One reply, prepared: its folded words and what alignment asks of them, each computed once and only if needed."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Generic, TypeVar
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, stem, stem_words
-from answerkey.text.number_words import SCALE_WORDS, has_number_words, worths_in_words, worths_with_scale
-from answerkey.text.numbers import Number, bare_digits, find_numbers, significant_digits
+from answerkey.text.number_words import SCALE_WORDS, may_be_spelled, worths_in_words, worths_with_scale
+from answerkey.text.numbers import (
+    Number,
+    bare_digits,
+    find_numbers,
+    number_at,
+    significant_digits,
+    whole_number_end,
+)
 from answerkey.text.smart.negation import may_deny
+from answerkey.text.smart.once import once
 
 __all__ = ["ReplyWords"]
 
@@ -21,25 +28,8 @@ _ABSTAINS = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = 400
-
-
-_Result = TypeVar("_Result")
-
-
-class once(Generic[_Result]):  # noqa: N801
-    """An attribute worked out when first read.
-
-    `functools.cached_property` takes a lock before Python 3.12, which costs more than most of the work here.
-    """
-
-    def __init__(self, work: "Callable[[ReplyWords], _Result]") -> None:
-        self._work = work
-        self._name = work.__name__
-        self.__doc__ = work.__doc__
-
-    def __get__(self, reply: "ReplyWords", owner: type) -> _Result:
-        result = reply.__dict__[self._name] = self._work(reply)
-        return result
+# One of these is in whatever `_ABSTAINS` finds.
+_ABSTAINING_WORDS = ("not", "n't", "n’t", "unable to", "no information", "unclear")
 
 
 class ReplyWords:
@@ -76,24 +66,28 @@ class ReplyWords:
     def stem_set(self) -> frozenset[str]:
         return frozenset(self.stems)
 
-    @once
-    def _by_letter(self) -> dict[str, list[str]]:
-        return {}
-
     def is_split(self, word: str) -> bool:
         """Whether a word stands in the reply as two: "book keeping" for "bookkeeping"."""
+        if word not in self._squeezed:
+            return False
         joined = self.joined
         return any(f" {word[:cut]} {word[cut:]} " in joined for cut in range(2, len(word) - 1))
 
-    def spellable(self, letter: str) -> list[str]:
-        """The distinct words that a typo could be in, by first letter: four letters or more, not from the question."""
-        found = self._by_letter.get(letter)
-        if found is None:
-            words = dict.fromkeys(_words_from(letter).findall(self.joined))
-            asked = self.asked
-            found = [word for word in words if stem(word) not in asked]
-            self._by_letter[letter] = found
-        return found
+    @once
+    def _squeezed(self) -> str:
+        """Without spaces: what stands in the reply as two words stands here as one."""
+        return self.joined.replace(" ", "")
+
+    def spellable(self, letter: str, shortest: int, longest: int) -> Iterable[str]:
+        """The distinct words with this first letter and a length within these bounds."""
+        return dict.fromkeys(_words_from(letter, shortest, longest).findall(self.joined))
+
+    def begun_with(self, word: str) -> str | None:
+        """The first longer word that begins with this one and is not the question's: "bookkeeping" for "bookkeep"."""
+        for longer in re.findall(rf" ({re.escape(word)}[^ ]+)", self.joined):
+            if stem(longer) not in self.asked:
+                return str(longer)
+        return None
 
     @once
     def told_joined(self) -> str:
@@ -118,13 +112,29 @@ class ReplyWords:
     @once
     def abstains(self) -> bool:
         """Whether the reply begins by saying that it does not know."""
+        beginning = self.text[:_BEGINNING].lower()
+        if not any(map(beginning.__contains__, _ABSTAINING_WORDS)):
+            return False
         return _ABSTAINS.search(self.text, 0, _BEGINNING) is not None
 
     def find_worth(self, worth: str) -> tuple[int, int] | None:
         """Where a number of this worth stands, however it is written; cheap looks before costly ones."""
         digits, leading, grouped = _digits_of(worth)
         text = self.text
-        if grouped in text or worth in text or digits in self._bare:
+        # Mostly the number stands there as it is usually written, with nothing around it that could change its worth.
+        at = text.find(grouped)
+        plain = text.find(worth) if grouped is not worth else at
+        if at < 0 or 0 <= plain < at:
+            at = plain
+        if at >= 0:
+            end = at + (len(grouped) if text.startswith(grouped, at) else len(worth))
+            whole = whole_number_end(text, at, end)
+            if whole:
+                return at, whole
+            number = number_at(text, at)
+            if number is not None and number.canonical == worth:
+                return number.start, number.end
+        if at >= 0 or digits in self._bare:
             span = self._plain_span(worth)
             if span is not None:
                 return span
@@ -133,7 +143,8 @@ class ReplyWords:
             span = self._scaled.get(worth)
             if span is not None:
                 return span
-        return self._spelled.get(worth)
+        lowered = self.lowered if self.lowered is not None else text.lower()
+        return self._spelled.get(worth) if may_be_spelled(worth, lowered) else None
 
     def _plain_span(self, worth: str) -> tuple[int, int] | None:
         """The first number in digits of this worth; the reply is read only as far as any keyword needed."""
@@ -167,18 +178,18 @@ class ReplyWords:
 
     @once
     def _spelled(self) -> dict[str, tuple[int, int]]:
-        return worths_in_words(self.text) if has_number_words(self.text) else {}
+        return worths_in_words(self.text)
 
 
 @lru_cache(maxsize=16384)
 def _digits_of(worth: str) -> tuple[str, str, str]:
     """The digits of a worth, those without its last zeros, and the worth with commas, as it is mostly written."""
     digits = significant_digits(worth)
-    grouped = f"{int(worth):,}" if worth.isdecimal() and len(worth) < 20 else worth
+    grouped = f"{int(worth):,}" if worth.isdecimal() and 3 < len(worth) < 20 else worth
     return digits, digits.rstrip("0") or "0", grouped
 
 
 @lru_cache(maxsize=4096)
-def _words_from(letter: str) -> re.Pattern[str]:
-    """Finds the words of a joined text that begin with a letter and have four or more."""
-    return re.compile(rf" ({re.escape(letter)}[^ ]{{3,}})")
+def _words_from(letter: str, shortest: int, longest: int) -> re.Pattern[str]:
+    """Finds the words of a joined text that begin with a letter and have so many."""
+    return re.compile(rf" ({re.escape(letter)}[^ ]{{{shortest - 1},{longest - 1}}})(?= )")

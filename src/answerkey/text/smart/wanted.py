@@ -4,7 +4,8 @@ import re
 from functools import lru_cache
 
 from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem, stem_probe, stem_words
-from answerkey.text.number_words import spell_out_digits, write_out_scales
+from answerkey.text.number_words import NUMBER_NAMES, spell_out_digits, write_out_scales
+from answerkey.text.smart.once import once
 from answerkey.text.smart.vocabulary import LIGHT_WORDS
 
 __all__ = ["TELLING", "Wanted", "prepare_wanted", "question_stems"]
@@ -21,6 +22,11 @@ _ITEMS = re.compile(r"\s*[,;]\s*(?:and\s+|&\s*)?|\s+(?:and|&|\+)\s+", re.IGNOREC
 # An item that begins with a small letter, or with "the", is not a name.
 _LOWER_ITEM = re.compile(r"(?:^|[,;&]|\band\b)\s*[a-z]")
 _LONGEST_TERM = 3
+# A keyword of plain words or digits, and the words that would make more of it: another way to say it, a remark, a list, a number.
+_PLAIN = re.compile(r"[A-Za-z]{1,40}(?: [A-Za-z]{1,40}){0,4}|[0-9]{1,18}")
+_PARTING_WORDS = NUMBER_NAMES | {
+    "or", "accept", "also", "aka", "who", "which", "where", "because", "when", "while", "after", "for", "and", "a",
+}  # fmt: skip
 # The weight from which a word tells something on its own.
 TELLING = 0.5
 _TOO_LONG = 4000
@@ -29,55 +35,110 @@ _TOO_LONG = 4000
 class Wanted:
     """An accepted answer ready to be compared with replies."""
 
-    __slots__ = (
-        "compact", "compact_probe", "compact_stem", "initials", "is_number", "is_term", "items", "least", "lists_names",
-        "lowered", "numeric", "phrase", "share", "stems", "telling", "telling_words", "text", "told_phrase", "total",
-        "weights", "words",
-    )  # fmt: skip
-
     def __init__(self, text: str, words: list[str], asked: frozenset[str]) -> None:
         # As the golden set has it.
         self.text = text
-        self.lowered = text.strip().lower()
         self.words = words
         self.phrase = f" {' '.join(words)} "
-        self.stems = stem_words(words)
-        self.numeric = [word[0].isdigit() or word[0] == "." for word in words]
-        self.weights = [
-            weight_of(word, stemmed, numeric, asked)
-            for word, stemmed, numeric in zip(words, self.stems, self.numeric, strict=True)
-        ]
-        self.total = sum(self.weights)
-        # How many of the words tell something on their own.
-        self.telling = sum(1 for weight in self.weights if weight >= TELLING)
-        # Those words with their stems and what any word of that stem begins with.
-        self.telling_words = [
-            (word, stemmed, stem_probe(stemmed))
-            for word, stemmed, weight in zip(words, self.stems, self.weights, strict=True)
-            if weight >= TELLING
-        ]
-        told = [word for word, stemmed in zip(words, self.stems, strict=True) if stemmed not in asked]
-        # The phrase without the question's own words; empty if nothing is left.
-        self.told_phrase = f" {' '.join(told)} " if told else ""
-        # Written together, "sea shells" as "seashells".
-        self.compact = "".join(words)
-        self.compact_stem = stem(self.compact) if len(words) > 1 else ""
-        self.compact_probe = stem_probe(self.compact_stem)
+        self._asked = asked
         # One number and nothing else.
-        self.is_number = len(words) == 1 and self.numeric[0]
-        # A word counts as a sign of the answer from this weight on: if nothing tells much, every word does.
-        self.least = 0.25 if self.total >= 0.25 else 0.0
-        # "iwc" for International Whaling Commission; only where there are enough words to be told apart.
-        letters = [word[0] for word in words if word not in FUNCTION_WORDS]
-        self.initials = "".join(letters) if 3 <= len(letters) <= 8 and not any(self.numeric) else ""
-        # A term such as "net operating income": no names, no numbers, three words at most.
-        self.is_term = text == text.lower() and len(words) <= _LONGEST_TERM and not any(self.numeric)
+        self.is_number = len(words) == 1 and (words[0][0].isdigit() or words[0][0] == ".")
         # A list whose items are all names or numbers: every one of them is wanted.
         self.lists_names = False
         # Index ranges of the items if the answer is a list ("Chile and Argentina"), else empty.
         self.items: list[tuple[int, int]] = []
         # How much of the accepted answer this is: below 1 for the part before a remark.
         self.share = 1.0
+
+    # What follows is needed only where the words do not stand in the reply in a row.
+
+    @once
+    def lowered(self) -> str:
+        return self.text.strip().lower()
+
+    @once
+    def stems(self) -> list[str]:
+        return stem_words(self.words)
+
+    @once
+    def probes(self) -> list[str]:
+        """What any word of each stem begins with."""
+        return list(map(stem_probe, self.stems))
+
+    @once
+    def numeric(self) -> list[bool]:
+        return [word[0].isdigit() or word[0] == "." for word in self.words]
+
+    @once
+    def weights(self) -> list[float]:
+        return [
+            weight_of(word, stemmed, numeric, self._asked)
+            for word, stemmed, numeric in zip(self.words, self.stems, self.numeric, strict=True)
+        ]
+
+    @once
+    def total(self) -> float:
+        return sum(self.weights)
+
+    @once
+    def telling(self) -> int:
+        """How many of the words tell something on their own."""
+        return sum(1 for weight in self.weights if weight >= TELLING)
+
+    @once
+    def telling_words(self) -> list[tuple[str, str, str]]:
+        """Those words with their stems and what any word of that stem begins with."""
+        told = []
+        for word in self.words:
+            stemmed = stem(word)
+            numeric = word[0].isdigit() or word[0] == "."
+            if weight_of(word, stemmed, numeric, self._asked) >= TELLING:
+                told.append((word, stemmed, stem_probe(stemmed)))
+        return told
+
+    @once
+    def told_phrase(self) -> str:
+        """The phrase without the question's own words; empty if nothing is left."""
+        told = [
+            word for word, stemmed in zip(self.words, self.stems, strict=True) if stemmed not in self._asked
+        ]
+        return f" {' '.join(told)} " if told else ""
+
+    @once
+    def compact(self) -> str:
+        """Written together, "sea shells" as "seashells"."""
+        return "".join(self.words)
+
+    @once
+    def compact_stem(self) -> str:
+        return stem(self.compact) if len(self.words) > 1 else ""
+
+    @once
+    def compact_probe(self) -> str:
+        return stem_probe(self.compact_stem)
+
+    @once
+    def least(self) -> float:
+        """A word counts as a sign of the answer from this weight on: if nothing tells much, every word does."""
+        return 0.25 if self.total >= 0.25 else 0.0
+
+    @once
+    def initials(self) -> str:
+        """ "iwc" for International Whaling Commission; only where there are enough words to be told apart."""
+        if len(self.words) < 3:
+            return ""
+        letters = [word[0] for word in self.words if word not in FUNCTION_WORDS]
+        return "".join(letters) if 3 <= len(letters) <= 8 and not any(self.numeric) else ""
+
+    @once
+    def is_term(self) -> bool:
+        """A term such as "net operating income": no names, no numbers, three words at most."""
+        words = self.words
+        return (
+            len(words) <= _LONGEST_TERM
+            and self.text == self.text.lower()
+            and not any(word[0].isdigit() or word[0] == "." for word in words)
+        )
 
 
 def weight_of(word: str, stemmed: str, numeric: bool, asked: frozenset[str]) -> float:
@@ -103,6 +164,11 @@ def question_stems(question: str) -> frozenset[str]:
 
 def prepare_wanted(text: str, asked: frozenset[str]) -> list[Wanted]:
     """The accepted answer ready for comparison, with the ways to say it that it names and its part before any remark."""
+    plain = _PLAIN.fullmatch(text)
+    if plain and _PARTING_WORDS.isdisjoint(text.lower().split()):
+        # Most keywords: a few words without anything that could part them, or a number in digits.
+        words = folded_words(text)
+        return [Wanted(text, words, asked)] if words else []
     text = text[:_TOO_LONG]
     spelled = spell_out_digits(write_out_scales(text))
     prepared: list[Wanted] = []
