@@ -11,6 +11,10 @@ from answerkey.text.matching import Match, MatchMode, embeddings_installed, find
 __all__ = ["ResponseQuality"]
 
 
+# Raised where the same reply could get another score.
+_REVISIONS: dict[MatchMode, int] = {"literal": 1, "standard": 1, "smart": 2}
+
+
 class ResponseQuality:
     """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
 
@@ -20,7 +24,7 @@ class ResponseQuality:
         self.mode: MatchMode = mode
         # Synonyms count for what is expected only: a likeness is too little to call a reply forbidden.
         self.embeddings = embeddings and mode == "smart"
-        self.version = f"response_quality/1/{mode}"
+        self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
         if self.embeddings and embeddings_installed():
             self.version += "/synonyms-1"
 

@@ -175,3 +175,16 @@ def test_case(rule: str, question: str, keyword: str, reply: str, expected: bool
 def test_there_are_enough_cases_of_both_kinds() -> None:
     assert len(CASES) >= 120
     assert sum(1 for case in CASES if not case[-1]) >= 40
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply", "found"),
+    [
+        ("state tax", "The federal tax was $500.", False),
+        ("state tax", "Your state tax was $500.", True),
+        ("new roof", "The old roof leaks.", False),
+        ("New York City", "It is in New York.", True),
+    ],
+)
+def test_what_qualifies_a_term_is_wanted(keyword: str, reply: str, found: bool) -> None:
+    assert find_keywords([keyword], reply, "smart")[0].found is found

@@ -2,7 +2,7 @@
 
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["LIGHT_WORDS", "equivalents"]
+__all__ = ["LIGHT_WORDS", "QUALIFIERS", "equivalents"]
 
 # Abbreviation, then what it can stand for.
 _ABBREVIATIONS = """
@@ -104,6 +104,9 @@ around roughly circa c about nearly almost exactly least
 """
 # Words that tell little: titles, ranks, kinds of thing. A name is recognised without them.
 LIGHT_WORDS = frozenset(_LIGHT_WORD_LIST.split())
+
+# Light in a name ("New York City"), but not in a term: "state tax" is not federal tax, "new roof" is not the old one.
+QUALIFIERS = frozenset({"city", "country", "county", "new", "old", "state", "town"})
 
 _EQUIVALENTS: dict[str, frozenset[str]] = {}
 for _line in _ABBREVIATIONS.strip().splitlines():

@@ -6,7 +6,7 @@ from functools import lru_cache
 from answerkey.text.normalise import FUNCTION_WORDS, folded_words, stem, stem_probe, stem_words
 from answerkey.text.number_words import NUMBER_NAMES, spell_out_digits, write_out_scales
 from answerkey.text.smart.once import once
-from answerkey.text.smart.vocabulary import LIGHT_WORDS
+from answerkey.text.smart.vocabulary import LIGHT_WORDS, QUALIFIERS
 
 __all__ = ["TELLING", "Wanted", "prepare_wanted", "question_stems"]
 
@@ -87,12 +87,13 @@ class Wanted:
 
     @once
     def telling_words(self) -> list[tuple[str, str, str]]:
-        """Those words with their stems and what any word of that stem begins with."""
+        """Those words of a term, and what qualifies it, with their stems and what any word of that stem begins with."""
         told = []
         for word in self.words:
             stemmed = stem(word)
             numeric = word[0].isdigit() or word[0] == "."
-            if weight_of(word, stemmed, numeric, self._asked) >= TELLING:
+            weight = weight_of(word, stemmed, numeric, self._asked)
+            if weight >= TELLING or (word in QUALIFIERS and stemmed not in self._asked):
                 told.append((word, stemmed, stem_probe(stemmed)))
         return told
 
