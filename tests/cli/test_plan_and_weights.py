@@ -91,8 +91,56 @@ def test_weights_from_a_labelled_file(folder: Path, answerkey) -> None:
     assert "[scoring.weights]" in shown
 
 
+RATED = """
+import random
+
+
+def answer(question):
+    number = int(question.split()[-1].rstrip("?"))
+    luck = random.Random(number)
+    return {
+        "answer": f"The answer is {number}" if luck.random() < 0.6 else "It depends on many things.",
+        "tools_used": ["lookup"] if luck.random() < 0.5 else [],
+        "response_id": f"r-{number}",
+    }
+"""
+
+
 def test_weights_from_the_stores_feedback(folder: Path, answerkey) -> None:
-    assert answerkey("run", "golden.jsonl", "--target", "bot.py:moody", "--json").returncode == 0
-    done = answerkey("weights")
-    assert done.returncode == 2
-    assert "0 verdicts (0 positive) are too few" in done.stderr
+    """Users thumb up what answers them, whichever tool was called."""
+    (folder / "rated.py").write_text(RATED)
+    numbers = range(1000, 1200)
+    questions = [
+        {
+            "id": f"q{n}",
+            "question": f"What is {n}?",
+            "expected_tools": ["lookup"],
+            "expected_keywords": [str(n)],
+        }
+        for n in numbers
+    ]
+    (folder / "rated.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
+    run = json.loads(answerkey("run", "rated.jsonl", "--target", "rated.py:answer", "--json").stdout)
+    said = {result["id"]: result for result in run["results"]}
+    source = random.Random(2)
+    thumbs = []
+    for n in numbers:
+        answered = said[f"q{n}"]["components"]["response_quality"]["score"] == 1.0
+        thumbs.append({"response_id": f"r-{n}", "value": source.random() < (0.9 if answered else 0.15)})
+    (folder / "thumbs.jsonl").write_text("".join(json.dumps(thumb) + "\n" for thumb in thumbs))
+    before = answerkey("weights")
+    assert before.returncode == 2
+    assert "0 verdicts (0 positive) are too few" in before.stderr
+    assert answerkey("feedback", "import", "jsonl", "thumbs.jsonl").returncode == 0
+    done = answerkey("weights", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["verdicts"] == 200
+    assert found["fitted"]["response_quality"] > 0.8
+    assert found["fitted"]["tool_usage"] < 0.2
+    # Better than 40/40/20 on questions left out of the fit, and nothing failed: errors say nothing.
+    assert found["verdict"] == "better"
+    assert found["constant"] == ["error_handling"]
+    shown = answerkey("weights").stdout
+    assert "200" in shown
+    assert "[scoring.weights]" in shown

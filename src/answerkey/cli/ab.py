@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
+from answerkey.cli.asking_flags import AskingFlags, asking_flags
 from answerkey.cli.options import (
     JudgeFlags,
     json_flag,
     judge_flags,
-    match_flag,
-    parse_rate,
-    scoring_for,
     store_flag,
     store_opener,
 )
@@ -35,19 +34,7 @@ __all__ = ["ab"]
     "--resume", metavar="RUN", help="Go on with an interrupted experiment: the id of either of its runs."
 )
 @click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
-@click.option("--repeat", type=int, metavar="K", help="Ask every question so often.")
-@click.option(
-    "--concurrency", type=int, metavar="N", help="Questions under way at once, both targets together (10)."
-)
-@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60).")
-@click.option(
-    "--retries", type=int, metavar="N", help="Further attempts after 429, 503 or a refused connection (3)."
-)
-@click.option("--rate", metavar="R/s", help="Questions begun per second at most, as 5/s or 300/min.")
-@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these questions, as category=tax.")
-@click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random.")
-@click.option("--seed", type=int, metavar="S", help="Seed of the order and of the draw.")
-@match_flag
+@asking_flags
 @click.option(
     "--fail-on",
     type=click.Choice(["regression", "inconclusive"]),
@@ -63,15 +50,7 @@ def ab(
     early_stop: bool,
     resume: str | None,
     name: str | None,
-    repeat: int | None,
-    concurrency: int | None,
-    timeout: float | None,
-    retries: int | None,
-    rate: str | None,
-    where: tuple[str, ...],
-    sample: int | None,
-    seed: int | None,
-    match: str | None,
+    asking: AskingFlags,
     fail_on: str | None,
     judge: JudgeFlags,
     store: str | None,
@@ -79,7 +58,8 @@ def ab(
 ) -> int:
     """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
 
-    With --judge, a model also says of each pair of replies which is better, once all are there.
+    With --judge, a model grades the replies while they come in, as in run, and then says of each pair which is better;
+    a budget is shared out among the three.
 
     \b
     Examples:
@@ -96,6 +76,7 @@ def ab(
     from answerkey.report.rows import encode
 
     settings = load_settings()
+    judge = _shared(judge, settings.judge.budget)
     pair_judge = judge.pair_judge(settings)
     judged = None
     progress = progress_for_terminal(quiet=as_json)
@@ -119,19 +100,7 @@ def ab(
         else:
             if first is None or second is None:
                 raise UsageError("an experiment needs two targets: --a T --b T")
-            options = settings.options(
-                name=name,
-                repeat=repeat,
-                concurrency=concurrency,
-                timeout=timeout,
-                retries=retries,
-                rate=parse_rate(rate),
-                where=where or None,
-                sample=sample,
-                seed=seed,
-                scoring=scoring_for(settings, match),
-                store=store,
-            )
+            options = asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store)
             work = run_experiment(
                 golden_set(questions, settings),
                 (first, second),
@@ -166,3 +135,10 @@ def ab(
     if fail_on == "inconclusive" and experiment.verdict == "no clear difference":
         return 4
     return 0
+
+
+def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:
+    """The judge with the part of the budget that each has of those it judges for: the two runs, and the pairs."""
+    budget = configured if judge.budget is None else judge.budget
+    parts = 3 if judge.models else 2
+    return msgspec.structs.replace(judge, budget=None if budget is None else budget / parts)

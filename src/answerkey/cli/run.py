@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from answerkey.cli.asking_flags import AskingFlags, asking_flags
 from answerkey.cli.options import (
     JudgeFlags,
     json_flag,
     judge_flags,
-    match_flag,
     output_flag,
-    parse_rate,
     run_store_opener,
-    scoring_for,
     store_flag,
     store_opener,
 )
@@ -33,17 +31,7 @@ __all__ = ["run"]
     "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
 )
 @click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
-@click.option("--repeat", type=int, metavar="K", help="Ask every question so often.")
-@click.option("--concurrency", type=int, metavar="N", help="Questions under way at once (10).")
-@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60).")
-@click.option(
-    "--retries", type=int, metavar="N", help="Further attempts after 429, 503 or a refused connection (3)."
-)
-@click.option("--rate", metavar="R/s", help="Questions begun per second at most, as 5/s or 300/min.")
-@click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these questions, as category=tax.")
-@click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random.")
-@click.option("--seed", type=int, metavar="S", help="Seed of the draw.")
-@match_flag
+@asking_flags
 @click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
 @click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
 @judge_flags
@@ -55,15 +43,7 @@ def run(
     questions: Path | None,
     target: str | None,
     name: str | None,
-    repeat: int | None,
-    concurrency: int | None,
-    timeout: float | None,
-    retries: int | None,
-    rate: str | None,
-    where: tuple[str, ...],
-    sample: int | None,
-    seed: int | None,
-    match: str | None,
+    asking: AskingFlags,
     gates: tuple[str, ...],
     baseline: str | None,
     judge: JudgeFlags,
@@ -91,17 +71,9 @@ def run(
     from answerkey.report.writers import check_output
 
     settings = load_settings()
-    options = settings.options(
+    options = asking.options(
+        settings,
         name=name,
-        repeat=repeat,
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        rate=parse_rate(rate),
-        where=where or None,
-        sample=sample,
-        seed=seed,
-        scoring=scoring_for(settings, match),
         judge=judge.settings(settings.judge),
         gates=gates or None,
         baseline=baseline,

@@ -6,12 +6,11 @@ ordinary runs. With early stop, an always-valid test looks after every question,
 
 import asyncio
 import random
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from functools import partial
 from math import fsum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -20,12 +19,20 @@ from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
 from answerkey.config import Options, Settings
 from answerkey.engine.local import LocalEngine
-from answerkey.errors import ConfigError, InterruptedRunError, UsageError
+from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.evaluation.bookkeeping import (
+    finish_run,
+    kept_options,
+    new_id,
+    new_run,
+    options_of,
+    store_writer,
+)
+from answerkey.evaluation.judging import add_stored, judge_for, judging_on
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.selection import select_questions
-from answerkey.evaluation.warnings import run_warnings
-from answerkey.protocols import Ask, Exchange, Target, Task
+from answerkey.protocols import Ask, Exchange, Graded, Target, Task
 from answerkey.question import Question, QuestionSet
 from answerkey.reply import Reply
 from answerkey.run import Run, RunInfo
@@ -35,8 +42,11 @@ from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
 from answerkey.store.score_rows import score_batches
 from answerkey.store.sql import SqlStore
-from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
+
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+    from answerkey.judge.session import JudgingSession
 
 __all__ = ["Experiment", "resume_experiment", "run_experiment"]
 
@@ -88,34 +98,32 @@ async def run_experiment(
     progress: Progress | None = None,
 ) -> Experiment:
     """Ask both targets every question in random order, keep two runs, and compare them."""
-    if options.scoring.needs_judge:
-        raise ConfigError(
-            "an experiment's score cannot wait for a judge; score by keywords and give `ab --judge MODEL`, "
-            "or run both targets with the judge and compare the runs"
-        )
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    grader = make_grader(options.scoring, settings)
-    resolved = [
-        resolve_target(
-            target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
-        )
-        for target in targets
-    ]
+    judge = judge_for(options.judge, options.scoring, settings)
+    grader = make_grader(options.scoring, settings, judge=judge)
+    resolved = _resolve(targets, settings, options)
     async with AsyncExitStack() as opened:
         for target in resolved:
             await opened.enter_async_context(target)
         store = open_store()
-        ids = (secrets.token_hex(5), secrets.token_hex(5))
-        infos = []
-        for index, (target, given) in enumerate(zip(resolved, targets, strict=True)):
-            experiment = {"runs": list(ids), "early_stop": early_stop, "seed": options.seed}
-            kept: dict[str, Any] = {**msgspec.to_builtins(options), "experiment": experiment}
-            if isinstance(given, str):
-                kept["target"] = given
-            infos.append(_info(ids[index], ARMS[index], target, chosen, options, grader, kept))
-            store.create_run(infos[-1], chosen)
+        ids = (new_id(), new_id())
+        experiment = {"runs": list(ids), "early_stop": early_stop, "seed": options.seed}
+        infos = [
+            new_run(
+                target,
+                chosen,
+                options,
+                grader,
+                run_id=run_id,
+                name=f"{options.name or 'ab'}-{arm}",
+                kept=kept_options(options, given, experiment=experiment),
+            )
+            for run_id, arm, target, given in zip(ids, ARMS, resolved, targets, strict=True)
+        ]
+        for info in infos:
+            store.create_run(info, chosen)
         arms = _Arms(store, infos, chosen, resolved, grader, options, early_stop)
-        return await arms.ask(progress or Silent())
+        return await arms.ask(judge, progress or Silent())
 
 
 async def resume_experiment(
@@ -129,20 +137,15 @@ async def resume_experiment(
     given = [other.options.get("target") for other in infos]
     if None in given:
         raise UsageError(f"the experiment of run {info.id} asked Python objects; run it again from Python")
-    plain = {name: value for name, value in info.options.items() if name not in ("target", "experiment")}
-    options = msgspec.convert(plain, Options)
+    options = options_of(info)
     chosen = QuestionSet(
         questions=tuple(store.questions(info.question_set_hash)),
         name=info.question_set,
         path=info.question_path,
     )
-    grader = make_grader(options.scoring, settings)
-    resolved = [
-        resolve_target(
-            str(target), settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
-        )
-        for target in given
-    ]
+    judge = judge_for(options.judge, options.scoring, settings)
+    grader = make_grader(options.scoring, settings, judge=judge)
+    resolved = _resolve([str(target) for target in given], settings, options)
     async with AsyncExitStack() as opened:
         for target in resolved:
             await opened.enter_async_context(target)
@@ -155,35 +158,18 @@ async def resume_experiment(
         for other in changed:
             store.update_run(other)
         arms = _Arms(store, changed, chosen, resolved, grader, options, bool(kept["early_stop"]))
-        return await arms.ask(progress or Silent())
+        return await arms.ask(judge, progress or Silent())
 
 
-def _info(
-    run_id: str,
-    arm: str,
-    target: Target,
-    questions: QuestionSet,
-    options: Options,
-    grader: Grader,
-    kept: dict[str, Any],
-) -> RunInfo:
-    return RunInfo(
-        id=run_id,
-        name=f"{options.name or 'ab'}-{arm}",
-        status="running",
-        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        target=target.name,
-        target_hash=target.fingerprint,
-        question_set=questions.name,
-        question_set_hash=questions.hash,
-        question_path=questions.path,
-        repeat=options.repeat,
-        match=options.scoring.match,
-        weights=options.scoring.weights,
-        pass_mark=options.scoring.pass_mark,
-        options=kept,
-        scoring_hash=grader.hash,
-    )
+def _resolve(
+    targets: Iterable[str | Callable[..., Any] | Target], settings: Settings, options: Options
+) -> list[Target]:
+    return [
+        resolve_target(
+            target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
+        )
+        for target in targets
+    ]
 
 
 class _Pair:
@@ -242,6 +228,11 @@ class _Arms:
         self.units = self._units()
         self.unit_of = {q.content_hash: unit for unit, group in enumerate(self.units) for _, q in group}
         self.done_units: set[int] = set()
+        # Trials of each arm.
+        self.planned = len(questions) * options.repeat
+        self.recorders: list[Recorder] = []
+        self.judging: list[JudgingSession | None] = []
+        self.running = RunningScore()
 
     def _units(self) -> list[list[tuple[int, Question]]]:
         """Questions in random order, those that belong together beside each other: the test counts them as one."""
@@ -284,48 +275,68 @@ class _Arms:
         self.done_units.add(unit)
         self.test.add(round(fsum(differences) / len(differences), 9))
 
-    async def ask(self, progress: Progress) -> Experiment:
-        for arm, info in enumerate(self.infos):
-            for batch in score_batches(self.store, info):
-                for content, score in zip(batch.content_hashes, batch.scores, strict=True):
-                    self.count(content, arm, score)
-        planned = 2 * len(self.questions) * self.options.repeat
-        recorders = [Recorder(self.store, info, self.grader, Silent()) for info in self.infos]
-        running = RunningScore()
-        try:
-            async with recorders[0].recording(), recorders[1].recording():
-                progress.begin(self.infos[0], planned=planned, done=sum(map(len, self.asked)))
-                async for exchange in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
-                    arm, trial = _arm_and_trial(exchange.task.trial)
-                    task = msgspec.structs.replace(exchange.task, trial=trial)
-                    card = self.grader.grade(task.question, exchange.replies)
-                    await recorders[arm].add(Exchange(task, exchange.replies))
-                    running.add(card)
-                    progress.advance(running)
-                    self.count(task.question.content_hash, arm, card.total)
-        except asyncio.CancelledError:
-            self._finish("partial")
-            raise InterruptedRunError(
-                f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
-            ) from None
-        finally:
-            progress.end()
-        return self._conclude()
+    async def ask(self, judge: "Judge | None", progress: Progress) -> Experiment:
+        async with AsyncExitStack() as opened:
+            for arm, info in enumerate(self.infos):
+                writer = store_writer()
+                session = judging_on(self.store, judge, info.id, writer)
+                self.judging.append(await opened.enter_async_context(session))
+                watch = partial(self._scored, arm, progress)
+                self.recorders.append(
+                    Recorder(
+                        self.store,
+                        info,
+                        self.grader,
+                        Silent(),
+                        judging=self.judging[-1],
+                        writer=writer,
+                        watch=watch,
+                        # An experiment that may stop early must not run far ahead of its judge.
+                        most_unjudged=self.options.concurrency if self.early_stop else None,
+                    )
+                )
+            try:
+                await self._ask(progress)
+            except asyncio.CancelledError:
+                self._finish("partial")
+                raise InterruptedRunError(
+                    f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
+                ) from None
+            finally:
+                progress.end()
+            return self._conclude()
+
+    async def _ask(self, progress: Progress) -> None:
+        judged = self.judging[0] is not None
+        done = 0 if judged else sum(map(len, self.asked))
+        async with self.recorders[0].recording(), self.recorders[1].recording():
+            progress.begin(self.infos[0], planned=2 * self.planned, done=done)
+            for arm, info in enumerate(self.infos):
+                if judged and self.asked[arm]:
+                    # What was asked before is scored again along with the new replies, from the judge's cached answers.
+                    await add_stored(self.recorders[arm], self.store, info, self.questions)
+                    continue
+                for batch in score_batches(self.store, info):
+                    for content, score in zip(batch.content_hashes, batch.scores, strict=True):
+                        self.count(content, arm, score)
+            async for exchange in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
+                arm, trial = _arm_and_trial(exchange.task.trial)
+                task = msgspec.structs.replace(exchange.task, trial=trial)
+                await self.recorders[arm].add(Exchange(task, exchange.replies))
+
+    def _scored(self, arm: int, progress: Progress, graded: Graded) -> None:
+        """A reply has its scorecard, at once or when it has been judged."""
+        self.running.add(graded.scorecard)
+        progress.advance(self.running)
+        self.count(graded.exchange.task.question.content_hash, arm, graded.scorecard.total)
 
     def _finish(self, status: Literal["partial", "complete"]) -> list[Run]:
-        finished = []
-        for info in self.infos:
-            ended = datetime.now(UTC).isoformat(timespec="microseconds")
-            changed = msgspec.structs.replace(info, status=status, finished_at=ended)
-            planned = len(self.questions) * self.options.repeat
-            summary = summarise(self.store.results(changed), planned=planned, pass_mark=changed.pass_mark)
-            self.store.finish_run(changed, summary)
-            run = self.store.load_run(changed)
-            finished.append(msgspec.structs.replace(run, warnings=run_warnings(changed, summary)))
-        return finished
+        return [
+            finish_run(self.store, info, status, recorder, judging, planned=self.planned)
+            for info, recorder, judging in zip(self.infos, self.recorders, self.judging, strict=True)
+        ]
 
     def _conclude(self) -> Experiment:
-        planned = 2 * len(self.questions) * self.options.repeat
         stopped = self.early_stop and self.test.decided and len(self.done_units) < len(self.units)
         first, second = self._finish("partial" if stopped else "complete")
         base, candidate = columns_from_store(self.store, (first.info, second.info))
@@ -353,6 +364,6 @@ class _Arms:
             sequential=sequential,
             verdict=verdict,
             asked=first.summary.replies + second.summary.replies,
-            planned=planned,
+            planned=2 * self.planned,
             stopped_early=stopped,
         )

@@ -1,12 +1,9 @@
 """Live runs: ask a target a question set, or only what an earlier run still lacks."""
 
 import asyncio
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Set
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,18 +11,23 @@ from answerkey.config import JudgeSettings, Options, Settings
 from answerkey.datasets.questions import read_questions
 from answerkey.engine.local import LocalEngine
 from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.evaluation.bookkeeping import (
+    finish_run,
+    kept_options,
+    new_id,
+    new_run,
+    options_of,
+    store_writer,
+)
 from answerkey.evaluation.judging import add_stored, judge_for, judging_on
 from answerkey.evaluation.progress import Progress, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
 from answerkey.evaluation.selection import select_questions
-from answerkey.evaluation.warnings import run_warnings
 from answerkey.protocols import Target, Task
 from answerkey.question import QuestionSet
 from answerkey.run import Run, RunInfo
 from answerkey.scorers.plan import make_grader
-from answerkey.summary import Result
-from answerkey.tally import summarise
 from answerkey.targets.resolve import resolve_target
 
 if TYPE_CHECKING:
@@ -56,24 +58,16 @@ async def ask_questions(
     )
     async with resolved:
         store = open_store()
-        info = RunInfo(
-            id=secrets.token_hex(5),
+        info = new_run(
+            resolved,
+            chosen,
+            options,
+            grader,
+            run_id=new_id(),
             name=options.name or resolved.name,
-            status="running",
-            created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            target=resolved.name,
-            target_hash=resolved.fingerprint,
-            question_set=chosen.name,
-            question_set_hash=chosen.hash,
-            question_path=chosen.path,
-            repeat=options.repeat,
-            match=options.scoring.match,
-            weights=options.scoring.weights,
-            pass_mark=options.scoring.pass_mark,
-            options=_kept_options(options, target),
-            scoring_hash=grader.hash,
+            kept=kept_options(options, target),
         )
-        writer = _writer()
+        writer = store_writer()
         async with judging_on(None if judge is None else store.full, judge, info.id, writer) as judging:
             store.create_run(info, chosen)
             recorder = Recorder(
@@ -100,9 +94,7 @@ async def resume_run(
         raise UsageError(
             f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"
         )
-    options = msgspec.convert(
-        {name: value for name, value in info.options.items() if name not in ("target", "experiment")}, Options
-    )
+    options = options_of(info)
     if judge is not None:
         options = msgspec.structs.replace(options, judge=judge)
     questions = _current_questions(info, options, store)
@@ -118,9 +110,9 @@ async def resume_run(
             target_hash=resolved.fingerprint,
             question_set_hash=questions.hash,
             scoring_hash=grader.hash,
-            options=_kept_options(options, info.options.get("target")),
+            options=kept_options(options, info.options.get("target"), **_experiment(info)),
         )
-        writer = _writer()
+        writer = store_writer()
         async with judging_on(store, asked_judge, info.id, writer) as judging:
             store.update_run(changed, questions)
             recorder = Recorder(store, changed, grader, progress or Silent(), judging=judging, writer=writer)
@@ -130,17 +122,9 @@ async def resume_run(
             return await _ask(recorder, store, changed, questions, resolved, options, judging, asked=asked)
 
 
-def _writer() -> ThreadPoolExecutor:
-    """One thread for all that is written, so that batches are written one after the other."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
-
-
-def _kept_options(options: Options, target: object) -> dict[str, Any]:
-    """The options as a resumed run needs them; the target only if it can be named again."""
-    plain: dict[str, Any] = msgspec.to_builtins(options)
-    if isinstance(target, str):
-        plain["target"] = target
-    return plain
+def _experiment(info: RunInfo) -> dict[str, Any]:
+    """What says that a run is one of an experiment's two."""
+    return {name: value for name, value in info.options.items() if name == "experiment"}
 
 
 def _current_questions(info: RunInfo, options: Options, store: "SqlStore") -> QuestionSet:
@@ -189,23 +173,6 @@ async def _ask(
             async for exchange in LocalEngine(options).ask_all(target, missing):
                 await recorder.add(exchange)
     except asyncio.CancelledError:
-        _finish(store, _ended(info, "partial", judging), planned, recorder)
+        finish_run(store, info, "partial", recorder, judging, planned=planned)
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
-    return _finish(store, _ended(info, "complete", judging), planned, recorder)
-
-
-def _ended(
-    info: RunInfo, status: Literal["partial", "complete"], judging: "JudgingSession | None"
-) -> RunInfo:
-    judged = judging.document() if judging is not None else {}
-    return msgspec.structs.replace(info, status=status, judge=judged)
-
-
-def _finish(store: "RunStore", info: RunInfo, planned: int, recorder: Recorder) -> Run:
-    """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
-    info = msgspec.structs.replace(info, finished_at=datetime.now(UTC).isoformat(timespec="microseconds"))
-    kept = recorder.results()
-    read: Callable[[], Iterable[Result]] = (lambda: store.results(info)) if kept is None else (lambda: kept)
-    summary = summarise(read(), planned=planned, pass_mark=info.pass_mark)
-    store.finish_run(info, summary)
-    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=read)
+    return finish_run(store, info, "complete", recorder, judging, planned=planned)

@@ -4,7 +4,7 @@ With a judge, a reply is stored at once and its scorecard follows when it has be
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -45,12 +45,16 @@ class Recorder:
         judging: "JudgingSession | None" = None,
         writer: ThreadPoolExecutor | None = None,
         keep: bool = False,
+        watch: Callable[[Graded], None] | None = None,
+        most_unjudged: int | None = None,
     ) -> None:
         self._store = store
         self._info = info
         self._grader = grader
         self._progress = progress
         self._judging = judging
+        # Told of everything that has been scored.
+        self._watch = watch
         self._pending: list[Graded] = []
         # Replies that are to be stored ahead of their scorecards.
         self._ahead: list[Exchange] = []
@@ -63,7 +67,7 @@ class Recorder:
         self._kept: list[Graded] | None = [] if keep else None
         self._kept_characters = 0
         self._judged: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(_MOST_UNJUDGED)
+        self._room = asyncio.Semaphore(most_unjudged or _MOST_UNJUDGED)
         self._failure: BaseException | None = None
 
     @asynccontextmanager
@@ -149,6 +153,8 @@ class Recorder:
                 self._kept = None
         self._running.add(card)
         self._progress.advance(self._running)
+        if self._watch is not None:
+            self._watch(graded)
 
     async def _flush_regularly(self) -> None:
         while True:

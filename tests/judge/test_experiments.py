@@ -1,0 +1,122 @@
+"""`answerkey ab` with a judge: replies are graded while both targets are asked, and the grades decide."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .judging import ScriptedJudge
+
+BOT = """
+import time
+
+SLEEP = 0.0
+
+def knows(question):
+    time.sleep(SLEEP)
+    return f"The answer to {question!r} is Montrose"
+
+def guesses(question):
+    time.sleep(SLEEP)
+    return knows(question) if "0 " in question else "I do not know, sorry"
+"""
+JUDGED = '[scoring]\nquality = "judge"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "bot.py").write_text(BOT)
+    questions = [
+        {"id": f"q{n}", "question": f"Question {n} of many?", "reference_answer": "It is in Montrose."}
+        for n in range(60)
+    ]
+    (tmp_path / "golden.jsonl").write_text("\n".join(map(json.dumps, questions)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ab(scripted: ScriptedJudge, *more: str, model: str = "good") -> list[str]:
+    judge = ["--judge", model, "--judge-base-url", scripted.base_url]
+    targets = ["--a", "bot.py:knows", "--b", "bot.py:guesses"]
+    return [sys.executable, "-m", "answerkey", "ab", "golden.jsonl", *targets, *judge, "--json", *more]
+
+
+def document(arguments: list[str]) -> dict[str, Any]:
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_judge_decides_an_experiment_whose_quality_it_is(project: Path, scripted: ScriptedJudge) -> None:
+    (project / "answerkey.toml").write_text(JUDGED)
+    found = document(ab(scripted, "--early-stop", "--concurrency", "2"))
+    assert found["verdict"] == "worse"
+    assert found["stopped_early"]
+    assert found["asked"] < 120
+    quality = found["comparison"]["components"]["response_quality"]
+    assert quality["base"] == 1.0
+    assert quality["candidate"] < 0.5
+    # The pairs were judged as well, once the asking had ended.
+    assert found["judge"]["losses"] > found["judge"]["wins"] == 0
+    shown = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "answerkey", "show", found["b"]["run"], "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
+    assert shown["judge"]["judged"] == shown["summary"]["replies"]
+    assert shown["summary"]["metrics"]["judge"] == pytest.approx(
+        found["comparison"]["metrics"]["judge"]["candidate"], abs=0.2
+    )
+
+
+def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    (project / "answerkey.toml").write_text(JUDGED)
+    (project / "bot.py").write_text(BOT.replace("SLEEP = 0.0", "SLEEP = 0.1"))
+    process = subprocess.Popen(
+        ab(scripted, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(1200):
+        if scripted.count > 30:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    run = errors.split("--resume ")[1].split()[0]
+    found = document([sys.executable, "-m", "answerkey", "ab", "--resume", run, "--json"])
+    assert (found["asked"], found["comparison"]["paired"]) == (120, 60)
+    assert found["verdict"] == "worse"
+    graded = [call["data"]["fields"] for call in scripted.calls if "reply" in call["data"]["fields"]]
+    # Of the same question and reply, the judge was asked once by each run (claims aside, of which there are none).
+    asked = [(fields["question"], fields["reply"]) for fields in graded if "Question" in fields["question"]]
+    assert len(asked) <= 120
+    assert (
+        len(set(asked))
+        == len({fields["question"] for fields in graded if "Question" in fields["question"]}) + 54
+    )
+
+
+def test_a_budget_is_shared_out(project: Path, scripted: ScriptedJudge) -> None:
+    found = document(ab(scripted, "--judge-price", "1000/1000", "--judge-budget", "30", "--sample", "20"))
+    costs = [found["judge"]["cost"]]
+    for arm in ("a", "b"):
+        done = subprocess.run(
+            [sys.executable, "-m", "answerkey", "show", found[arm]["run"], "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        costs.append(json.loads(done.stdout)["judge"]["cost"])
+    assert all(0 < cost <= 10 for cost in costs)
+    assert sum(costs) <= 30
