@@ -3,38 +3,40 @@
 import re
 from typing import Literal
 
+from answerkey.text.lazy import lazy
+
 __all__ = ["SystemErrorKind", "classify_error", "kind_of_class_name", "kind_of_status"]
 
 SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 
 # "module.ClassName: what happened"; the class says more than the words after it.
-_CLASS = re.compile(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w{2,})\s*(?:[:(]|$)")
+_CLASS = lazy(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Z]\w{2,})\s*(?:[:(]|$)")
 
 # A bare 429 may be an invoice number, so it needs a neighbour that makes it a status.
-_RATE_LIMIT = re.compile(
+_RATE_LIMIT = lazy(
     r"rate[\s_-]?limit|too many requests|quota (?:was |has been |is )?(?:exceeded|reached|exhausted)"
     r"|(?:exceeded|over|out of)\b[^.]{0,40}\bquota|insufficient[\s_]quota"
     r"|resource[\s_]exhausted|throttl(?:ed|ing)|\b(?:http|status|code|error)\W{0,3}(?:code\W{0,3})?429\b|^\W*429\b",
     re.IGNORECASE,
 )
-_STATUS = re.compile(
+_STATUS = lazy(
     r"\b(?:http(?:/\d(?:\.\d)?)?|status|code|error)\W{0,3}(?:status|code|error)?\W{0,3}([45]\d\d)\b"
     r"|\b([45]\d\d)\W{1,2}(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed"
     r"|conflict|gone|payload too large|unprocessable|internal server error|not implemented|bad gateway"
     r"|service (?:temporarily )?unavailable|gateway time-?out|client error|server error)",
     re.IGNORECASE,
 )
-_TIMEOUT = re.compile(
+_TIMEOUT = lazy(
     r"time[\s_-]?out\b|timed[\s_-]out|timeouterror|deadline[\s_](?:was )?exceeded|time limit exceeded|took too long"
     r"|ETIMEDOUT",
     re.IGNORECASE,
 )
-_MEMORY = re.compile(
+_MEMORY = lazy(
     r"memoryerror|out[\s_-]of[\s_-]memory|outofmemory|cannot allocate memory|memory (?:exhausted|limit exceeded)"
     r"|\bOOM(?:Killed)?\b|\bENOMEM\b",
     re.IGNORECASE,
 )
-_TOOL = re.compile(
+_TOOL = lazy(
     r"\btool(?:[\s_-]?(?:call|execution|use|invocation))?\s*(?:error|exception|failed|failure)"
     r"|\btool\b[^.\n]{0,60}\b(?:failed|raised|errored|crashed|not found|does not exist|is unavailable)\b"
     r"|\b(?:error|failure|failed|exception)\b[^.\n]{0,30}\b(?:executing|calling|running|invoking|in"
@@ -42,7 +44,7 @@ _TOOL = re.compile(
     r"|mcp_tool_execution_error",
     re.IGNORECASE,
 )
-_CONNECTION = re.compile(
+_CONNECTION = lazy(
     r"connection[\s_-]?(?:\w+ ){0,3}(?:was |has been |is )?"
     r"(?:refused|reset|aborted|closed|dropped|lost|failed|failure|error|terminated)"
     r"|(?:could not|couldn't|cannot|can't|can not|failed to|unable to)(?: \w+){0,2} (?:re)?connect"
@@ -61,18 +63,16 @@ _IN_ORDER: tuple[tuple[SystemErrorKind, re.Pattern[str]], ...] = (
 )
 # Where a class's name settles it, whatever its message says.
 _CLASS_KINDS: tuple[tuple[SystemErrorKind, re.Pattern[str]], ...] = (
-    ("rate_limit", re.compile(r"RateLimit|TooManyRequests|QuotaExceeded|ResourceExhausted|Throttl")),
-    ("timeout", re.compile(r"Time[dD]?[oO]ut|DeadlineExceeded")),
-    ("memory", re.compile(r"^MemoryError$|OutOfMemory")),
+    ("rate_limit", lazy(r"RateLimit|TooManyRequests|QuotaExceeded|ResourceExhausted|Throttl")),
+    ("timeout", lazy(r"Time[dD]?[oO]ut|DeadlineExceeded")),
+    ("memory", lazy(r"^MemoryError$|OutOfMemory")),
     (
         "tool",
-        re.compile(
-            r"^Tool(?!kit)|Tool(?:Execution|Call|Invocation|Use)?(?:Error|Exception|Failure)$|^McpError$"
-        ),
+        lazy(r"^Tool(?!kit)|Tool(?:Execution|Call|Invocation|Use)?(?:Error|Exception|Failure)$|^McpError$"),
     ),
     (
         "connection",
-        re.compile(
+        lazy(
             r"^(?:Connection(?:Error|Refused|Reset|Aborted|Closed|Failed|Exception)|BrokenPipe|gaierror|herror|APIConnection"
             r"|ClientConnector|ClientConnection|ClientOSError|ServerDisconnected|ConnectError|NetworkError|NewConnection"
             r"|ServiceUnreachable|SSLError|DNS|ClientPayload|RemoteProtocol|TransportError)",

@@ -8,16 +8,17 @@ from collections.abc import Callable
 
 from answerkey.text.detected_failure import DetectedFailure
 from answerkey.text.failure_signs import kind_of
+from answerkey.text.lazy import lazy
 
 __all__ = ["failing_body"]
 
-_HTML_ERROR = re.compile(
+_HTML_ERROR = lazy(
     r"<(?:title|h1|h2|center|p)[^>]*>\s*(?:<\w+>)?\s*(?:error\b|\d{3} |[45]\d\d\b|bad gateway|internal server error|service (?:temporarily )?unavailable|"
     r"gateway time-?out|access denied|forbidden|not found|application error|something went wrong|whitelabel error|just a moment|"
     r"server error|request rejected|attention required)",
     re.IGNORECASE,
 )
-_XML_ERROR = re.compile(
+_XML_ERROR = lazy(
     r"(?:<\?xml[^>]{0,100}>\s*)?(?:<[\w:]*(?:Envelope|Body|Response)\b[^>]{0,200}>\s*){0,3}<(?:\w{1,20}:)?(?:\w{0,20}(?:error|fault|exception)s?|ErrorResponse)\b(?![^>]{0,100}/>)",
     re.IGNORECASE,
 )
@@ -34,7 +35,7 @@ _FAILING_STATUS = {
     "aborted",
 }
 # What a body with only a message says if it is an error.
-_BODY_SIGNS = re.compile(
+_BODY_SIGNS = lazy(
     r"\bnot (?:found|auth|allowed|valid|support|available|permitted|implemented)|internal|denied|forbidden|invalid|endpoint|unauthori|exceed|missing|required|"
     r"timed? ?out|failed|failure|unavailable|expired|too many|throttl|error|exception|bad request|credential|refused|unsupported|went wrong|overload",
     re.IGNORECASE,
@@ -76,10 +77,8 @@ _ANSWER_KEYS = (
     "results",
     "value",
 )
-_TAG = re.compile(
-    r"<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[^<>]{1,300}>", re.DOTALL | re.IGNORECASE
-)
-_HTTP_HEAD = re.compile(r"HTTP/\d(?:\.\d)? \d{3}[^\n]*\n(?:[\w-]+:[^\n]*\n)*\s*\n")
+_TAG = lazy(r"<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[^<>]{1,300}>", re.DOTALL | re.IGNORECASE)
+_HTTP_HEAD = lazy(r"HTTP/\d(?:\.\d)? \d{3}[^\n]*\n(?:[\w-]+:[^\n]*\n)*\s*\n")
 
 
 def failing_body(

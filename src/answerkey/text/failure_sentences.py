@@ -8,12 +8,14 @@ A reply is a failure if one of its sentences is built so and the others only apo
 
 import re
 
+from answerkey.text.lazy import lazy
+
 __all__ = ["answers_besides", "failing_sentence"]
 
 # Longer replies explain; a notice does not.
 _LONGEST = 700
-_SPLIT = re.compile(r"(?<=[.!?…])[\"”)]*\s+|(?<=[。！？])|\s*[\n;]\s*| [–—-]+ |—")
-_FOREIGN = re.compile(
+_SPLIT = lazy(r"(?<=[.!?…])[\"”)]*\s+|(?<=[。！？])|\s*[\n;]\s*| [–—-]+ |—")
+_FOREIGN = lazy(
     # Spanish
     r"\bno (?:\w+ ){0,2}?(?:puedo|pude|pudo|podemos|pudimos|podido|logr[eéoó]|consig[ou]|fue posible|es posible|se puede)\b[\w ]{0,30}?(?:acced|conect|proces|complet|consult|recuper|carg|obten|respond|ejecut|establec|contact|comunic|gener)\w*"
     r"(?=.{0,80}(?:base de datos|servidor|servicio|sistema|solicitud|petici|consulta|momento|ahora|error|problema|t[eé]cnic|conexi|herramienta|respuesta))"
@@ -40,7 +42,7 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 # A sentence that adds nothing: regret, another try, whom to ask, what was promised, what was about to be done.
-_FILLER = re.compile(
+_FILLER = lazy(
     r"\btr(?:y|ies|ying)\b.{0,30}\bagain|\bretry|another (?:try|go|shot|attempt)|resend|re-?submit|check back|come back|\blater\b|\bcontact|reach out|\bsupport\b|"
     r"help ?desk|administrator|apolog|\bsorry\b|inconvenience|patience|bear with|\bthank|notified|looking into|look into|working (?:on|to)|"
     r"\bengineers?\b|\b(?:reference|request|error|correlation|trace|incident|session|ticket)[ -]?(?:id|code|number|#)|refresh|reload|rephras|reword|"
@@ -53,13 +55,13 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 # Figures of an answer: money, dates, clock times, shares, addresses.
-_FACT = re.compile(
+_FACT = lazy(
     r"[$€£¥]\s?\d|\d ?(?:%|percent|euros?|dollars?)|\b\d{1,3}(?:,\d{3})+\b|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b|"
     r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|"
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.? \d|\d+ [A-Z]\w+ (?:St|Ave|Rd|Street|Avenue|Road|Ln|Dr|Blvd)\b",
     re.IGNORECASE,
 )
-_QUOTES = re.compile(r"[\"“«„`]")
+_QUOTES = lazy(r"[\"“«„`]")
 
 
 def _sentences(text: str) -> list[tuple[int, str]]:

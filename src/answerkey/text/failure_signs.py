@@ -4,6 +4,8 @@
 
 import re
 
+from answerkey.text.lazy import lazy
+
 __all__ = [
     "FOREIGN_NOTICES",
     "LEAKS",
@@ -21,7 +23,7 @@ _NOTICE = 400
 _M = re.MULTILINE
 
 # Exception traces, by language.
-TRACES = re.compile(
+TRACES = lazy(
     r"Traceback \(most recent call last\)(?::|\s*\n|\s*\Z)|^\s*File \"[^\"\n]{1,300}\", line \d+, in "
     r"|^\s+at [\w.$<>/]+\([\w$]+\.(?:java|kt|scala|groovy):\d+\)|^Exception in thread \""
     r"|^\s+at .{0,200}[\w>)]:\d+:\d+\)?$|^\s+at [\w.`<>\[\]]+\(.{0,200}\)(?: in .{1,200}:line \d+)?$"
@@ -35,7 +37,7 @@ TRACES = re.compile(
     _M,
 )
 # Objects printed instead of their content, and calls or control marks that should have stayed inside.
-LEAKS = re.compile(
+LEAKS = lazy(
     r"\[object \w+\]|<(?:function|bound method|built-in \w+|coroutine object|generator object|async_generator object) [^>\n]{1,200}>"
     r"|<[\w.]+ (?:object|instance) at 0x[0-9a-fA-F]+>|<class '[\w.]+'>|<Response \[\d{3}\]>|Promise \{ ?<"
     r"|\bSystem\.(?:Object|String|Collections\.[\w.`]+|Threading\.Tasks\.Task)[\[`]|\b[a-z]+(?:\.[a-z]\w*)+\.[A-Z]\w*@[0-9a-f]{5,8}\b"
@@ -47,7 +49,7 @@ LEAKS = re.compile(
     _M | re.DOTALL,
 )
 # Placeholders that were never filled in.
-TEMPLATES = re.compile(
+TEMPLATES = lazy(
     r"\{\{-? ?[\w.\[\]|' ()]{1,60} ?-?\}\}|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
     r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|question|context|output|message|value|amount|date|address|0)\}|(?<![\w\"':{}$\\^/])\{[a-z]{2,20}(?:_[a-z]{1,20}){1,3}\}"
     r"|(?<![\w%(\"'])%[sd](?![\w\"'])|\[(?:NAME|DATE|AMOUNT|ADDRESS|ANSWER|RESPONSE|PLACEHOLDER|[A-Z]{2,20}_[A-Z_]{2,30})\]"
@@ -55,7 +57,7 @@ TEMPLATES = re.compile(
     _I,
 )
 # Words of an answer that explains placeholders instead of leaking one.
-TEMPLATE_TALK = re.compile(
+TEMPLATE_TALK = lazy(
     r"\b(?:template|syntax|placeholder|jinja|handlebars|mustache|variable|interpolat\w+|helm|vue|angular|liquid|f-string|"
     r"bash|shell|environment|format\w*|printf|inserts?|replaced?|curly|braces|convention|code|javascript|use|write|erb|expression)\b",
     _I,
@@ -76,7 +78,7 @@ _TROUBLE = r"(?:errors?|issues?|problems?|exceptions?|difficult(?:y|ies)|trouble
 
 # What programs write, each at the beginning of a reply: Error: …, ValueError: …, codes, log lines.
 MESSAGES = tuple(
-    re.compile(pattern, _I)
+    lazy(pattern, _I)
     for pattern in (
         # Error: …, ValueError: …, [ERROR] …, Error code: 429
         r"\W*(?:\[?(?:fatal|error|err|critical)\]?|(?:[\w.]+\.)?[a-z]\w*(?:error|exception|fault))\s*(?:\[[\w-]+\]|\([\w -]+\)|#?\d{1,5})?(?:\s*[:|]|\s+[-—–])\s*(?!none\b|0\b|no(?: errors?)?\W*$|n/a|margins?\b|rates?\b)\S",
@@ -106,7 +108,7 @@ MESSAGES = tuple(
 )
 # Sentences and headlines of people's making, at the beginning of a reply.
 NOTICES = tuple(
-    re.compile(pattern, _I)
+    lazy(pattern, _I)
     for pattern in (
         # An unexpected error occurred …
         _SORRY
@@ -165,7 +167,7 @@ NOTICES = tuple(
 )
 # The same in Spanish, German, French and Japanese.
 FOREIGN_NOTICES = tuple(
-    re.compile(pattern, _I)
+    lazy(pattern, _I)
     for pattern in (
         # Spanish
         r"\W*(?:lo siento|lo lamento|lo lamentamos|perd[oó]n|disculp[ae]s?|lamentablemente|ups|vaya)?[,.:;!]*\s*(?:pero )?(?:lamentamos[^.]{0,40})?(?:ha ocurrido|ha habido|se ha producido|ocurri[oó]|se produjo|hubo|hay|encontr[eé]|he encontrado|se encontr[oó]) (?:un|alg[uú]n) (?:error|problema|fallo)(?! en (?:la|el|las|los|su) (?!sistema|servi|base|b[uú]squeda|conexi|solicitud|consulta|proces|red|plataforma))",
@@ -180,12 +182,12 @@ FOREIGN_NOTICES = tuple(
 )
 # The first that is found in the notice names the kind; error_text where none is.
 _KIND_SIGNS = (
-    ("rate_limit", re.compile(r"rate.?limit|too many requests|\b429\b|quota|overload|(?:high|heavy|many|unusual\w*|increased) (?:\w+ )?(?:demand|traffic|load|volume)|at (?:full )?capacity|throttl|too many (?:messages|calls)|service is (?:too )?busy|(?:usage|daily|message) limit|混み合|混雑|resource_?exhausted|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
-    ("memory", re.compile(r"out of memory|memoryerror|heap space|oomkilled|ran out of memory|cannot allocate|bad_alloc", _I)),
-    ("timeout", re.compile(r"time[ds]?[- ]?out|timing out|deadline[_ ]?exceeded|etimedout|(?:took|taking) (?:too long|longer than)|did not (?:finish|complete|respond) (?:in|within) |time limit|a expir|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
-    ("connection", re.compile(r"connection (?:to .{1,60})?(?:was )?(?:refused|reset|aborted|closed|error|lost|failed)|econn|\benotfound|(?:could not|unable to|failed to|couldn['’]t|cannot) connect|getaddrinfo|no listener|name resolution|max retries exceeded|network (?:trouble|problem|issue)|joindre le|connect(?:ion)? (?:error|failure)|failed to fetch|(?:databases?|(?:vector|document) store|servers?|backend|host)\b.{0,40}\b(?:down|offline|unreachable|not reachable|inaccessible|not answering|n['’]t answering)\b|(?:access|reach|connect|contact)\w* (?:to |with )?(?:the |our |my )?(?:[\w-]+ ){0,3}(?:database|server|service|backend|host|api)\b|acceder a la base|(?:get through|reach) to|datenbank nicht erreich|lost (?:(?:the|my|our) )?connection|problem with (?:my|the|our) connection|connection\b.{0,30}(?:dropped|unstable)|connecter|接続でき|resolve host|no route to host|unreachable|connectionerror|verbindung|conectar|connexion|se connecter|接続", _I)),
-    ("http", re.compile(r"\b(?:http|status(?: code)?|error(?: code)?)[ :/]*(?:\d\.\d )?[45]\d\d\b|bad gateway|service (?:\w+ )?unavailable|internal server error|^\W*[45]\d\d\b|forbidden|unauthori[sz]ed", _I)),
-    ("tool", re.compile(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable|not working|n['’]t working|not respond|n['’]t respond)|response from (?:the |our )?(?:\w+ )?(?:tool|search service)|toolexecution|\b(?:tool|function)(?: call)?\b[^.]{0,60}(?:not found|not available|missing|is available)|(?:invalid|unknown|no such) tool|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
+    ("rate_limit", lazy(r"rate.?limit|too many requests|\b429\b|quota|overload|(?:high|heavy|many|unusual\w*|increased) (?:\w+ )?(?:demand|traffic|load|volume)|at (?:full )?capacity|throttl|too many (?:messages|calls)|service is (?:too )?busy|(?:usage|daily|message) limit|混み合|混雑|resource_?exhausted|demasiadas solicitudes|zu viele anfragen|trop de requ|リクエストが多すぎ", _I)),
+    ("memory", lazy(r"out of memory|memoryerror|heap space|oomkilled|ran out of memory|cannot allocate|bad_alloc", _I)),
+    ("timeout", lazy(r"time[ds]?[- ]?out|timing out|deadline[_ ]?exceeded|etimedout|(?:took|taking) (?:too long|longer than)|did not (?:finish|complete|respond) (?:in|within) |time limit|a expir|\b504\b|\b408\b|zeit[uü]berschreitung|tiempo de espera|d[eé]lai d['’]attente|タイムアウト", _I)),
+    ("connection", lazy(r"connection (?:to .{1,60})?(?:was )?(?:refused|reset|aborted|closed|error|lost|failed)|econn|\benotfound|(?:could not|unable to|failed to|couldn['’]t|cannot) connect|getaddrinfo|no listener|name resolution|max retries exceeded|network (?:trouble|problem|issue)|joindre le|connect(?:ion)? (?:error|failure)|failed to fetch|(?:databases?|(?:vector|document) store|servers?|backend|host)\b.{0,40}\b(?:down|offline|unreachable|not reachable|inaccessible|not answering|n['’]t answering)\b|(?:access|reach|connect|contact)\w* (?:to |with )?(?:the |our |my )?(?:[\w-]+ ){0,3}(?:database|server|service|backend|host|api)\b|acceder a la base|(?:get through|reach) to|datenbank nicht erreich|lost (?:(?:the|my|our) )?connection|problem with (?:my|the|our) connection|connection\b.{0,30}(?:dropped|unstable)|connecter|接続でき|resolve host|no route to host|unreachable|connectionerror|verbindung|conectar|connexion|se connecter|接続", _I)),
+    ("http", lazy(r"\b(?:http|status(?: code)?|error(?: code)?)[ :/]*(?:\d\.\d )?[45]\d\d\b|bad gateway|service (?:\w+ )?unavailable|internal server error|^\W*[45]\d\d\b|forbidden|unauthori[sz]ed", _I)),
+    ("tool", lazy(r"\btool(?:s| call| execution)?\b.{0,60}(?:error|fail|raised|threw|exception|crash|unavailable|not working|n['’]t working|not respond|n['’]t respond)|response from (?:the |our )?(?:\w+ )?(?:tool|search service)|toolexecution|\b(?:tool|function)(?: call)?\b[^.]{0,60}(?:not found|not available|missing|is available)|(?:invalid|unknown|no such) tool|function call failed|error (?:executing|calling|running|invoking|in) (?:the )?(?:tool|function)", _I)),
 )  # fmt: skip
 
 

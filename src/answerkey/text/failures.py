@@ -29,6 +29,7 @@ from answerkey.text.failure_signs import (
     TRACES,
     kind_of,
 )
+from answerkey.text.lazy import lazy
 
 __all__ = ["DetectedFailure", "detect_failure", "is_prose"]
 
@@ -39,49 +40,49 @@ _NULLS = frozenset(
      "[]", "{}", '""', "''", "[null]", "None None"}
 )  # fmt: skip
 # White space, control and format characters, and the marks that leave nothing on the screen.
-_INVISIBLE = re.compile(
+_INVISIBLE = lazy(
     "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
 )
 # A quotation and what is said about it.
-_QUOTED_FIRST = re.compile(
+_QUOTED_FIRST = lazy(
     r"(?:\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」]{1,80}」|«[^»]{1,200}»|`[^`\n]{1,200}`)[^\n]{12,}"
 )
-_ONLY_MARKS = re.compile(r"[.…·\-–—_*#`\"'~|>]+")
-_UNDECODABLE = re.compile("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
-_MOJIBAKE = re.compile("Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|Â[\xa0-\xbf]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}")
+_ONLY_MARKS = lazy(r"[.…·\-–—_*#`\"'~|>]+")
+_UNDECODABLE = lazy("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
+_MOJIBAKE = lazy("Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|Â[\xa0-\xbf]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}")
 # Written without spaces between words: the model of sentences does not read it.
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_FENCED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_CJK = lazy("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_FENCED = lazy(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 # "chat.reply.success_message": the name of a text instead of the text.
-_MESSAGE_KEY = re.compile(r"[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*){1,6}\.[a-z0-9]*_[a-z0-9_]+")
+_MESSAGE_KEY = lazy(r"[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*){1,6}\.[a-z0-9]*_[a-z0-9_]+")
 # Characters that hide inside words, and letters that are spaced out.
-_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
-_SPACED = re.compile(r"\b(?:[A-Z] ){3,}[A-Z]\b")
+_HIDDEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_SPACED = lazy(r"\b(?:[A-Z] ){3,}[A-Z]\b")
 _HEAD = 3000
 _NOTICE = 400
 _LONGEST_NOTICE = 1500
 _FIRST_WORDS = 12
 # After these a notice turns into an answer, unless what follows is more of the same.
-_BUT = re.compile(
+_BUT = lazy(
     r"[,.;!]? (?:but|however|nevertheless|still|that said|in the meantime|fortunately)\b,?", re.IGNORECASE
 )
-_GOES_ON_FAILING = re.compile(
+_GOES_ON_FAILING = lazy(
     r"try again|retry|contact|support|administrator|later|unable|could(?:n['’]t| not)|cannot|can['’]t|apologi|sorry|looking into|"
     r"working on|rephrase|let me know|patience|inconvenience|you requested|tokens|failed|error|i (?:was|am) not able|feel free",
     re.IGNORECASE,
 )
 # Advice after the name of an error explains it: the asker's error, not the bot's.
 # The last paragraph after a trace explains it.
-_EXPLAINED = re.compile(
+_EXPLAINED = lazy(
     r"\A(?=(?:\S+\s+){9}).*\b(?:means?|because|change|fix|replace|you (?:sent|pasted|posted)|the cause)\b",
     re.DOTALL | re.IGNORECASE,
 )
-_ADVICE = re.compile(
+_ADVICE = lazy(
     r"[.:;]\s+(?:(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|Install|Make sure|Free|Fix|Replace|Change|Rename|Move|This (?:happens|means|is because)|It means|To fix|You (?:can|should|need))\b|Check (?:that|whether|if) )"
 )
 # Machine output may hold dates and figures and is no answer for that.
-_MACHINE_OUTPUT = re.compile(
+_MACHINE_OUTPUT = lazy(
     r"\w(?:Error|Exception)\b|^\W*(?:\w+ )?(?:ERROR|FATAL|[Ee]rror)\b[^a-z]{0,12}|\d{4}-\d\d-\d\d|[{}<>_]|^\W*[A-Z]{3,}[-\[]|\b(?:TPM|RPM)\b|::"
 )
 # Cheap looks before the costly patterns: a log is mostly answers, and an answer mostly has none of these.
