@@ -48,6 +48,7 @@ def rescore(
     """
     from answerkey.cli.options import scoring_for
     from answerkey.cli.outcome import conclude
+    from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
     from answerkey.evaluation.rescoring import kept_judge, rescore_run
@@ -67,5 +68,6 @@ def rescore(
             settings,
             questions=golden,
             judge=judge.settings(own if own.models else settings.judge),
+            progress=progress_for_terminal(quiet=as_json, doing="scoring"),
         )
         return conclude(finished, store=opened, outputs=outputs, as_json=as_json)

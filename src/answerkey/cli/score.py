@@ -1,5 +1,6 @@
 """`answerkey score`: grade recorded replies."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -60,6 +61,7 @@ def score(
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
     from answerkey.cli.outcome import conclude
+    from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
     from answerkey.evaluation.judged_log import judge_recorded
@@ -78,7 +80,9 @@ def score(
     asked = make_judge(judge.settings(settings.judge), scoring, folder=settings.folder)
     grader = make_grader(scoring, settings, judge=asked)
     if asked is None:
-        scored = score_recorded(replies, grader=grader, questions=golden)
+        watched = sys.stderr.isatty() and not as_json
+        progress = progress_for_terminal(doing="scoring") if watched else None
+        scored = score_recorded(replies, grader=grader, questions=golden, progress=progress)
     else:
         with store_opener(settings, store, create=True)() as opened:
             scored = judge_recorded(replies, grader=grader, judge=asked, store=opened, questions=golden)

@@ -12,8 +12,8 @@ __all__ = ["Progress", "RunningScore", "Silent"]
 class Progress(Protocol):
     """Somebody who watches a run."""
 
-    def begin(self, info: RunInfo, *, planned: int, done: int) -> None:
-        """The run starts; `done` of the planned trials have replies already."""
+    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
+        """The run starts; `done` of the planned trials have replies already. A log does not say how many there are."""
         ...
 
     def advance(self, running: "RunningScore") -> None:
@@ -28,7 +28,7 @@ class Progress(Protocol):
 class Silent:
     """Nobody watches."""
 
-    def begin(self, info: RunInfo, *, planned: int, done: int) -> None:
+    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
         """Say nothing."""
 
     def advance(self, running: "RunningScore") -> None:

@@ -12,6 +12,7 @@ from answerkey.config import Scoring
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
 from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
+from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.protocols import Exchange, Task
@@ -156,6 +157,7 @@ def score_recorded(
     grader: Grader,
     questions: QuestionSet | None = None,
     on_result: Callable[[Result], None] | None = None,
+    progress: Progress | None = None,
 ) -> Run:
     """Grade recorded replies. The run's results can be read as often as need be; they are not in memory."""
     listed = [Path(path) for path in paths]
@@ -164,7 +166,7 @@ def score_recorded(
 
     def graded() -> Iterator[Result]:
         nonlocal trials
-        for exchange in read_exchanges(listed, questions):
+        for exchange in grader.ahead(read_exchanges(listed, questions)):
             task = exchange.task
             card = grader.grade(task.question, exchange.replies)
             result = Result(
@@ -174,10 +176,20 @@ def score_recorded(
                 trials = max(trials, task.trial)
             if on_result is not None:
                 on_result(result)
+            if progress is not None:
+                running.add(card)
+                progress.advance(running)
             yield result
 
-    pass_mark = grader.scoring.pass_mark
-    summary = summarise_unordered(spool.write(graded()), pass_mark=pass_mark)
+    running = RunningScore()
+    if progress is not None:
+        info = recorded_info(grader.scoring, grader.hash, source=listed[0].stem, questions=questions)
+        progress.begin(info, planned=None, done=0)
+    try:
+        summary = summarise_unordered(spool.write(graded()), pass_mark=grader.scoring.pass_mark)
+    finally:
+        if progress is not None:
+            progress.end()
     return recorded_run(spool, summary, grader=grader, paths=listed, questions=questions, trials=trials)
 
 

@@ -1,6 +1,6 @@
 """Rescoring: new scorecards from stored replies; nothing is asked again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.judging import add_stored, judge_for, judging_on
-from answerkey.evaluation.progress import Silent
+from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.waiting import wait_for
 from answerkey.evaluation.warnings import run_warnings
@@ -36,6 +36,7 @@ def rescore_run(
     *,
     questions: QuestionSet | None = None,
     judge: JudgeSettings | None = None,
+    progress: Progress | None = None,
 ) -> Run:
     """Score a run's replies anew; with `questions`, against those expectations instead of the stored ones.
 
@@ -66,7 +67,12 @@ def rescore_run(
         asked = questions
         planned = len(questions) * info.repeat
     if asked_judge is None:
-        score_again(store, changed, asked, grader)
+        watched = progress or Silent()
+        watched.begin(changed, planned=planned, done=0)
+        try:
+            score_again(store, changed, asked, grader, watched)
+        finally:
+            watched.end()
     else:
         judged = wait_for(_judge_again(store, changed, asked, grader, asked_judge))
         changed = msgspec.structs.replace(changed, judge=judged)
@@ -94,20 +100,34 @@ async def _judge_again(
         return judging.document()
 
 
-def score_again(store: "SqlStore", info: RunInfo, questions: Iterable[Question], grader: Grader) -> int:
+def score_again(
+    store: "SqlStore",
+    info: RunInfo,
+    questions: Iterable[Question],
+    grader: Grader,
+    progress: Progress | None = None,
+) -> int:
     """Write scorecards for the stored replies that still count; returns how many there are."""
     store.clear_scorecards(info)
     batch: list[Graded] = []
+    running = RunningScore()
     count = 0
-    for position, question in enumerate(questions):
-        for trial, replies in store.trials_of(info, question.ask_hash):
-            if trial > info.repeat:
-                continue
-            card = grader.grade(question, replies)
-            batch.append(Graded(Exchange(Task(question, trial, position), replies), card))
-            count += 1
+    for exchange in grader.ahead(_stored_exchanges(store, info, questions)):
+        card = grader.grade(exchange.task.question, exchange.replies)
+        batch.append(Graded(exchange, card))
+        count += 1
+        if progress is not None:
+            running.add(card)
+            progress.advance(running)
         if len(batch) >= _BATCH:
             store.add(info, batch, with_replies=False)
             batch = []
     store.add(info, batch, with_replies=False)
     return count
+
+
+def _stored_exchanges(store: "SqlStore", info: RunInfo, questions: Iterable[Question]) -> Iterator[Exchange]:
+    for position, question in enumerate(questions):
+        for trial, replies in store.trials_of(info, question.ask_hash):
+            if trial <= info.repeat:
+                yield Exchange(Task(question, trial, position), replies)

@@ -1,8 +1,9 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import msgspec
 
 from answerkey.config import Scoring
 from answerkey.errors import ConfigError
-from answerkey.protocols import Scorer
+from answerkey.protocols import Exchange, Scorer
 from answerkey.question import Question
 from answerkey.reply import Failure, Reply
 from answerkey.scorecard import Score, Scorecard, grade, round_score, total
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
 
 __all__ = ["Grader"]
+
+# How many replies are looked at before the first of them is graded.
+_AHEAD = 32
 
 
 class Grader:
@@ -38,9 +42,10 @@ class Grader:
         self._judge = judge
         self._quality_shares = self.scoring.quality_shares
         self._blends = "judge" in self._quality_shares
+        self._quality = ResponseQuality(self.scoring.match, embeddings=self.scoring.embeddings)
         self._scorers: tuple[Scorer, ...] = (
             ToolUsage(self.scoring.tool_mode),
-            ResponseQuality(self.scoring.match, embeddings=self.scoring.embeddings),
+            self._quality,
             ErrorHandling(),
             *metrics,
         )
@@ -57,6 +62,20 @@ class Grader:
         versions = [scorer.version for scorer in self._scorers]
         key = [msgspec.to_builtins(self.scoring), versions, self._judge.version if self._judge else None]
         return blake2b(msgspec.json.encode(key, order="sorted"), digest_size=8).hexdigest()
+
+    def ahead(self, exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
+        """The same exchanges; where a scorer is faster on many replies at once, it sees some of them before they are graded."""
+        if not self._quality.prepares:
+            yield from exchanges
+            return
+        waiting = iter(exchanges)
+        while window := list(islice(waiting, _AHEAD)):
+            self._quality.prepare(
+                (ask, reply)
+                for exchange in window
+                for ask, reply in zip(exchange.task.question.asks, exchange.replies, strict=False)
+            )
+            yield from window
 
     def grade(
         self, question: Question, replies: Sequence[Reply], judged: Sequence[Sequence[Score]] = ()

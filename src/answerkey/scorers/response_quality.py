@@ -1,12 +1,20 @@
 """Component 2: does the reply say what it should, and nothing that it must not?"""
 
+from collections.abc import Iterable
 from typing import Any
 
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorecard import Score
 from answerkey.text.keyword import describe_keyword
-from answerkey.text.matching import Match, MatchMode, embeddings_installed, find_keywords
+from answerkey.text.matching import (
+    Match,
+    MatchMode,
+    embeddings_installed,
+    encode_ahead,
+    find_keywords,
+    keyword_matcher,
+)
 
 __all__ = ["ResponseQuality"]
 
@@ -27,6 +35,21 @@ class ResponseQuality:
         self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
         if self.embeddings and embeddings_installed():
             self.version += "/synonyms-1"
+
+    @property
+    def prepares(self) -> bool:
+        """Whether scoring many replies together is faster: embeddings are worked out in batches."""
+        return self.embeddings and embeddings_installed()
+
+    def prepare(self, pairs: Iterable[tuple[Question, Reply]]) -> None:
+        """Work out in full batches what scoring these replies will need."""
+        encode_ahead(
+            phrase
+            for question, reply in pairs
+            for phrase in keyword_matcher(
+                question.expected_keywords, self.mode, question.question, self.embeddings
+            ).phrases_to_compare(reply.text)
+        )
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

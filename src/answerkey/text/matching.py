@@ -5,7 +5,7 @@ reply has a number of equal value. `smart` decides what a careful reader would. 
 space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_pattern",
     "embedding_status",
     "embeddings_installed",
+    "encode_ahead",
     "find_keywords",
     "keyword_matcher",
 ]
@@ -106,6 +107,10 @@ class KeywordMatcher:
             for keyword in (() if mode == "smart" else self._keywords)
         )
 
+    def phrases_to_compare(self, text: str | None) -> list[str]:
+        """What `match` will ask the encoder for, so that many replies' phrases can be encoded together."""
+        return [] if text is None or self._smart is None else self._smart.phrases_to_compare(text)
+
     def match(self, text: str | None) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
         if text is None:
@@ -160,6 +165,15 @@ class _SmartKeywords:
             others = tuple(option for option in options if not isinstance(option, str))
             smart = smart_keyword(texts, self._asked, question, embeddings) if texts else None
             self._keywords.append((smart, others))
+
+    def phrases_to_compare(self, text: str) -> list[str]:
+        words = self._reply_words(text, self._asked)
+        return [
+            phrase
+            for smart, _ in self._keywords
+            if smart is not None
+            for phrase in smart.phrases_to_compare(words)
+        ]
 
     def match(self, text: str) -> tuple[Match, ...]:
         words = self._reply_words(text, self._asked)
@@ -253,6 +267,13 @@ def embeddings_installed() -> bool:
     from answerkey.text.smart.synonyms import embeddings_installed as installed
 
     return installed()
+
+
+def encode_ahead(phrases: Iterable[str]) -> int:
+    """Encode the phrases of many replies in full batches; returns how many were new."""
+    from answerkey.text.smart.synonyms import encode_ahead as encode
+
+    return encode(phrases)
 
 
 def embedding_status(wanted: bool) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from answerkey.config import Scoring
+from answerkey.protocols import Exchange, Task
 from answerkey.question import Question
 from answerkey.reply import Reply
 from answerkey.scorers.grader import Grader
@@ -145,3 +146,34 @@ def test_an_opposite_is_no_misspelling() -> None:
     assert are_opposites("approved", "unapproved")
     assert not are_opposites("attorney", "lawyer")
     assert not find_keywords(["employer"], "The employee pays.", "smart")[0].found
+
+
+def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+    encoder = synonyms._Encoder()
+    encode = encoder._encode
+    monkeypatch.setattr(synonyms, "_ENCODER", encoder)
+    monkeypatch.setattr(encoder, "_encode", lambda phrases: batches.append(len(phrases)) or encode(phrases))
+    question = Question(question="Who wrote it?", expected_keywords=("attorney",))
+    replies = [
+        f"Letter {number} was written by our lawyer in town {name}." for number, name in enumerate("abcdefgh")
+    ]
+    exchanges = [Exchange(Task(question, trial), (Reply(text=text),)) for trial, text in enumerate(replies)]
+    grader = Grader(Scoring(match="smart", embeddings=True))
+    graded = []
+    for exchange in grader.ahead(exchanges):
+        if not graded:
+            # All eight replies, before the first of them is graded.
+            assert len(batches) == 1
+            assert batches[0] > 8
+        graded.append(grader.grade(question, exchange.replies))
+    assert [card.components["response_quality"].value for card in graded] == [1.0] * 8
+
+
+def test_without_embeddings_nothing_is_looked_at_ahead() -> None:
+    question = Question(question="Who wrote it?", expected_keywords=("attorney",))
+    exchanges = (Exchange(Task(question, trial), (Reply(text="x"),)) for trial in range(100))
+    grader = Grader(Scoring(match="smart"))
+    first = next(iter(grader.ahead(exchanges)))
+    assert first.task.trial == 0
+    assert next(exchanges).task.trial == 1

@@ -12,7 +12,12 @@ from answerkey.text.smart.features import features
 from answerkey.text.smart.model import THRESHOLD, score
 from answerkey.text.smart.negation import is_denied
 from answerkey.text.smart.reply import ReplyWords
-from answerkey.text.smart.synonyms import embeddings_installed, find_synonym, may_have_synonyms
+from answerkey.text.smart.synonyms import (
+    embeddings_installed,
+    find_synonym,
+    may_have_synonyms,
+    phrases_to_compare,
+)
 from answerkey.text.smart.wanted import TELLING, Wanted, prepare_wanted
 
 __all__ = ["Candidate", "SmartKeyword"]
@@ -123,6 +128,19 @@ class SmartKeyword:
                 if synonym is not None:
                     return synonym
         return match
+
+    def phrases_to_compare(self, reply: ReplyWords) -> list[str]:
+        """What the encoder will be asked for this reply: nothing where the rules find the keyword."""
+        if not self._synonyms_of:
+            return []
+        match = self._judge(reply)
+        if match.found or match.why == _DENIED:
+            return []
+        return [
+            phrase
+            for term in self._synonyms_of
+            for phrase in phrases_to_compare(term, reply.text, reply.asked)
+        ]
 
     def _judge(self, reply: ReplyWords) -> Match:
         """What fixed rules and the model say."""
