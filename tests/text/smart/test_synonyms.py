@@ -154,7 +154,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
     encode = encoder._encode
     monkeypatch.setattr(synonyms, "_ENCODER", encoder)
     monkeypatch.setattr(encoder, "_encode", lambda phrases: batches.append(len(phrases)) or encode(phrases))
-    question = Question(question="Who wrote it?", expected_keywords=("attorney",))
+    question = Question(id="q", question="Who wrote it?", expected_keywords=("attorney",))
     replies = [
         f"Letter {number} was written by our lawyer in town {name}." for number, name in enumerate("abcdefgh")
     ]
@@ -171,7 +171,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
 
 
 def test_without_embeddings_nothing_is_looked_at_ahead() -> None:
-    question = Question(question="Who wrote it?", expected_keywords=("attorney",))
+    question = Question(id="q", question="Who wrote it?", expected_keywords=("attorney",))
     exchanges = (Exchange(Task(question, trial), (Reply(text="x"),)) for trial in range(100))
     grader = Grader(Scoring(match="smart"))
     first = next(iter(grader.ahead(exchanges)))
