@@ -174,6 +174,6 @@ def test_without_embeddings_nothing_is_looked_at_ahead() -> None:
     question = Question(id="q", question="Who wrote it?", expected_keywords=("attorney",))
     exchanges = (Exchange(Task(question, trial), (Reply(text="x"),)) for trial in range(100))
     grader = Grader(Scoring(match="smart"))
-    first = next(iter(grader.ahead(exchanges)))
-    assert first.task.trial == 0
+    ahead = grader.ahead(exchanges)
+    assert next(ahead).task.trial == 0
     assert next(exchanges).task.trial == 1
