@@ -220,7 +220,7 @@ def anytime(judge: Judge, trials: int, sizes: list[int], source: random.Random) 
         for _ in range(looks):
             test = AnytimeTest()
             total = squares = 0.0
-            alarm = holds_not = False
+            alarm = False
             for step, value in enumerate(source.choices(population.differences, k=top), start=1):
                 test.add(value)
                 total += value
@@ -230,12 +230,10 @@ def anytime(judge: Judge, trials: int, sizes: list[int], source: random.Random) 
                     alarm = variance > 1e-12 and abs(total / step) > t_quantile(0.975, step - 1) * math.sqrt(
                         variance / step
                     )
-                if step in (15, 50, 100, 200, 500, 1000) or step == top:
-                    found = test.interval()
-                    holds_not = holds_not or not found.low <= 0.0 <= found.high
+            found = test.interval()
             alarms += test.decided
             peeked += alarm
-            held += not holds_not
+            held += found.low <= 0.0 <= found.high
         row(
             population.name,
             top,

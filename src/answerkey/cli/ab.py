@@ -72,8 +72,9 @@ def ab(
     from answerkey.errors import UsageError
     from answerkey.evaluation.experiment import resume_experiment, run_experiment
     from answerkey.evaluation.inputs import golden_set
-    from answerkey.report.comparison import print_experiment
+    from answerkey.report.comparison import flips_shown, print_experiment
     from answerkey.report.rows import encode
+    from answerkey.store.score_rows import question_texts
 
     settings = load_settings()
     judge = _shared(judge, settings.judge.budget)
@@ -111,6 +112,8 @@ def ab(
                 progress=progress,
             )
         experiment = asyncio.run(work)
+        shown = [] if as_json else flips_shown(experiment.comparison)
+        wordings = question_texts(stores[0], experiment.runs[1].info, shown) if shown else {}
         if pair_judge is not None:
             from answerkey.evaluation.pairwise import judge_runs
 
@@ -125,7 +128,7 @@ def ab(
             document["judge"] = judged.document()
         sys.stdout.buffer.write(encode(document) + b"\n")
     else:
-        print_experiment(experiment)
+        print_experiment(experiment, questions=wordings)
         if judged is not None:
             from answerkey.report.pairwise import pairwise_lines
 

@@ -97,7 +97,9 @@ def _reasons(score: Measure, detectable: float | None, needed: int | None, targe
         yield "all questions belong to one cluster, which counts as one question"
     elif not difference.changed:
         yield f"all {difference.pairs} questions scored the same in both runs"
-    if detectable is not None:
+    if detectable is not None and detectable >= 1.0:
+        yield "these are too few questions to detect any difference"
+    elif detectable is not None:
         sentence = f"this comparison could only have detected ≥ {100 * detectable:.1f} points"
         if needed:
             sentence += f"; {needed:,} more questions would settle a difference of {100 * target:.1f} points"
@@ -116,7 +118,8 @@ def _notes(base: Columns, candidate: Columns, pairing: Pairing) -> Iterator[str]
         yield f"the runs were scored differently ({what}): answerkey rescore makes them comparable"
     for info in (first, second):
         if info.status != "complete":
-            yield f"run {info.name} ({info.id}) is not complete: answerkey resume {info.id}"
+            remedy = "ab --resume" if "experiment" in info.options else "resume"
+            yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
     missing = len(pairing.only_base) + len(pairing.only_candidate) + len(pairing.unscored)

@@ -339,7 +339,11 @@ class _Arms:
     def _conclude(self) -> Experiment:
         stopped = self.early_stop and self.test.decided and len(self.done_units) < len(self.units)
         first, second = self._finish("partial" if stopped else "complete")
-        base, candidate = columns_from_store(self.store, (first.info, second.info))
+        infos = [first.info, second.info]
+        if stopped:
+            # They lack questions because enough were asked, which is nothing to warn of.
+            infos = [msgspec.structs.replace(info, status="complete") for info in infos]
+        base, candidate = columns_from_store(self.store, infos)
         comparison = compare_runs(base, candidate)
         sequential = None
         verdict = comparison.verdict

@@ -177,7 +177,11 @@ def _facts(comparison: Comparison) -> Iterator[str]:
 
 
 def print_experiment(
-    experiment: "Experiment", *, file: TextIO | None = None, width: int | None = None
+    experiment: "Experiment",
+    *,
+    questions: Mapping[str, str] | None = None,
+    file: TextIO | None = None,
+    width: int | None = None,
 ) -> None:
     """Print how an experiment ended, then the comparison of its two runs."""
     from rich.text import Text
@@ -195,7 +199,7 @@ def print_experiment(
             style="bold",
         )
         emit(console, head, Text("what follows does not allow for having looked early", style="dim"))
-    print_comparison(experiment.comparison, file=file, width=width)
+    print_comparison(experiment.comparison, questions=questions, file=file, width=width)
 
 
 def print_ranking(ranking: Ranking, *, file: TextIO | None = None, width: int | None = None) -> None:

@@ -47,7 +47,8 @@ def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = No
     for difference in sorted({row["difference"] for row in plan.table}):
         found = {row["repeat"]: row["questions"] for row in plan.table if row["difference"] == difference}
         cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
-        table.add_row(f"{100 * difference:.0f} points", *cells)
+        points = round(100 * difference)
+        table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
     emit(console, "", Text(f"Questions needed for {plan.power:.0%} power", style="bold"), table)
     if plan.flaky:
         emit(console, "", Text("Flaky questions: their repeats differ most", style="bold"))
