@@ -9,6 +9,7 @@ import json
 import re
 import secrets
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -107,13 +108,22 @@ def new_marker() -> str:
 
 def judge_messages(rubric: Rubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
     """The messages that ask a judge to grade one reply."""
-    scale = "\n".join(f"{grade}: {meaning}" for grade, meaning in sorted(rubric.scale.items()))
-    criteria = "\n".join(f"- {criterion.name}: {criterion.question}" for criterion in rubric.criteria)
-    shape = ", ".join(
-        f'"{criterion.name}": {{"reason": "…", "score": 1 to 5}}' for criterion in rubric.criteria
+    rules = _grading_rules(
+        tuple(sorted(rubric.scale.items())),
+        tuple([(criterion.name, criterion.question) for criterion in rubric.criteria]),
     )
-    rules = _GRADES.format(scale=scale, criteria=criteria, shape="{" + shape + "}")
     return _messages(rubric.task, rules, item, _REMINDER, marker or new_marker())
+
+
+@lru_cache(maxsize=16)
+def _grading_rules(scale: tuple[tuple[str, str], ...], criteria: tuple[tuple[str, str], ...]) -> str:
+    """The same for every reply of a run, so made once."""
+    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name, _ in criteria)
+    return _GRADES.format(
+        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in scale),
+        criteria="\n".join(f"- {name}: {question}" for name, question in criteria),
+        shape="{" + shape + "}",
+    )
 
 
 def pair_messages(rubric: PairRubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
