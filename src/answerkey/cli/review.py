@@ -10,7 +10,7 @@ from answerkey.cli.options import json_flag, store_flag, store_opener
 if TYPE_CHECKING:
     from answerkey.run import RunInfo
     from answerkey.store.browse import Browser
-    from answerkey.store.review import ReviewItem
+    from answerkey.store.review import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore
 
 __all__ = ["review"]
@@ -25,7 +25,7 @@ __all__ = ["review"]
 def review(run: str, only_list: bool, author: str, store: str | None, as_json: bool) -> int:
     """Judge the replies of a RUN that scored 40-70%, or where a judge disagrees with the score.
 
-    In a terminal it shows one reply after the other and asks; otherwise it lists them. Verdicts are kept as feedback
+    In a terminal it shows one reply after the other and waits for a key; otherwise it lists them. Verdicts are kept as feedback
     of reviewers, for `answerkey judge calibrate` and `answerkey weights`.
 
     \b
@@ -50,7 +50,10 @@ def review(run: str, only_list: bool, author: str, store: str | None, as_json: b
         elif only_list or not (sys.stdin.isatty() and sys.stdout.isatty()):
             _list(info, items, done)
         else:
-            _walk(opened, info, items, author)
+            from answerkey.cli.keys import single_keys
+
+            with single_keys():
+                _walk(opened, queue, info, items, author)
     return 0
 
 
@@ -68,55 +71,52 @@ def _list(info: "RunInfo", items: "list[ReviewItem]", done: int) -> None:
         )
 
 
-def _walk(store: "SqlStore", info: "RunInfo", items: "list[ReviewItem]", author: str) -> None:
-    from answerkey.feedback import Feedback
+def _walk(
+    store: "SqlStore", queue: "ReviewQueue", info: "RunInfo", items: "list[ReviewItem]", author: str
+) -> None:
+    """One reply after the other, each judged by a key."""
+    from answerkey.cli.keys import Keys, single_keys
     from answerkey.store.browse import Browser
-    from answerkey.store.feedback import FeedbackBook, new_id, now
 
-    book, browser = FeedbackBook(store), Browser(store)
-    for number, item in enumerate(items, start=1):
-        _show(browser, info, item, f"{number} of {len(items)}")
-        answer = click.prompt(
-            "[t]rust, [d]on't trust, [s]kip, [q]uit", type=click.Choice(list("tdsq")), show_choices=False
-        )
-        if answer == "q":
+    browser = Browser(store)
+    keys = Keys()
+    judged: set[int] = set()
+    comment = ""
+    place = 0
+    shown: int | None = None
+    while place < len(items):
+        item = items[place]
+        if shown != place:
+            _show(browser, info, item, f"{place + 1} of {len(items)}")
+            shown = place
+        click.echo("t trust · d don't trust · c comment · s skip · b back · q quit ", nl=False)
+        key = keys.next_of("tdcsbq")
+        click.echo(key)
+        if key in ("t", "d"):
+            queue.judge(item.question_id, item.trial, trusted=key == "t", comment=comment, author=author)
+            judged.add(place)
+        elif key == "c":
+            with single_keys(False):
+                comment = click.prompt("comment", default="", show_default=False)
+        elif key == "q":
             break
-        if answer == "s":
-            continue
-        comment = click.prompt("why? (optional)", default="", show_default=False)
-        key = browser.reply_key(info, item.question_id, item.trial)
-        book.add(
-            Feedback(
-                id=new_id(),
-                created_at=now(),
-                value=1.0 if answer == "t" else 0.0,
-                source="review",
-                comment=comment,
-                author=author,
-                reply=key,
-                idempotency_key=f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}",
-            )
-        )
-    else:
-        click.echo("nothing waits for a review")
+        if key in ("t", "d", "s", "b"):
+            comment = ""
+            place = max(0, place - 1) if key == "b" else place + 1
+    left = len(items) - len(judged)
+    click.echo(f"{len(judged)} judged, {left} waiting" if items else "nothing waits for a review")
 
 
 def _show(browser: "Browser", info: "RunInfo", item: "ReviewItem", place: str) -> None:
-    from answerkey.report.losses import losses_of
+    from answerkey.report.detail import Limits
+    from answerkey.report.terminal import make_console
+    from answerkey.report.terminal_detail import print_trial
     from answerkey.report.wording import score_percent
-    from answerkey.text.sanitise import for_terminal
 
-    result = next(
-        found for found in browser.question(info, item.question_id, trials=1000) if found.trial == item.trial
-    )
-    click.echo(f"\n{place} · {item.reason} · {score_percent(item.score)} {item.grade or ''}")
-    click.echo(f"question: {for_terminal(item.question)}")
-    for reply in result.replies:
-        said = "(no reply)" if reply.text is None else for_terminal(reply.text[:4000])
-        click.echo(f"reply: {said}")
-        if reply.tool_calls:
-            click.echo(f"tools: {for_terminal(', '.join(reply.tools_used))}")
-    if result.question.reference_answer:
-        click.echo(f"reference: {for_terminal(result.question.reference_answer[:2000])}")
-    for loss in losses_of(result.scorecard):
-        click.echo(f"  - {loss}")
+    results = browser.question(info, item.question_id, trials=1000)
+    judge = "" if item.judge is None else f", judge {score_percent(item.judge)}"
+    click.echo(f"\n{place} · {item.reason}{judge}")
+    chosen = next(found for found in results if found.trial == item.trial)
+    # Enough to judge it by: the rest is in `answerkey show --question`.
+    limits = Limits(reply=4_000, tool_text=600, source_text=300, calls=10, sources=6)
+    print_trial(chosen, make_console(None), limits)

@@ -8,12 +8,13 @@ from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
 from answerkey.report.view import QuestionView
 from answerkey.report.wording import milliseconds, name_words, points, score_text
 from answerkey.run import Run, RunInfo
+from answerkey.summary import Result
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-__all__ = ["print_failures", "print_question"]
+__all__ = ["print_failures", "print_question", "print_trial"]
 
 _MARK_STYLES = {
     "keyword": "bold green",
@@ -41,21 +42,26 @@ def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: "Co
 
 def print_question(run: Run, console: "Console") -> None:
     """Print all trials of the run's (one) question."""
+    for result in run.results:
+        print_trial(result, console)
+
+
+def print_trial(result: Result, console: "Console", limits: Limits = _LIMITS) -> None:
+    """Print one trial: its score and why, then what was said and done turn by turn."""
     from rich.padding import Padding
 
-    for result in run.results:
-        detail = trial_detail(result, _LIMITS)
-        emit(console, _head(result.question.id, result.question.category, detail))
-        for loss in detail.losses:
-            console.print(f"  {loss.words} {points(loss.points)}".rstrip(), style="red")
-        for number, turn in enumerate(detail.turns, start=1):
-            console.print()
-            prefix = f"turn {number}: " if len(detail.turns) > 1 else ""
-            for line in _turn(turn, prefix):
-                emit(console, Padding(line, (0, 0, 0, 2), expand=False))
-        if detail.turns_cut:
-            console.print(f"  … and {detail.turns_cut} more turns", style="dim")
+    detail = trial_detail(result, limits)
+    emit(console, _head(result.question.id, result.question.category, detail))
+    for loss in detail.losses:
+        console.print(f"  {loss.words} {points(loss.points)}".rstrip(), style="red", markup=False)
+    for number, turn in enumerate(detail.turns, start=1):
         console.print()
+        prefix = f"turn {number}: " if len(detail.turns) > 1 else ""
+        for line in _turn(turn, prefix):
+            emit(console, Padding(line, (0, 0, 0, 2), expand=False))
+    if detail.turns_cut:
+        console.print(f"  … and {detail.turns_cut} more turns", style="dim")
+    console.print()
 
 
 def _text(*parts: tuple[str, str]) -> "Text":

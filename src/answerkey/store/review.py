@@ -5,9 +5,12 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
+from answerkey.feedback import Feedback
 from answerkey.run import RunInfo
 from answerkey.store import schema
+from answerkey.store.browse import Browser
 from answerkey.store.conditions import EPSILON, of_run
+from answerkey.store.feedback import FeedbackBook, new_id, now
 from answerkey.store.sql import SqlStore
 
 __all__ = ["BORDERLINE", "DISAGREEMENT", "ReviewItem", "ReviewQueue"]
@@ -75,6 +78,23 @@ class ReviewQueue:
         with self._store.transaction() as connection:
             waiting = connection.execute(query.where(~_reviewed())).scalar_one()
             return int(waiting), int(connection.execute(query).scalar_one()) - int(waiting)
+
+    def judge(self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str) -> Feedback:
+        """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
+        key = Browser(self._store).reply_key(self._info, question_id, trial)
+        kept, _ = FeedbackBook(self._store).add(
+            Feedback(
+                id=new_id(),
+                created_at=now(),
+                value=1.0 if trusted else 0.0,
+                source="review",
+                comment=comment.replace("\x00", "").strip(),
+                author=author,
+                reply=key,
+                idempotency_key=f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}",
+            )
+        )
+        return kept
 
     def _wanted(self) -> tuple[ColumnElement[bool], ...]:
         cards = schema.scorecards.c

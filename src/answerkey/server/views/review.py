@@ -9,8 +9,6 @@ from answerkey.feedback import Feedback
 from answerkey.run import RunInfo
 from answerkey.server.views.paging import ShortText
 from answerkey.server.views.question import QuestionQuery, TrialView, load_question
-from answerkey.store.browse import Browser
-from answerkey.store.feedback import FeedbackBook, new_id, now
 from answerkey.store.review import ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
 
@@ -85,18 +83,6 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
 
 def keep_verdict(store: SqlStore, given: ReviewVerdict, author: str) -> Feedback:
     """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
-    info = store.find_run(given.run)
-    key = Browser(store).reply_key(info, given.question, given.trial)
-    kept, _ = FeedbackBook(store).add(
-        Feedback(
-            id=new_id(),
-            created_at=now(),
-            value=1.0 if given.verdict == "trust" else 0.0,
-            source="review",
-            comment=given.comment.replace("\x00", "").strip(),
-            author=author,
-            reply=key,
-            idempotency_key=f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}",
-        )
-    )
-    return kept
+    queue = ReviewQueue(store, store.find_run(given.run))
+    trusted = given.verdict == "trust"
+    return queue.judge(given.question, given.trial, trusted=trusted, comment=given.comment, author=author)
