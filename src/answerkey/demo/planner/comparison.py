@@ -54,7 +54,8 @@ def compare(u: Understanding, context: Context) -> str | None:
     totals = []
     for _, chosen in sides:
         row = context.turn.rows(
-            f"SELECT COUNT(*) AS n, SUM({column}) AS total FROM transactions WHERE {chosen.where}",
+            f"SELECT COUNT(*) AS n, SUM({column}) AS total{chosen.columns} FROM transactions "
+            f"WHERE {chosen.where}",
             *chosen.values,
         )[0]
         if not row["n"]:

@@ -11,8 +11,11 @@ from answerkey.demo.planner.context import Context
 from answerkey.demo.planner.money_words import KNOWN, SLOTS
 from answerkey.demo.planner.wording import day, join, money
 
-__all__ = ["GROUPS", "Filter", "entry", "nothing", "part_name", "select", "what_of"]
+__all__ = ["ADDRESS", "GROUPS", "Filter", "entry", "nothing", "part_name", "select", "what_of"]
 
+# Results say the address of a property, not only its key, so that an answer can be checked against them.
+_ADDRESS = "(SELECT address FROM properties WHERE properties.id = property_id)"
+ADDRESS = f"{_ADDRESS} AS address"
 # What totals can be broken down by → how people say it, and the SQL of it.
 GROUPS = {
     "month": (r"months?", "substr(date, 1, 7)"),
@@ -21,7 +24,7 @@ GROUPS = {
         "substr(date, 1, 4) || ' Q' || ((CAST(substr(date, 6, 2) AS INTEGER) + 2) / 3)",
     ),
     "year": (r"years?|annual(?:ly)?|yearly", "substr(date, 1, 4)"),
-    "property": (r"propert(?:y|ies)|buildings?", "property_id"),
+    "property": (r"propert(?:y|ies)|buildings?", _ADDRESS),
     "category": (
         r"categor(?:y|ies)|expense types?|kinds? of expenses?|types? of expenses?|what (?:do|did) we spend",
         "category",
@@ -42,6 +45,8 @@ class Filter(msgspec.Struct, frozen=True):
     where: str
     values: list[Any]
     words: str
+    # Further columns of a total, so that its result says what it is of.
+    columns: str = ""
 
 
 def what_of(u: Understanding) -> str:
@@ -64,6 +69,7 @@ def select(u: Understanding, period: Period | None) -> Filter:
     where: list[str] = []
     values: list[Any] = []
     words = what_of(u)
+    columns = ""
     if u.categories:
         where.append(f"category IN ({', '.join('?' * len(u.categories))})")
         values += u.categories
@@ -88,8 +94,9 @@ def select(u: Understanding, period: Period | None) -> Filter:
         where.append(f"property_id IN ({', '.join('?' * len(u.properties))})")
         values += [p.id for p in u.properties]
         words += f" at {join([p.label for p in u.properties])}"
+        columns = f", GROUP_CONCAT(DISTINCT {_ADDRESS}) AS addresses"
     if details:
-        words += f" for “{' '.join(details)}”"
+        words += f" for {join([f'“{word}”' for word in details])}"
     for word in details:
         where.append("description LIKE ?")
         values.append(f"%{word.rstrip('s')}%")
@@ -101,7 +108,7 @@ def select(u: Understanding, period: Period | None) -> Filter:
             if period.label.startswith(("since", "after", "before", "up to"))
             else f" in {period.label}"
         )
-    return Filter(" AND ".join(where) or "1 = 1", values, words)
+    return Filter(" AND ".join(where) or "1 = 1", values, words, columns)
 
 
 def _pays(u: Understanding) -> bool:
@@ -112,8 +119,8 @@ def _pays(u: Understanding) -> bool:
 
 def part_name(group: str, value: Any, context: Context) -> str:
     """How a part of a breakdown reads."""
-    if group == "property":
-        return context.property_label(value)
+    if group == "property" and value is None:
+        return context.property_label(None)
     if group == "category":
         return category_label(str(value))
     if group == "month":
@@ -121,9 +128,9 @@ def part_name(group: str, value: Any, context: Context) -> str:
     return str(value)
 
 
-def entry(row: dict[str, Any], context: Context) -> str:
+def entry(row: dict[str, Any]) -> str:
     """How one transaction reads."""
-    place = f" at {context.property_label(row['property_id'])}" if row["property_id"] else ""
+    place = f" at {row['address']}" if row["address"] else ""
     return (
         f"{day(row['date'])}: {money(row['amount'])}, {category_label(row['category'])}, "
         f"{row['party']} ({row['description']}){place}."

@@ -5,6 +5,7 @@ from typing import Any
 from answerkey.demo.language.understanding import Understanding
 from answerkey.demo.language.words import STOPWORDS, normalise, stem, tokenise
 from answerkey.demo.planner.context import Context
+from answerkey.demo.planner.ledger import ADDRESS
 from answerkey.demo.planner.wording import day, money, plural
 
 __all__ = ["Obligations"]
@@ -93,7 +94,7 @@ class Obligations:
             values += kinds
         rows = context.turn.rows(
             (
-                "SELECT name, kind, property_id, authority, due_on, amount, status, completed_on "
+                f"SELECT name, kind, {ADDRESS}, authority, due_on, amount, status, completed_on "
                 "FROM obligations WHERE "
             )
             + " AND ".join(where)

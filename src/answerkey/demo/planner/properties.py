@@ -4,6 +4,7 @@ import msgspec
 
 from answerkey.demo.language.understanding import Understanding
 from answerkey.demo.planner.context import Context
+from answerkey.demo.planner.ledger import ADDRESS
 from answerkey.demo.planner.wording import day, join, money, plural
 
 __all__ = ["PropertyFacts"]
@@ -327,7 +328,7 @@ class PropertyFacts:
             )
             for r in rows
         ]
-        return f"{context.company} owns {plural(len(rows), 'property')}: {'; '.join(listed)}."
+        return f"The company owns {plural(len(rows), 'property')}: {'; '.join(listed)}."
 
     def _depreciation(self, u: Understanding, context: Context) -> str:
         ids = [p.id for p in u.properties] or (
@@ -341,7 +342,7 @@ class PropertyFacts:
             where.append("year BETWEEN ? AND ?")
             values += [min(p.start.year for p in u.periods), max(p.end.year for p in u.periods)]
         rows = context.turn.rows(
-            "SELECT property_id, year, building, furniture, total FROM depreciation WHERE "
+            f"SELECT {ADDRESS}, year, building, furniture, total FROM depreciation WHERE "
             + " AND ".join(where)
             + " ORDER BY year, property_id",
             *values,
@@ -356,7 +357,7 @@ class PropertyFacts:
         total = sum(r["total"] for r in rows)
         parts = [
             (
-                f"{context.property_label(r['property_id'])} {r['year']}: {money(r['total'])} "
+                f"{r['address']} {r['year']}: {money(r['total'])} "
                 f"(building {money(r['building'])}, furniture {money(r['furniture'])})"
             )
             for r in rows

@@ -2,6 +2,7 @@
 
 from answerkey.demo.language.understanding import Understanding
 from answerkey.demo.planner.context import Context
+from answerkey.demo.planner.ledger import ADDRESS
 from answerkey.demo.planner.wording import day, join, money, plural
 
 __all__ = ["Tenancy"]
@@ -84,7 +85,7 @@ class Tenancy:
             limit = " LIMIT 1"
         rows = context.turn.rows(
             (
-                "SELECT property_id, label, monthly_rent, deposit, tenant, lease_start, lease_end, "
+                f"SELECT {ADDRESS}, label, monthly_rent, deposit, tenant, lease_start, lease_end, "
                 "status FROM units WHERE "
             )
             + " AND ".join(where)
@@ -98,7 +99,7 @@ class Tenancy:
                 "Not on record: no "
                 f"lease{' ends in ' + u.periods[0].label if u.periods else ' matches that'}."
             )
-        lines = [self._line(u, row, context) for row in rows]
+        lines = [self._line(u, row) for row in rows]
         head = ""
         if vacant:
             head = f"{plural(len(rows), 'unit')} vacant: "
@@ -118,8 +119,8 @@ class Tenancy:
             tail = f" The {name} of the {plural(len(occupied), 'occupied unit')} come to {money(total)}."
         return head + " ".join(lines) + tail
 
-    def _line(self, u: Understanding, row: dict[str, object], context: Context) -> str:
-        place = f"{row['label']} at {context.property_label(str(row['property_id']))}"
+    def _line(self, u: Understanding, row: dict[str, object]) -> str:
+        place = f"{row['label']} at {row['address']}"
         if not row["tenant"]:
             return f"{place} is vacant (asking rent {money(_float(row['monthly_rent']))} a month)."
         facts = []

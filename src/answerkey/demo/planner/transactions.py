@@ -5,7 +5,7 @@ from typing import Any
 from answerkey.demo.language.understanding import Understanding
 from answerkey.demo.planner.comparison import compare
 from answerkey.demo.planner.context import Context
-from answerkey.demo.planner.ledger import GROUPS, Filter, entry, nothing, part_name, select
+from answerkey.demo.planner.ledger import ADDRESS, GROUPS, Filter, entry, nothing, part_name, select
 from answerkey.demo.planner.money_words import (
     AVERAGE,
     BREAKDOWN,
@@ -52,7 +52,8 @@ class Transactions:
         period = u.periods[0] if u.periods else None
         chosen = select(u, period)
         count = context.turn.rows(
-            f"SELECT COUNT(*) AS n, SUM(amount) AS total FROM transactions WHERE {chosen.where}",
+            f"SELECT COUNT(*) AS n, SUM(amount) AS total{chosen.columns} FROM transactions "
+            f"WHERE {chosen.where}",
             *chosen.values,
         )[0]
         if not count["n"]:
@@ -146,12 +147,12 @@ class Transactions:
     def _extreme(self, u: Understanding, chosen: Filter, context: Context) -> str:
         small = u.has(SMALLEST)
         rows = context.turn.rows(
-            "SELECT date, property_id, category, amount, party, description FROM transactions "
+            f"SELECT date, {ADDRESS}, category, amount, party, description FROM transactions "
             f"WHERE {chosen.where} "
             f"ORDER BY amount {'ASC' if small else 'DESC'}, date LIMIT 1",
             *chosen.values,
         )
-        return f"The {'smallest' if small else 'largest'} of {chosen.words}: {entry(rows[0], context)}"
+        return f"The {'smallest' if small else 'largest'} of {chosen.words}: {entry(rows[0])}"
 
     def _breakdown(self, chosen: Filter, group: str, total: float, context: Context) -> str:
         rows = context.turn.rows(
@@ -166,12 +167,12 @@ class Transactions:
     def _list(self, u: Understanding, chosen: Filter, count: dict[str, Any], context: Context) -> str:
         last = u.has(r"last|latest|most recent(?:ly)?")
         rows = context.turn.rows(
-            "SELECT date, property_id, category, amount, party, description FROM transactions "
+            f"SELECT date, {ADDRESS}, category, amount, party, description FROM transactions "
             f"WHERE {chosen.where} "
             f"ORDER BY date {'DESC' if last else 'ASC'}, id LIMIT {1 if last and not u.periods else 12}",
             *chosen.values,
         )
-        text = " ".join(entry(r, context) for r in rows)
+        text = " ".join(entry(r) for r in rows)
         if count["n"] > len(rows) > 1:
             text += (
                 f" These are the first {len(rows)} of {count['n']}; together they all come to "

@@ -51,7 +51,7 @@ class Searcher:
         self.degraded = ""
 
     def search(self, query: object = None, **options: object) -> dict[str, Any]:
-        """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "method"}.
+        """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "method", …}.
 
         Options are those of the schema: document_id, type, limit.
         """
@@ -94,6 +94,7 @@ class Searcher:
                 for score, row in best
             ],
             "method": "words" if meaning is None else "words and meaning",
+            "documents_searched": len(allowed),
         }
 
     def warm_up(self) -> None:
