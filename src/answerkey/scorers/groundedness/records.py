@@ -35,6 +35,7 @@ november december
 """
 # "Tue" and "Jan" under the names that a reply gives them.
 _SHORT_NAMES = {name[:3]: name for name in _NAMES_TEXT.split()}
+_CAPITALISED = re.compile(r"\b[A-Z][^\W\d_]+")
 _MOST_ROWS = 300
 _LONGEST_VALUE = 80
 # A word of a name by which it may be told from others must have so many letters.
@@ -68,6 +69,8 @@ class _Column(msgspec.Struct):
     labels: dict[str, set[int]]
     # A word of the value that no other row's value has.
     telling: dict[str, int]
+    # Words that are written with a capital: "policy" of an id such as "retention-policy" names nothing.
+    names: set[str]
 
 
 class Records:
@@ -87,7 +90,7 @@ class Records:
 
     def _column(self, name: str) -> _Column:
         last = key_words(name)[-1:]
-        column = _Column(name, not _KINDS.isdisjoint(last), False, {}, [], {}, {})
+        column = _Column(name, not _KINDS.isdisjoint(last), False, {}, [], {}, {}, set())
         for number, row in enumerate(self.table.rows[:_MOST_ROWS]):
             leaf = row.get(name)
             if leaf is None or leaf.value is None or isinstance(leaf.value, bool):
@@ -103,7 +106,7 @@ class Records:
             column.telling = {
                 word: next(iter(rows))
                 for word, rows in owners.items()
-                if len(rows) == 1 and len(word) >= _SHORTEST_WORD and word.isalpha()
+                if len(rows) == 1 and len(word) >= _SHORTEST_WORD and word in column.names
             }
         return column
 
@@ -121,6 +124,7 @@ class Records:
                 column.dates.append((own, number))
             elif as_number(leaf) is None and (folded := folded_text(text).strip()) and len(folded) >= 3:
                 column.words.setdefault(_SHORT_NAMES.get(folded, folded), set()).add(number)
+                column.names.update(map(str.lower, _CAPITALISED.findall(text)))
 
     def named(self, words: str, text: str, *, narrow: bool = False) -> frozenset[int]:
         """Rows that a text speaks of: by a value that few others have in that field, by their date or by their year.
