@@ -11,7 +11,7 @@ from answerkey.run import Run, RunInfo
 from answerkey.scorecard import Score, Scorecard
 from answerkey.summary import Summary
 
-__all__ = ["Ask", "Engine", "Exchange", "Graded", "Scorer", "Store", "Target", "Task"]
+__all__ = ["Ask", "ConversationScorer", "Engine", "Exchange", "Graded", "Scorer", "Store", "Target", "Task"]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +72,17 @@ class Scorer(Protocol):
 
     def score(self, question: Question, reply: Reply) -> Score | Sequence[Score]:
         """Score one reply to one turn."""
+        ...
+
+
+@runtime_checkable
+class ConversationScorer(Protocol):
+    """A scorer to which the earlier turns of a conversation matter."""
+
+    def score_turn(
+        self, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+    ) -> Score | Sequence[Score]:
+        """Score one reply to one turn after others."""
         ...
 
 

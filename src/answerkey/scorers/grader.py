@@ -11,7 +11,7 @@ import msgspec
 
 from answerkey.config import Scoring
 from answerkey.errors import ConfigError
-from answerkey.protocols import Exchange, Scorer
+from answerkey.protocols import ConversationScorer, Exchange, Scorer
 from answerkey.question import Question
 from answerkey.reply import Failure, Reply
 from answerkey.scorecard import Score, Scorecard, grade, round_score, total
@@ -84,18 +84,26 @@ class Grader:
 
         `judged` are the judge's scores for each turn, where there is a judge: asking it takes time, so that happens before.
         """
+        asks = question.asks
         cards = [
             self.grade_turn(
                 ask,
                 replies[index] if index < len(replies) else Reply(),
                 judged[index] if index < len(judged) else (),
+                tuple(zip(asks[:index], replies, strict=False)) if index else (),
             )
-            for index, ask in enumerate(question.asks)
+            for index, ask in enumerate(asks)
         ]
         return cards[0] if not question.turns else self._mean_of_turns(cards)
 
-    def grade_turn(self, question: Question, reply: Reply, judged: Sequence[Score] = ()) -> Scorecard:
-        """Score one reply to one turn."""
+    def grade_turn(
+        self,
+        question: Question,
+        reply: Reply,
+        judged: Sequence[Score] = (),
+        earlier: Sequence[tuple[Question, Reply]] = (),
+    ) -> Scorecard:
+        """Score one reply to one turn; `earlier` are the turns before it, with their replies."""
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
@@ -103,7 +111,7 @@ class Grader:
         error: Failure | None = None
         given: list[Score] = []
         for scorer in self._scorers:
-            given += _scores(scorer, question, reply)
+            given += _scores(scorer, question, reply, earlier)
         given += judged
         for score in given:
             name = score.name
@@ -169,9 +177,14 @@ def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, floa
     return Score(keywords.name, value, f"judge: {judge.reason}; {keywords.reason}", None, details)
 
 
-def _scores(scorer: Scorer, question: Question, reply: Reply) -> Sequence[Score]:
+def _scores(
+    scorer: Scorer, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+) -> Sequence[Score]:
     try:
-        scores = scorer.score(question, reply)
+        if earlier and isinstance(scorer, ConversationScorer):
+            scores = scorer.score_turn(question, reply, earlier)
+        else:
+            scores = scorer.score(question, reply)
     except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
         return (Score(scorer.name, None, f"could not be scored: {type(error).__name__}: {error}"),)
     return (scores,) if type(scores) is Score else scores  # type: ignore[return-value]  # then it is a sequence

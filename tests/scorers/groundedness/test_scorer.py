@@ -134,3 +134,64 @@ def test_fractions_in_words_are_percentages():
     law = "A vote of two-thirds of the members is required."
     assert unsupported("It takes 66.7% of the members.", sources=[law]) == []
     assert unsupported("It takes three-quarters of the members.", sources=[law]) == ["three-quarters"]
+
+
+LOG = [
+    {"date": "2024-08-01", "category": "rent", "amount": 1875.0, "payee": "Vance"},
+    {"date": "2024-08-14", "category": "repairs", "amount": 412.35, "payee": "Ace Glass"},
+    {"date": "2024-09-02", "category": "rent", "amount": 1620.0, "payee": "Okafor"},
+]
+LEASE = "Five (5) years from September 1, 2023. Rent $1,200 a month, due on the first day. Notice: 90 days. Area 1,450 sq ft."
+
+
+@pytest.mark.parametrize(
+    ("text", "results", "sources"),
+    [
+        ("Rent is due on the 1st.", (), (LEASE,)),
+        ("12 months × $1,200 = $14,400.", (), (LEASE,)),
+        ("It ends on August 31, 2028, so notice is due by June 2, 2028.", (), (LEASE,)),
+        ("Rental income was $3,495 from two payments.", (LOG,), ()),
+        (
+            "| Payee | Amount |\n|---|---|\n| Vance | $1,875.00 |\n| Okafor | $1,620.00 |\n| Total | $3,495.00 |",
+            (LOG,),
+            (),
+        ),
+        ("The stay is July 3–7, four nights.", ({"in": "2024-07-03", "out": "2024-07-07"},), ()),
+        (
+            "Two visits at $85, $170 in total.",
+            ("2024-01-09 snow removal 85.00\n2024-01-21 snow removal 85.00",),
+            (),
+        ),
+        ("R. Oyelaran manages it.", ({"manager": "Ruth Oyelaran"},), ()),
+        ("It took 12.6 minutes.", ({"duration_seconds": 754},), ()),
+        ("Entitled 25, taken 9, booked 4. Left: 12.", ({"entitled": 25, "taken": 9, "booked": 4},), ()),
+    ],
+)
+def test_what_follows_in_other_words_is_supported(text, results, sources):
+    assert unsupported(text, *results, sources=sources) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "results", "sources", "wrong"),
+    [
+        ("12 months × $1,200 = $14,800.", (), (LEASE,), ["$14,800"]),
+        ("It has 1,450 square meters.", (), (LEASE,), ["1,450"]),
+        ("The price is $129.", ({"price": 129.0, "currency": "EUR"},), (), ["$129"]),
+        ("The chip is 985112004471763.", ({"chip": "985112004417763"},), (), ["985112004471763"]),
+        ("Vance paid $1,875 on September 2, 2024.", (LOG,), (), ["September 2, 2024"]),
+        ("In September you got $412.35.", (LOG,), (), ["$412.35"]),
+        ("Three payments passed $1,000:\n- Vance\n- Okafor", (LOG,), (), ["Three", "$1,000"]),
+        ("The average payment is $1,620.00.", (LOG,), (), ["$1,620.00"]),
+        ("The gap was in Unit D.", ({"unit": "C"},), (), ["Unit D"]),
+        ("| Unit | Tenant |\n|---|---|\n| 1 | Delgado |", ([{"unit": 1, "tenant": None}],), (), ["Delgado"]),
+    ],
+)
+def test_what_is_another_things_is_not(text, results, sources, wrong):
+    assert unsupported(text, *results, sources=sources) == wrong
+
+
+def test_a_superlative_with_the_right_figure_has_the_wrong_thing():
+    months = [{"month": "2024-04", "expenses": 1310.4}, {"month": "2024-06", "expenses": 2240.1}]
+    assert unsupported("April, at $2,240.10.", months, question="Which month had the highest expenses?") == [
+        "April"
+    ]

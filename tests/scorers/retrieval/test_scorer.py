@@ -122,3 +122,45 @@ def test_citations_that_cannot_be_observed_have_no_value():
         "unretrieved_citations": None,
     }
     assert SourceHygiene().score(ask(), Reply(text="…")) == ()
+
+
+def test_scores_that_are_kept_equal_the_library_on_every_ranking():
+    """Rankings with the same grades in the same places share their scores; each must be what trec_eval says of it."""
+    import random
+
+    from answerkey.scorers.retrieval.measures import Evaluator, parse_measures
+
+    names = [
+        "P",
+        "R",
+        "F1",
+        "RR",
+        "AP",
+        "nDCG@10",
+        "nDCG",
+        "P@5",
+        "R@3",
+        "Success@1",
+        "Rprec",
+        "Bpref",
+        "P(rel=2)@5",
+    ]
+    scorer, library, draw = RetrievalQuality(names), Evaluator(parse_measures(names)), random.Random(7)
+    for _ in range(400):
+        relevant = {
+            f"d{draw.randrange(30)}": float(draw.choice([0, 1, 1, 2, 3])) for _ in range(draw.randint(1, 6))
+        }
+        if not any(relevant.values()):
+            continue
+        listed = draw.sample([f"d{number}" for number in range(30)], draw.randint(1, 12))
+        run = {name: float(len(listed) - place) for place, name in enumerate(listed)}
+        qrels = {name: int(grade) for name, grade in relevant.items()}
+        expected = library.evaluate({"q": qrels}, {"q": run})["q"]
+        assert values(scorer.score(ask(**relevant), found(*listed))) == expected
+
+
+def test_replies_with_ranks_out_of_order_share_nothing_with_their_listing():
+    scorer = RetrievalQuality(["RR"])
+    ranked = Reply(text="…", sources=(Source(id="x", rank=2), Source(id="a", rank=1)))
+    assert values(scorer.score(ask(a=1.0), ranked)) == {"RR": 1.0}
+    assert values(scorer.score(ask(a=1.0), found("x", "a"))) == {"RR": 0.5}

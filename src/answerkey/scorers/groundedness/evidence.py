@@ -1,9 +1,8 @@
 """Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date as calendar_date
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -172,41 +171,49 @@ def _as_text(leaf: Leaf) -> str:
     return "" if leaf.value is None or isinstance(leaf.value, bool) else str(leaf.value)
 
 
-def gather_evidence(question: Question, reply: Reply) -> Evidence:
-    """The evidence of a reply."""
+def gather_evidence(
+    question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]] = ()
+) -> Evidence:
+    """The evidence of a reply; in a conversation, also that of the turns before it, but not what the chatbot said then."""
     leaves: list[Leaf] = []
     tables: list[Table] = []
-    for number, call in enumerate(reply.tool_calls):
-        if not call.result_seen and call.result is None:
-            continue
-        found, lists = flatten(call.result, f"tool_calls[{number}].result")
-        leaves.extend(found)
-        tables.extend(lists)
-    for number, source in enumerate(reply.sources):
-        parts: dict[str, Any] = {
-            "text": source.text,
-            "title": source.title,
-            "id": source.id,
-            "uri": source.uri,
-        }
-        for name, text in parts.items():
-            if text:
-                found, lists = flatten(
-                    text, f"sources[{number}]" if name == "text" else f"sources[{number}].{name}"
-                )
-                leaves.extend(msgspec.structs.replace(leaf, key=leaf.key or name) for leaf in found)
-                tables.extend(lists)
-        found, lists = flatten(source.metadata, f"sources[{number}].metadata")
-        leaves.extend(found)
-        tables.extend(lists)
+    arguments: list[Leaf] = []
+    _gather(reply, "", leaves, tables, arguments)
     own = [Leaf("question", "", question.question)]
     if question.context:
         own.append(Leaf("context", "", question.context))
-    arguments: list[Leaf] = []
-    for number, call in enumerate(reply.tool_calls):
-        if call.arguments:
-            arguments.extend(flatten(call.arguments, f"tool_calls[{number}].arguments")[0])
+    for number, (asked, before) in enumerate(earlier):
+        _gather(before, f"turns[{number}].", leaves, tables, arguments)
+        own.append(Leaf("question", "", asked.question))
     return Evidence(leaves, tables, own, arguments)
+
+
+def _gather(reply: Reply, turn: str, leaves: list[Leaf], tables: list[Table], arguments: list[Leaf]) -> None:
+    """Add what one reply shows, at places that begin with its turn."""
+    for number, call in enumerate(reply.tool_calls):
+        if call.result_seen or call.result is not None:
+            _add(flatten(call.result, f"{turn}tool_calls[{number}].result"), leaves, tables)
+        if call.arguments:
+            arguments.extend(flatten(call.arguments, f"{turn}tool_calls[{number}].arguments")[0])
+    for number, source in enumerate(reply.sources):
+        where = f"{turn}sources[{number}]"
+        for name, text in (
+            ("text", source.text),
+            ("title", source.title),
+            ("id", source.id),
+            ("uri", source.uri),
+        ):
+            if text:
+                found, lists = flatten(text, where if name == "text" else f"{where}.{name}")
+                named = [msgspec.structs.replace(leaf, key=leaf.key or name) for leaf in found]
+                _add((named, lists), leaves, tables)
+        if source.metadata:
+            _add(flatten(source.metadata, f"{where}.metadata"), leaves, tables)
+
+
+def _add(found: tuple[list[Leaf], list[Table]], leaves: list[Leaf], tables: list[Table]) -> None:
+    leaves.extend(found[0])
+    tables.extend(found[1])
 
 
 def _currencies(leaves: Iterable[Leaf]) -> dict[str, str]:

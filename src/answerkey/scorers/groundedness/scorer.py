@@ -16,22 +16,29 @@ class Groundedness:
     """Checks a reply's claims against its tool results, its sources and the question, without a model."""
 
     name = "groundedness"
-    version = "groundedness/1"
+    version = "groundedness/2"
 
     def score(self, question: Question, reply: Reply) -> Sequence[Score]:
         """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all."""
+        return self.score_turn(question, reply, ())
+
+    def score_turn(
+        self, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+    ) -> Sequence[Score]:
+        """The same for a turn of a conversation, which may rest on what the tools gave in the turns before it."""
         if reply.text is None or not reply.text.strip():
             return ()
-        if not reply.tool_calls and not reply.sources:
+        shown = [reply, *(before for _, before in earlier)]
+        if not any(one.tool_calls or one.sources for one in shown):
             return ()
-        if not has_evidence(reply):
+        if not any(map(has_evidence, shown)):
             return (Score(self.name, None, "not observed: no tool result and no source's text was recorded"),)
         # Loaded by the first reply that has something to check: many chatbots never show their evidence.
         from answerkey.scorers.groundedness.check import check_claims
         from answerkey.scorers.groundedness.consistency import find_inconsistencies
         from answerkey.scorers.groundedness.evidence import gather_evidence
 
-        evidence = gather_evidence(question, reply)
+        evidence = gather_evidence(question, reply, earlier)
         text = reply.text[:_MOST_TEXT]
         checked = check_claims(text, evidence)
         findings = find_inconsistencies(text, checked, evidence, reply)

@@ -1,0 +1,59 @@
+"""The dashboard shows the claims without a model and those of the judge one under the other."""
+
+import re
+
+from answerkey.config import Scoring
+from answerkey.protocols import Exchange, Graded, Task
+from answerkey.question import Question, QuestionSet
+from answerkey.reply import Reply, ToolCall
+from answerkey.run import RunInfo
+from answerkey.scorecard import Score
+from answerkey.scorers.plan import make_grader
+from answerkey.store import open_store
+from answerkey.summary import Result
+from answerkey.tally import summarise
+from store.filling import START, finished
+
+from .serving import serving
+
+
+def test_judge_groundedness_stands_beside_groundedness(tmp_path):
+    question = Question(id="income", question="What was our income?")
+    call = ToolCall(name="query", result=[{"tenant": "Porter", "amount": 16144}], result_seen=True)
+    reply = Reply(text="You received $16,144 from Maria Ortega.", tool_calls=(call,))
+    judged = Score(
+        "judge_groundedness",
+        0.0,
+        details={
+            "model": "judge-9",
+            "claims": [{"claim": "It came from <i>Maria</i>.", "supported": False, "evidence": "no Maria"}],
+        },
+    )
+    card = make_grader(Scoring()).grade(question, (reply,), [[judged]])
+    info = RunInfo(
+        id="abcd1",
+        name="one",
+        status="running",
+        created_at=START.isoformat(),
+        target="python:bot",
+        target_hash="t",
+        question_set="one",
+        question_set_hash=QuestionSet(questions=(question,)).hash,
+        weights=Scoring().weights,
+        scoring_hash="s",
+    )
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        store.create_run(info, QuestionSet(questions=(question,), name="one"))
+        store.add(info, [Graded(Exchange(Task(question, 1, 0), (reply,)), card)])
+        result = Result(question=question, trial=1, replies=(reply,), scorecard=card)
+        store.finish_run(finished(info), summarise([result], planned=1))
+    with serving(lambda: open_store(path)) as client:
+        page = client.get("/runs/abcd1/questions/income?at=0").text
+    rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th><td class="number">(.*?)</td>', page)
+    assert ("without a model", "50%") in rows
+    assert ("by judge-9", "0%") in rows
+    assert rows.index(("without a model", "50%")) + 1 == rows.index(("by judge-9", "0%"))
+    assert "Maria Ortega: no source or tool result has this name" in page
+    assert "&lt;i&gt;Maria" in page
+    assert "<i>Maria" not in page
