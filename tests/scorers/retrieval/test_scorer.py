@@ -164,3 +164,10 @@ def test_replies_with_ranks_out_of_order_share_nothing_with_their_listing():
     ranked = Reply(text="…", sources=(Source(id="x", rank=2), Source(id="a", rank=1)))
     assert values(scorer.score(ask(a=1.0), ranked)) == {"RR": 1.0}
     assert values(scorer.score(ask(a=1.0), found("x", "a"))) == {"RR": 0.5}
+
+
+def test_why_there_is_no_value_is_listed_once():
+    unseen = RetrievalQuality(["RR", "AP"]).score(ask(a=1.0), Reply(text="…"))
+    assert [score.details for score in unseen] == [{"unscored": "sources were not observed"}, {}]
+    partly = Reply(text="…", sources=(Source(text="no id"), Source(id="a")))
+    assert RetrievalQuality(["RR"]).score(ask(a=1.0), partly)[0].details == {"sources_without_id": 1}

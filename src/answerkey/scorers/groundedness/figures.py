@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.flatten import Leaf, Table, key_words
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import folded_text
@@ -15,10 +15,12 @@ from answerkey.text.numbers import parse_number
 __all__ = ["Column", "Figures", "Group"]
 
 _NO_MEASURE_TEXT = """
-id ids uuid zip phone code account number no index year month day rank lat lon
+id ids uuid zip phone code account number no index year month day rank lat lon unit room floor suite apt section track page
+line step level lot
 """
 _NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
 _MOST_GROUPS = 40
+_MOST_MEASURED = 6
 _DIGIT = re.compile(r"[0-9]")
 _CODE_AFTER = re.compile(r"\s*(?:USD|EUR|GBP)$")
 
@@ -151,6 +153,19 @@ class Figures:
         if 2 <= len(self.scalars) <= 8:
             found.append(("results", list(self.scalars.values())))
         return found + list(self.amounts_in_texts.items())
+
+    @cached_property
+    def measured(self) -> list[tuple[str, list[float]]]:
+        """Figures in the same unit, where there are a few of them."""
+        found: dict[str, list[NumberFact]] = {}
+        for fact in self._evidence.numbers:
+            if fact.measure and not fact.names_something:
+                found.setdefault(fact.measure, []).append(fact)
+        return [
+            (facts[0].where, [fact.value for fact in facts])
+            for facts in found.values()
+            if 2 <= len(facts) <= _MOST_MEASURED
+        ]
 
     @cached_property
     def amounts_in_texts(self) -> dict[str, list[float]]:

@@ -1,8 +1,8 @@
 """What a reply's own lists and tables say: how many items they have, and what their figures add up to."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from math import fsum
 
 from answerkey.scorers.groundedness.precision import fits
@@ -13,7 +13,6 @@ __all__ = ["counts_items_below", "counts_items_beside", "counts_other_items", "t
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S")
 _TOTAL = re.compile(r"\b(?:total|totals|sum|overall|altogether|combined|grand|all|net)\b", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:-]+")
-_AND = re.compile(r"\s*(?:,|;|and|&|,\s*and|,\s*plus|plus|\+)\s*")
 _MOST_ITEMS = 200
 
 
@@ -62,19 +61,19 @@ def _items_below(text: str, claim: Claim) -> int:
 
 
 def _items_beside(text: str, claim: Claim, claims: Sequence[Claim]) -> int:
-    """How many claims of one kind stand in the brackets or after the colon behind a count."""
-    opened = re.compile(r"[^.;:()\n]{0,60}(?:\(|:\s)").match(text, claim.end)
+    """How many claims of one kind stand in the brackets, after the colon or after the comma behind a count."""
+    opened = _OPENED.match(text, claim.end)
     if opened is None:
         return 0
-    listed = [other for other in claims if other.start >= opened.end()]
-    if not listed or listed[0].start > opened.end() + 2:
-        return 0
-    count = 1
-    for one, other in pairwise(listed):
-        if other.kind != one.kind or not _AND.fullmatch(text, one.end, other.start):
-            break
-        count += 1
-    return count if count > 1 else 0
+    end = _SENTENCE_END.search(text, opened.end())
+    inside = [other for other in claims if opened.end() <= other.start < (end.start() if end else len(text))]
+    counts = Counter(other.kind for other in inside if other.quantity is None or other.kind != "number")
+    wanted = claim.quantity.value if claim.quantity is not None else 0
+    return next((count for count in counts.values() if count == wanted and count > 1), 0)
+
+
+_OPENED = re.compile(r"[^.;:()\n]{0,60}?(?:\(|:\s|,\s|\s[–—-]\s)")
+_SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)|\n")
 
 
 def total_of_items(text: str, claim: Claim, supported: Sequence[Claim]) -> str | None:

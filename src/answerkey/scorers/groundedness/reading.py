@@ -85,7 +85,7 @@ class Reading:
         for quantity in find_quantities(text):
             if quantity.spelled and quantity.value <= 1:
                 continue
-            in_code = (
+            in_code = quantity.kind == "number" and (
                 codes[quantity.start] == _BLANK
                 or _LETTER_BEFORE.search(text[max(0, quantity.start - 3) : quantity.start]) is not None
                 or _LETTER_AFTER.match(text, quantity.end) is not None

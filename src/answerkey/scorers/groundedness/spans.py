@@ -6,6 +6,8 @@ from datetime import date as calendar_date
 from datetime import timedelta
 from itertools import combinations
 
+import msgspec
+
 from answerkey.scorers.groundedness.evidence import DateFact, Evidence
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.wording import Found
@@ -138,7 +140,13 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
     ][:_MOST_SPANS]
     if not spans:
         return None
-    bases = [*evidence.days, *(DateFact(date=one, where="arithmetic", text="") for one in stated)]
+    # A month alone stands for its first day.
+    months = [
+        msgspec.structs.replace(fact, date=msgspec.structs.replace(fact.date, day=1))
+        for fact in evidence.dates
+        if fact.date.day is None and fact.date.month is not None and fact.date.year is not None
+    ]
+    bases = [*evidence.days, *months, *(DateFact(date=one, where="arithmetic", text="") for one in stated)]
     for base in bases[:_MOST_BASES]:
         for span in spans:
             for sign in (1, -1):

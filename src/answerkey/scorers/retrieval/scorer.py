@@ -1,7 +1,7 @@
 """The retrieval scorer: measures of a reply's ranked sources against the question's relevant documents."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from answerkey.errors import MissingExtraError
@@ -72,7 +72,7 @@ class RetrievalQuality:
         return self._scored(relevant, ranking)
 
     def _unscored(self, reason: str) -> Sequence[Score]:
-        return tuple(Score(name, None, reason) for name in self._names)
+        return self._named({}, reason, {"unscored": reason})
 
     def _scored(self, relevant: dict[str, float], ranking: Ranking) -> Sequence[Score]:
         # All that a measure looks at: the grades in the order of the ranking (None: not judged), and those of the rest.
@@ -101,9 +101,17 @@ class RetrievalQuality:
         relevant = sum(grade >= 1 for grade in grades)
         hits = sum(grade is not None and grade >= 1 for grade in found)
         reason = f"{hits} of {relevant} relevant documents among {len(found)} retrieved"
-        if nameless:
-            reason += f"; {nameless} sources without an id count as not relevant"
-        return tuple(Score(name, values.get(name), reason) for name in self._names)
+        if not nameless:
+            return self._named(values, reason, {})
+        reason += f"; {nameless} sources without an id count as not relevant"
+        return self._named(values, reason, {"sources_without_id": nameless})
+
+    def _named(self, values: Mapping[str, float], reason: str, details: dict[str, Any]) -> Sequence[Score]:
+        """One score per measure; what there is to say of all of them is listed with the first."""
+        return tuple(
+            Score(name, values.get(name), reason, details={} if place else details)
+            for place, name in enumerate(self._names)
+        )
 
 
 def _problem(relevant: dict[str, float], reply: Reply) -> str | None:

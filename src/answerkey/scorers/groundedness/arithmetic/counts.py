@@ -7,6 +7,7 @@ from itertools import permutations
 from answerkey.scorers.groundedness.arithmetic.clause import LESS, MORE, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.flatten import Table
 from answerkey.text.normalise import folded_text
 
 __all__ = ["counts"]
@@ -21,7 +22,7 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             if id(table) not in narrowed:
                 yield len(table.rows), "count of rows", table.where
         if len(tables) > 1:
-            yield sum(len(table.rows) for table in tables), "count of rows of all results", tables[0].where
+            yield from _over_tables(tables)
     if clause.part_of:
         yield from _filled(figures, clause.part_of)
     for table, rows, label in named_subsets(figures, clause):
@@ -34,6 +35,22 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             }
             if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _over_tables(tables: list[Table]) -> Iterator[tuple[float, str, str]]:
+    """Rows of all results together, and of all lists that stand in the same place of their records."""
+    places: dict[str, list[Table]] = {}
+    for table in tables:
+        places.setdefault(_NUMBERED.sub("[]", table.where), []).append(table)
+    for place, alike in places.items():
+        if len(alike) > 1:
+            yield sum(len(table.rows) for table in alike), f"count of all {place}", alike[0].where
+    whole = [table for table in tables if "[" not in table.where.partition(".")[2]]
+    if len(whole) > 1:
+        yield sum(len(table.rows) for table in whole), "count of rows of all results", whole[0].where
+
+
+_NUMBERED = re.compile(r"\[\d+\]")
 
 
 def _narrowed(figures: Figures, clause: Clause) -> set[int]:

@@ -20,6 +20,9 @@ _MOST_LESSENED = 5
 def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     """Every difference of two comparable figures; of many only where the clause speaks of one."""
     cue = clause.says(DIFFERENCE)
+    for where, values in figures.measured if cue else ():
+        for one, other in combinations(values, 2):
+            yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
     for where, values in comparable(figures):
         if len(values) <= FEW or (cue and (large or len(values) <= 8)):
             for one, other in combinations(values[:_MOST_COMPARED], 2):

@@ -67,6 +67,7 @@ _COMES_TO = re.compile(
     r"\b(?:comes?|came|adds?|works?|amounts?) (?:out )?(?:up )?to\b|\bcosts?\b|=", re.IGNORECASE
 )
 _DIVIDED = re.compile(
+    r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b|\b(?:monthly|weekly|daily|nightly|yearly|annually)\b|"
     r"\b(?:split|divided|spread)\b|\b(?:instal+ments?|payments|parts|portions|shares|rates) of\b",
     re.IGNORECASE,
 )

@@ -13,7 +13,7 @@ __all__ = ["runs_in_texts", "sums"]
 
 def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     """Every sum and average; small figures only where the clause speaks of one."""
-    summing = large or clause.says(SUM)
+    summing = large or clause.says(SUM) or SUM.search(clause.question_words) is not None
     meaning = large or clause.says(MEAN)
     yield from _of_columns(figures, clause, summing, meaning)
     if summing or meaning:
@@ -36,7 +36,7 @@ def _of_columns(
         values = column.values
         if len(values) < 2:
             continue
-        if summing or speaks_of(column.name, clause.next_word):
+        if summing or any(speaks_of(column.name, word) for word in clause.words.split() if len(word) > 3):
             yield fsum(values), f"sum of {column.name}", column.where
             signs = [value for value in values if value > 0], [value for value in values if value < 0]
             if all(signs):
