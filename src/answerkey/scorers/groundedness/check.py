@@ -8,7 +8,13 @@ from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
 from answerkey.scorers.groundedness.calendar import find_date, find_time
 from answerkey.scorers.groundedness.checked import CheckedClaim, contradicted, derived, unsupported
-from answerkey.scorers.groundedness.direct import Contradiction, find_figures, other_unit, other_value
+from answerkey.scorers.groundedness.direct import (
+    Contradiction,
+    find_figures,
+    other_label,
+    other_unit,
+    other_value,
+)
 from answerkey.scorers.groundedness.equations import CALENDAR, Equations
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.following import follow
@@ -137,8 +143,10 @@ class _Checker:
             sentences.part(claim), clause, found, self._records, sentences.words, sentences.question
         )
         if mixed is None:
-            return other_value(claim, self._text, clause, found, self._evidence) or not_the_whole(
-                clause, found, self._records, sentences.question
+            return (
+                other_value(claim, self._text, clause, found, self._evidence)
+                or other_label(claim, self._text, found, self._evidence)
+                or not_the_whole(clause, found, self._records, sentences.question)
             )
         return None if mixed.thing_is_wrong and self._blame_thing(claim, mixed) else mixed.instead
 

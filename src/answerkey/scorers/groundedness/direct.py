@@ -10,12 +10,12 @@ from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import as_number
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
-from answerkey.scorers.groundedness.reading import measure_after
+from answerkey.scorers.groundedness.reading import label_before, measure_after
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.quantity import Quantity
 from answerkey.text.normalise import folded_text, stem
 
-__all__ = ["Contradiction", "find_figures", "other_unit", "other_value"]
+__all__ = ["Contradiction", "find_figures", "other_label", "other_unit", "other_value"]
 
 _MONEY_KEYS_TEXT = (
     "amount price cost rent total balance fee income expense revenue salary payment deposit value usd"
@@ -170,6 +170,45 @@ def other_value(
     ):
         return None
     return Contradiction(labelled[0].where, f"{labelled[0].key}: {labelled[0].value:g}")
+
+
+def other_label(
+    claim: Claim, text: str, found: Sequence[NumberFact], evidence: Evidence
+) -> Contradiction | None:
+    """An amount that a text gives for something else: "the deposit is $1,875" where that is the rent."""
+    if claim.kind not in ("money", "percentage") or claim.quantity is None:
+        return None
+    label = label_before(text, claim.start)
+    if len(label) < _SHORTEST_LABEL or label.rstrip("s") in _SAYS_LITTLE or _names_nothing(label):
+        return None
+    root = stem(label)
+    places = {fact.where for fact in found}
+    if any(root in map(stem, folded_text(f"{fact.text} {fact.key}").split()) for fact in found):
+        return None
+    for fact in evidence.numbers:
+        if (
+            fact.where in places
+            and fact.label
+            and fact.kind == claim.kind
+            and stem(fact.label) == root
+            and not fits(claim.quantity, fact.value)
+        ):
+            return Contradiction(fact.where, fact.text)
+    return None
+
+
+_SHORTEST_LABEL = 4
+_VERBS_TEXT = """
+with from than that over about around paid pays cost costs costing spent spend earn earned receive received collect collected
+total totals totaling plus minus only just another additional remaining approximately roughly under above below
+until into onto also including includes nearly almost exactly each least most comes come came added saves save saved
+"""
+_VERBS = frozenset(_VERBS_TEXT.split())
+
+
+def _names_nothing(word: str) -> bool:
+    """Whether a word before an amount names nothing that the amount could be the value of."""
+    return word in _VERBS
 
 
 def _labels_of(claim: Claim, text: str, clause: Clause) -> list[str]:

@@ -41,6 +41,8 @@ class NumberFact(msgspec.Struct, frozen=True, kw_only=True):
     currency: str = ""
     # The unit that it is given in ("celsius", "day"), "" where none is known.
     measure: str = ""
+    # The word before it in a text ("deposit" of "Security deposit: $2,500"), "" where there is none.
+    label: str = ""
 
 
 class DateFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,6 +263,7 @@ def _numbers(leaf: Leaf, currency: str = "") -> Iterator[NumberFact]:
             text=number.around,
             currency=quantity.currency or currency,
             measure=number.measure,
+            label=number.label,
         )
 
 

@@ -227,6 +227,8 @@ def _date_labels(date: Date) -> list[str]:
     if date.month is not None:
         labels.append(_MONTH_NAMES[date.month - 1])
         labels.append(f"Q{(date.month - 1) // 3 + 1}")
+        if date.day is not None:
+            labels.append(f"{_MONTH_NAMES[date.month - 1]} {date.day}")
     return labels
 
 

@@ -18,7 +18,7 @@ from answerkey.text.normalise import folded_text
 from answerkey.text.number_words import NUMBER_NAMES
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["ReadNumber", "Reading", "measure_after", "measure_named", "read_text"]
+__all__ = ["ReadNumber", "Reading", "label_before", "measure_after", "measure_named", "read_text"]
 
 # Longer texts than the first are kept in smaller number, and those longer than the second not at all.
 _LONG = 200
@@ -35,6 +35,8 @@ class ReadNumber(msgspec.Struct, frozen=True):
     measure: str
     # A little of the text on either side.
     around: str
+    # The word that the number is the value of: "deposit" of "Security deposit: $2,500".
+    label: str = ""
 
 
 class Reading:
@@ -92,7 +94,13 @@ class Reading:
             )
             around = value[max(0, quantity.start - 30) : quantity.end + 30]
             found.append(
-                ReadNumber(quantity, in_code, measure_after(value, quantity.end), " ".join(around.split()))
+                ReadNumber(
+                    quantity,
+                    in_code,
+                    measure_after(value, quantity.end),
+                    " ".join(around.split()),
+                    label_before(value, quantity.start),
+                )
             )
         return tuple(found)
 
@@ -115,6 +123,17 @@ _PLAIN_WORD = re.compile(r"\b[a-z]\w+")
 _LETTER_BEFORE = re.compile(r"[A-Za-z][-_/]?$")
 _LETTER_AFTER = re.compile(r"_[A-Za-z]|[A-Z](?![a-z])")
 _ISO_TIME = re.compile(r"(?<=\d)T(\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+_LABEL = re.compile(
+    r"\b([A-Za-z]{3,})[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)?[*_\s]*(?:currently|now|about|around)?\s*$"
+)
+
+
+def label_before(text: str, start: int) -> str:
+    """The word before a value, small, with a colon or "is" between them or nothing; "" if there is none."""
+    found = _LABEL.search(text[max(0, start - 40) : start])
+    return found[1].lower() if found else ""
 
 
 def _without_t(text: str) -> str:

@@ -27,8 +27,10 @@ _NO_CLAIM = re.compile(
     r"(?m)^[ \t>]*(?:#{1,6}[ \t]+)?(?:\d{1,3}[.)])(?=\s)|\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()|【[^】]*】|\b24/7\b"
     r"|\b(?i:step|option|question|answer|part|point|tip|source|citation|footnote|ref)s?[ \t]+\d{1,2}\b(?!\s*[%$])"
     r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both)[ \t]+(?i:two|three|four|five)\b"
-    r"|\b(?i:one|two)[ \t](?i:of the|or more|moment|thing|things|ways?)\b"
+    r"|\b(?i:one)[ \t](?i:of the)\b|\b(?i:one|two)[ \t](?i:or more|moment|thing|things|ways?)\b"
 )
+# "I need (1) the name, (2) the date": where there are a first and a second one.
+_NUMBERING = re.compile(r"(?<![\w])\(\d{1,2}\)(?=\s+[A-Za-z*“\"])")
 _TIMES = re.compile(
     r"(?<![\d:.])(?:(\d{1,2}):(\d{2})(?::\d{2})?\s?([ap]\.m\.|[ap]m)?|(\d{1,2})\s?([ap]\.m\.|[ap]m))(?![\d:\w])",
     re.IGNORECASE,
@@ -67,6 +69,8 @@ def find_claims(text: str) -> list[Claim]:
     taken = _Text(text)
     taken.hide(_EMPHASIS)
     taken.hide(_NO_CLAIM)
+    if "(1)" in text and "(2)" in text:
+        taken.hide(_NUMBERING)
     claims = [
         *_quotes(taken),
         *_identifiers(taken),
