@@ -22,6 +22,7 @@ _NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
 _MOST_GROUPS = 40
 _MOST_MEASURED = 6
 _DIGIT = re.compile(r"[0-9]")
+_TIMES = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)\s?[x×@]\s?(?:[A-Z]{3}|[$€£])?\s?(\d[\d,]*(?:\.\d+)?)")
 _CODE_AFTER = re.compile(r"\s*(?:USD|EUR|GBP)$")
 
 
@@ -146,13 +147,18 @@ class Figures:
     @cached_property
     def several(self) -> list[tuple[str, list[float]]]:
         """Free-standing figures that may be put together: of one record, of all results if few, of one text."""
+        return self.of_records + list(self.amounts_in_texts.items())
+
+    @cached_property
+    def of_records(self) -> list[tuple[str, list[float]]]:
+        """The same without texts."""
         records: dict[str, list[float]] = {}
         for where, value in self.scalars.items():
             records.setdefault(where.rpartition(".")[0], []).append(value)
         found = [(record, values) for record, values in records.items() if len(values) > 1]
         if 2 <= len(self.scalars) <= 8:
             found.append(("results", list(self.scalars.values())))
-        return found + list(self.amounts_in_texts.items())
+        return found
 
     @cached_property
     def measured(self) -> list[tuple[str, list[float]]]:
@@ -166,6 +172,19 @@ class Figures:
             for facts in found.values()
             if 2 <= len(facts) <= _MOST_MEASURED
         ]
+
+    @cached_property
+    def written_products(self) -> list[tuple[float, str, str]]:
+        """What texts multiply themselves, as invoices do: "3 x CHF 189.00", "12 @ $4.50"."""
+        found = []
+        for passage in self._evidence.passages:
+            for one, other in (
+                _TIMES.findall(passage.text)[:_MOST_GROUPS] if _DIGIT.search(passage.text) else ()
+            ):
+                left, right = parse_number(one), parse_number(other)
+                if left is not None and right is not None:
+                    found.append((float(left) * float(right), f"{one} × {other}", passage.where))
+        return found
 
     @cached_property
     def amounts_in_texts(self) -> dict[str, list[float]]:

@@ -172,7 +172,7 @@ _MEASURE = re.compile(
     r"|\)?[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
 )
 # Units whose spelling is more often another word.
-_NO_UNITS = frozenset(["in", "m", "l", "g", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
+_NO_UNITS = frozenset(["in", "m", "l", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
 _CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
 
 

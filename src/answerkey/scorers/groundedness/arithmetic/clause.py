@@ -133,7 +133,10 @@ def multiples(text: str) -> list[float]:
 _SUPERLATIVES = r"""highest lowest largest smallest biggest maximum minimum slowest fastest cheapest most_expensive
 longest shortest oldest newest earliest latest best worst least peak peaked warmest coldest"""
 SUPERLATIVE = _words(_SUPERLATIVES, more=r"[^.,;]{0,30}$")
-SUPERLATIVE_WORDS = _words(_SUPERLATIVES + " most top first last")
+SUPERLATIVE_WORDS = _words(
+    _SUPERLATIVES
+    + r" most top first last (?!inter|requ|for|gu|harv|inv|cont|prot|hon|mod|sugg|dig|arr|man)\w{3,}est"
+)
 # "Two months of rent", "three times the price".
 UNIT_OF_TIMES = _words("times months? weeks? fold years?")
 REST = _words(r"others? rest remaining not without excluding except un(?!it|der|til|less|ion|iv)\w+")

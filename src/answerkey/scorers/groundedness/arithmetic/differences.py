@@ -7,6 +7,7 @@ from math import fsum
 from answerkey.scorers.groundedness.arithmetic.clause import DIFFERENCE, Clause
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
+from answerkey.text.units import UNIT_SPELLINGS
 
 __all__ = ["FEW", "comparable", "differences", "points"]
 
@@ -23,7 +24,9 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
     for where, values in figures.measured if cue else ():
         for one, other in combinations(values, 2):
             yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
-    for where, values in comparable(figures):
+    # "Two months' notice" does not follow from hours and days: small figures with a unit only from those in the same unit.
+    in_unit = not large and clause.next_word.lower() in UNIT_SPELLINGS
+    for where, values in comparable(figures, texts=not in_unit):
         if len(values) <= FEW or (cue and (large or len(values) <= 8)):
             for one, other in combinations(values[:_MOST_COMPARED], 2):
                 yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
@@ -45,8 +48,8 @@ def points(evidence: Evidence) -> Iterator[tuple[float, str, str]]:
         yield one.value - other.value, f"{one.value:g}% − {other.value:g}%", one.where
 
 
-def comparable(figures: Figures) -> Iterator[tuple[str, list[float]]]:
-    """Lists of figures that it makes sense to compare with each other."""
+def comparable(figures: Figures, *, texts: bool = True) -> Iterator[tuple[str, list[float]]]:
+    """Lists of figures that it makes sense to compare with each other; those of texts only where they are wanted."""
     for column in figures.columns:
         if len(column.cells) > 1:
             yield column.where, list(dict.fromkeys(column.values))
@@ -68,7 +71,7 @@ def comparable(figures: Figures) -> Iterator[tuple[str, list[float]]]:
     for (_, _, where), totals in by_column.items():
         if 2 <= len(totals) <= 8:
             yield where, totals
-    yield from figures.several
+    yield from figures.several if texts else figures.of_records
     totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
     if totals and len(totals) + len(figures.scalars) <= 8:
         yield "results", [*totals, *figures.scalars.values()]

@@ -53,6 +53,8 @@ def products(
     ):
         totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
         yield from _parts(facts, totals, net=clause.says(_NET))
+    if large or quantity.kind == "money":
+        yield from figures.written_products
     if (large or quantity.kind == "money") and clause.says(TIMES):
         yield from _times(figures)
     elif quantity.kind == "money":

@@ -64,7 +64,9 @@ def derive_with_evidence(
 _MOST_JOINED = 2
 _LARGE = 100
 _COMES_TO = re.compile(
-    r"\b(?:comes?|came|adds?|works?|amounts?) (?:out )?(?:up )?to\b|\bcosts?\b|=", re.IGNORECASE
+    r"\b(?:comes?|came|adds?|works?|amounts?) (?:out )?(?:up )?to\b|\bcosts?\b|="
+    r"|\bi\.e\.|\bthat(?:['’]s| is)\b|\bwhich is\b",
+    re.IGNORECASE,
 )
 _DIVIDED = re.compile(
     r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b|\b(?:monthly|weekly|daily|nightly|yearly|annually)\b|"
