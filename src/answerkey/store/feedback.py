@@ -13,7 +13,7 @@ from answerkey.question import Question
 from answerkey.store import schema
 from answerkey.store.sql import SqlStore
 
-__all__ = ["FeedbackBook", "new_id", "now"]
+__all__ = ["FeedbackBook", "new_id", "now", "question_of"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
@@ -70,7 +70,7 @@ class FeedbackBook:
         if not feedback.matched:
             feedback = self._located(connection, feedback)
         if feedback.reply is not None and feedback.question is None:
-            question = _question_of(connection, feedback.reply)
+            question = question_of(connection, feedback.reply)
             if question is not None:
                 return msgspec.structs.replace(
                     feedback, question=question.question, category=feedback.category or question.category
@@ -178,7 +178,8 @@ class FeedbackBook:
         return [_decode(payload) for payload in payloads]
 
 
-def _question_of(connection: Connection, key: ReplyKey) -> Question | None:
+def question_of(connection: Connection, key: ReplyKey) -> Question | None:
+    """The golden case that a reply of a run was graded by."""
     cards = schema.scorecards.c
     payload = connection.execute(
         select(schema.questions.c.payload)

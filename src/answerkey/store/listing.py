@@ -1,6 +1,6 @@
 """What lists show: a run, a question of a run, a question's history, and by what they are filtered."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -18,9 +18,12 @@ __all__ = [
     "QuestionRow",
     "RowFilter",
     "RunRow",
+    "ShortText",
     "Sort",
 ]
 
+# What people search for is short.
+ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 Sort = Literal["worst", "best", "slowest", "order", "costliest"]
 
 
@@ -68,12 +71,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which of a run's questions are wanted, and in what order."""
 
-    category: str | None = None
+    category: ShortText | None = None
     grade: Literal["A", "B", "C", "D", "F"] | None = None
     result: Literal["failed", "passed", "lost", "error"] | None = None
-    error: str | None = None
-    tool: str | None = None
-    text: str | None = None
+    # A kind of error.
+    error: ShortText | None = None
+    # A tool that was called.
+    tool: ShortText | None = None
+    # Words in the question or the reply.
+    text: ShortText | None = None
     sort: Sort = "worst"
 
 

@@ -11,6 +11,7 @@ from answerkey.scorecard import PASS_MARK
 from answerkey.store import schema
 from answerkey.store.conditions import EPSILON, contains
 from answerkey.store.feedback import FeedbackBook
+from answerkey.store.listing import ShortText
 from answerkey.store.lookup import search_text, tools_text
 from answerkey.store.sql import SqlStore
 
@@ -22,15 +23,17 @@ ProductionSort = Literal["newest", "worst", "slowest"]
 class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which replies are wanted, and in what order."""
 
-    category: str | None = None
+    category: ShortText | None = None
     # A kind of error.
-    error: str | None = None
+    error: ShortText | None = None
     # Graded and passed or not, ended in an error, or with nothing to grade it by.
     result: Literal["failed", "passed", "error", "ungraded"] | None = None
     # What users said of it.
     verdict: Literal["up", "down", "any", "none"] | None = None
-    tool: str | None = None
-    text: str | None = None
+    # A tool that was called.
+    tool: ShortText | None = None
+    # Words in the question or the reply.
+    text: ShortText | None = None
     sort: ProductionSort = "newest"
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from sqlalchemy import select
 
 from answerkey.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.question import Question
 from answerkey.store import schema
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
@@ -18,7 +17,6 @@ __all__ = ["TAG", "case_id", "proposed_cases", "why_proposed"]
 
 TAG = "from-feedback"
 _REPLY = 2_000
-_decode_question = msgspec.json.Decoder(Question).decode
 
 
 def proposed_cases(store: SqlStore, *, most: int = 1_000) -> Iterator[dict[str, Any]]:
@@ -85,15 +83,7 @@ def _plain(question: Question) -> dict[str, Any]:
 
 
 def _golden(store: SqlStore, feedback: Feedback) -> Question | None:
-    key = feedback.reply
-    if key is None:
+    if feedback.reply is None:
         return None
-    cards = schema.scorecards.c
     with store.transaction() as connection:
-        payload = connection.execute(
-            select(schema.questions.c.payload)
-            .join(schema.scorecards, cards.content_hash == schema.questions.c.content_hash)
-            .where(cards.run_id == key.run_id, cards.ask_hash == key.ask_hash, cards.trial == key.trial)
-            .limit(1)
-        ).scalar()
-    return None if payload is None else _decode_question(payload)
+        return question_of(connection, feedback.reply)

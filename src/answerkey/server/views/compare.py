@@ -4,20 +4,18 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.comparison.comparison import Comparison, Measure, Unpaired
-from answerkey.comparison.comparison import Side as ComparedRun
+from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.ranking import Ranking
 from answerkey.errors import UsageError
 from answerkey.run import RunInfo
 from answerkey.scorecard import grade
 from answerkey.server.comparisons import compare_stored, rank_stored
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.stats.paired import Verdict
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, alike, word_diff
 
-__all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "Versus", "load_compare"]
+__all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "load_compare"]
 
 _PAGE = 20
 # With more than two runs a row is much longer.
@@ -28,7 +26,7 @@ _REPLY = 4_000
 _ALIKE = 0.3
 # Categories and metrics beyond these are in `answerkey compare --json`.
 _MOST_MEASURES = 50
-_MOST_UNPAIRED = 10
+_MOST_LISTED = 10
 
 
 class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,38 +46,6 @@ class Side(msgspec.Struct, frozen=True):
     info: RunInfo
     score: float | None
     grade: str | None
-
-
-class Versus(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidate against the base, as `answerkey compare` says it, without its lists of questions."""
-
-    base: ComparedRun
-    candidate: ComparedRun
-    paired: int
-    unpaired: int
-    # The first few that take no part, and why.
-    unpaired_shown: tuple[Unpaired, ...]
-    # Paired by id although the question was edited between the runs.
-    edited: int
-    score: Measure
-    verdict: Verdict
-    # The smallest true difference that so many questions would probably show.
-    detectable: float | None
-    questions_needed: int | None
-    needed_for: float | None
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
-    components: tuple[Measure, ...]
-    # The largest change for the worse first.
-    categories: tuple[Measure, ...]
-    metrics: tuple[Measure, ...]
-    fixed: int
-    broken: int
-    pass_rate: dict[str, float | int | str | None]
-    latency: Measure | None
-    cost: Measure | None
-    # Kinds of error that the base did not have, with how often.
-    new_errors: dict[str, int]
 
 
 class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +72,10 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     query: CompareQuery
     # The base first.
     sides: tuple[Side, ...]
-    # Of two runs.
-    versus: Versus | None = None
+    # Of two runs: what `answerkey compare` says, with only the beginning of its lists.
+    versus: Comparison | None = None
+    # Questions that take no part in it.
+    unpaired: int = 0
     # Of more than two.
     ranking: Ranking | None = None
     # Why there is neither, though there are enough runs.
@@ -132,10 +100,12 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         show=query.show, sort=query.sort, text=query.text, limit=size, offset=(query.page - 1) * size
     )
     versus = ranking = problem = None
+    unpaired = 0
     scores: dict[str, float] = {}
     try:
         if len(infos) == 2:
-            versus = _versus(compare_stored(store, infos[0], infos[1]))
+            whole = compare_stored(store, infos[0], infos[1])
+            versus, unpaired = _cut(whole), len(whole.unpaired)
             scores = {side.id: side.score for side in (versus.base, versus.candidate)}
         else:
             ranking = rank_stored(store, infos)
@@ -147,6 +117,7 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         query=query,
         sides=tuple(_side(info, scores.get(info.id)) for info in infos),
         versus=versus,
+        unpaired=unpaired,
         ranking=ranking,
         problem=problem,
         paging=Paging(query.page, size, total),
@@ -167,31 +138,17 @@ def _side(info: RunInfo, score: float | None) -> Side:
     return Side(info, score, None if score is None else grade(score))
 
 
-def _versus(found: Comparison) -> Versus:
+def _cut(found: Comparison) -> Comparison:
+    """Without what a page would not show: every question that flipped, stands alone or was edited."""
+    # The largest loss first.
     categories = sorted(found.categories, key=lambda part: part.candidate - part.base)
-    return Versus(
-        base=found.base,
-        candidate=found.candidate,
-        paired=found.paired,
-        unpaired=len(found.unpaired),
-        unpaired_shown=found.unpaired[:_MOST_UNPAIRED],
-        edited=len(found.edited),
-        score=found.score,
-        verdict=found.verdict,
-        detectable=found.detectable,
-        questions_needed=found.questions_needed,
-        needed_for=found.needed_for,
-        reasons=found.reasons,
-        notes=found.notes,
-        components=found.components,
+    return msgspec.structs.replace(
+        found,
         categories=tuple(categories[:_MOST_MEASURES]),
         metrics=found.metrics[:_MOST_MEASURES],
-        fixed=found.fixed,
-        broken=found.broken,
-        pass_rate=found.pass_rate,
-        latency=found.latency,
-        cost=found.cost,
-        new_errors=found.new_errors,
+        flips=found.flips[:_MOST_LISTED],
+        unpaired=found.unpaired[:_MOST_LISTED],
+        edited=found.edited[:_MOST_LISTED],
     )
 
 

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import msgspec
 
+from answerkey.store.listing import ShortText
+
 __all__ = ["PageNumber", "Paging", "ShortText"]
 
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
-ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 
 
 class Paging(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from answerkey.question import Question
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
 from answerkey.run import RunInfo
-from answerkey.server.views.run import RunQuery, row_filter
+from answerkey.server.views.run import RunQuery
 from answerkey.store.browse import Browser
 from answerkey.store.feedback import FeedbackBook
 from answerkey.store.listing import HistoryPoint
@@ -132,7 +132,7 @@ def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbo
     if query.at is None:
         return Neighbours()
     start = max(0, query.at - 1)
-    rows, total = QuestionList(store).rows(info, row_filter(query), limit=3 if query.at else 2, offset=start)
+    rows, total = QuestionList(store).rows(info, query, limit=3 if query.at else 2, offset=start)
     index = query.at - start
     return Neighbours(
         before=rows[0].id if query.at and rows else None,

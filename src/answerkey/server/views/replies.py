@@ -1,6 +1,6 @@
 """The Replies pages: what the chatbot answered to real users, what they said of it, and a golden case made of one."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -10,12 +10,11 @@ from answerkey.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.question import Question
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.scorecard import Scorecard, grade
-from answerkey.server.views.paging import PageNumber, Paging, ShortText
+from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.production import (
     ProductionFigures,
     ProductionFilter,
     ProductionReplies,
-    ProductionSort,
 )
 from answerkey.store.proposals import TAG, case_id, why_proposed
 from answerkey.store.sql import SqlStore
@@ -38,21 +37,10 @@ _PAGE = 25
 _SHOWN = 600
 
 
-class RepliesQuery(msgspec.Struct, frozen=True, kw_only=True):
+class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
     """Which replies, and in what order; the figures are always over all."""
 
     page: PageNumber = 1
-    category: ShortText | None = None
-    # A kind of error.
-    error: ShortText | None = None
-    result: Literal["failed", "passed", "error", "ungraded"] | None = None
-    # What users said of it.
-    verdict: Literal["up", "down", "any", "none"] | None = None
-    # A tool that was called.
-    tool: ShortText | None = None
-    # Words in the question or the reply.
-    text: ShortText | None = None
-    sort: ProductionSort = "newest"
 
 
 class ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,8 +107,7 @@ class GivenCase(msgspec.Struct, frozen=True, kw_only=True):
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     """Read the list."""
     replies = ProductionReplies(store)
-    wanted = ProductionFilter(**{name: getattr(query, name) for name in ProductionFilter.__struct_fields__})
-    found, total = replies.page(wanted, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    found, total = replies.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     verdicts = replies.verdicts([item.id for item in found])
     return RepliesView(
         query=query,

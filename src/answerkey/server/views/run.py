@@ -1,42 +1,30 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
-from typing import Literal
-
 import msgspec
 from sqlalchemy import select
 
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.run import Run, RunInfo
-from answerkey.server.views.paging import PageNumber, Paging, ShortText
+from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store import schema
 from answerkey.store.browse import Browser
-from answerkey.store.listing import Facets, Progress, RowFilter, Sort
+from answerkey.store.listing import Facets, Progress, RowFilter
 from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.summary import Slice, Summary
 
-__all__ = ["RunQuery", "RunView", "load_progress", "load_run", "row_filter"]
+__all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
 
 _PAGE = 50
 _REFERENCES = 3
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
 
-class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
+class RunQuery(RowFilter, frozen=True, kw_only=True):
     """Which of the run's questions, and in what order."""
 
     page: PageNumber = 1
-    category: ShortText | None = None
-    grade: Literal["A", "B", "C", "D", "F"] | None = None
-    result: Literal["failed", "passed", "lost", "error"] | None = None
-    # A kind of error.
-    error: ShortText | None = None
-    # A tool that was called.
-    tool: ShortText | None = None
-    # Words in the question or the reply.
-    text: ShortText | None = None
-    sort: Sort = "worst"
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +57,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     info = store.find_run(reference)
     browser = Browser(store)
     questions = QuestionList(store)
-    rows, total = questions.rows(info, row_filter(query), limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = _summary(store, info)
     baselines = sorted(store.baselines().items())
     told = None
@@ -98,11 +86,6 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
 def load_progress(store: SqlStore, reference: str) -> Progress:
     """How far a run is."""
     return Browser(store).progress(store.find_run(reference))
-
-
-def row_filter(query: RunQuery) -> RowFilter:
-    """The filter that a query means."""
-    return RowFilter(**{name: getattr(query, name) for name in RowFilter.__struct_fields__})
 
 
 def _summary(store: SqlStore, info: RunInfo) -> Summary | None:
