@@ -51,3 +51,24 @@ def test_edges() -> None:
     assert certain.interval().low > 0.75
     with pytest.raises(ValueError, match="within -1 and 1"):
         AnytimeTest([1.5])
+
+
+def test_many_at_once_are_looked_at_one_by_one() -> None:
+    source = random.Random(5)
+    # Shown on the way, and no longer at the end.
+    values = [source.choice([0.0, 0.4, 0.4, -0.1]) for _ in range(80)]
+    values += [source.choice([0.0, -0.4, -0.4, 0.1]) for _ in range(220)]
+    one_by_one = AnytimeTest()
+    for value in values:
+        one_by_one.add(value)
+    at_once = AnytimeTest(values[:30])
+    at_once.extend(values[30:])
+    assert at_once.decided
+    assert at_once.p_value == pytest.approx(one_by_one.p_value)
+    assert (at_once.count, at_once.mean) == (300, pytest.approx(one_by_one.mean))
+    first, second = at_once.interval(), one_by_one.interval()
+    assert (first.low, first.high) == pytest.approx((second.low, second.high))
+    assert at_once.rules_out(first.high + 0.01)
+    assert not at_once.rules_out(at_once.mean)
+    with pytest.raises(ValueError, match="within -1 and 1"):
+        AnytimeTest([2.0] * 300)

@@ -19,6 +19,9 @@ __all__ = ["AnytimeTest"]
 _BETS = (0.05, 0.12, 0.25, 0.5, 0.98)
 _LOG_SHARES = tuple(math.log(share / 2.0) for share in (0.06, 0.1, 0.14, 0.2, 0.5))
 
+# From so many at once numpy is used.
+_MANY = 200
+
 
 class AnytimeTest:
     """Wealth of the two gamblers after the differences seen so far."""
@@ -31,8 +34,31 @@ class AnytimeTest:
         self._log_up = [0.0] * len(_BETS)
         self._log_down = [0.0] * len(_BETS)
         self._peak = 0.0
-        for difference in differences:
-            self.add(difference)
+        self.extend(differences)
+
+    def extend(self, differences: Iterable[float]) -> None:
+        """Many more differences, as if they had been added, and looked at, one by one."""
+        values = list(differences)
+        if len(values) < _MANY:
+            for difference in values:
+                self.add(difference)
+            return
+        import numpy as np
+
+        if not all(-1.0 <= value <= 1.0 for value in values):
+            raise ValueError("differences of scores lie within -1 and 1")
+        column = np.array(values)[:, None]
+        bets = np.array(_BETS)
+        ups = np.cumsum(np.log1p(bets * column), axis=0) + self._log_up
+        downs = np.cumsum(np.log1p(-bets * column), axis=0) + self._log_down
+        logs = np.concatenate((ups + _LOG_SHARES, downs + _LOG_SHARES), axis=1)
+        top = logs.max(axis=1)
+        wealth = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
+        self._peak = max(self._peak, float(wealth.max()))
+        self._log_up, self._log_down = ups[-1].tolist(), downs[-1].tolist()
+        self.count += len(values)
+        self._sum += math.fsum(values)
+        self._seen.update(values)
 
     def add(self, difference: float) -> None:
         """One more difference, candidate minus base, within [-1, 1]."""
@@ -62,6 +88,10 @@ class AnytimeTest:
         """Whether the difference has been shown at the level."""
         return self.p_value <= 1.0 - self.level
 
+    def rules_out(self, mean: float) -> bool:
+        """Whether this mean difference lies outside the interval."""
+        return self._wealth_against(mean) >= -math.log(1.0 - self.level)
+
     def interval(self) -> Interval:
         """The confidence sequence: every mean difference that has not been ruled out so far."""
         if not self.count:
@@ -70,16 +100,15 @@ class AnytimeTest:
 
     def _edge(self, outer: float) -> float:
         """Bisect between the mean, which is never ruled out, and the bound."""
-        limit = -math.log(1.0 - self.level)
-        if self._wealth_against(outer * (1.0 - 1e-9)) < limit:
+        if not self.rules_out(outer * (1.0 - 1e-9)):
             return outer
         inside, outside = self.mean, outer
         for _ in range(50):
             middle = (inside + outside) / 2.0
-            if self._wealth_against(middle) < limit:
-                inside = middle
-            else:
+            if self.rules_out(middle):
                 outside = middle
+            else:
+                inside = middle
         return inside
 
     def _wealth_against(self, mean: float) -> float:
