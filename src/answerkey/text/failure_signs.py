@@ -50,7 +50,7 @@ LEAKS = lazy(
 )
 # Placeholders that were never filled in.
 TEMPLATES = lazy(
-    r"\{\{-? ?[\w.\[\]|' ()]{1,60} ?-?\}\}|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
+    r"\{\{[-#/^>]? ?[\w.\[\]|' ()\"]{1,60} ?-?\}\}|(?-i:«[A-Z]\w{2,30}»)|\{%-? ?\w+[^%\n]{0,80}%\}|<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
     r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|name|user|question|context|output|message|value|amount|date|address|0)\}|(?<![\w\"':{}$\\^/])\{[a-z]{2,20}(?:_[a-z]{1,20}){1,3}\}"
     r"|(?<![\w%(\"'])%[sd](?![\w\"'])|\[(?:NAME|DATE|AMOUNT|ADDRESS|ANSWER|RESPONSE|PLACEHOLDER|[A-Z]{2,20}_[A-Z_]{2,30})\]"
     r"|#\{[a-z_][\w.]{0,40}\}|(?-i:__[A-Z][A-Z_]{2,40}__)|<<[A-Z][A-Z_ ]{2,40}>>|<(?:ANSWER|PLACEHOLDER|INSERT[\w ]*|YOUR_[\w]+)>",
@@ -90,7 +90,7 @@ MESSAGES = tuple(
         r"\W*deadlock (?:found|detected)|\W*too many (?:connections|open files|clients)\b",
         r"\W*(?:warning|notice|fatal error|parse error): .{0,250} on line \d+|\W*(?:\w+\\)+\w+(?:exception|error)\b",
         r"\W*(?:(?-i:SSL|TLS): |(?-i:[A-Z]{2,20}(?:_[A-Z]{2,20}){0,4}_(?:FAILED|ERROR|EXCEEDED|DENIED|REFUSED|UNAVAILABLE|TIMEOUT))\b|(?:fehler|erreur)\s?: )",
-        r"\W*(?:http )?(?:status|error|response)(?: code)?:? [45]\d\d\W*$|\W*temporary failure in name resolution|\W*(?:exit|return) code:? -?[1-9]\d*\W*$",
+        r"\W*(?:http )?(?:status|error|response)(?: code)?:? [45]\d\d\W*$|\W*temporary failure in name resolution|\W*no healthy upstream|\W*default backend - \d+|\W*whitelabel error page|\W*application error: a (?:client|server)-side exception|\W*run-?time error '?\d+|\W*(?:exit|return) code:? -?[1-9]\d*\W*$",
         r"\W*(?:(?:your|the) )?(?:api|access|auth\w*|bearer|session) (?:keys?|tokens?|credentials?|login)(?: (?:is|are|was|were|has|provided))* (?:not valid|invalid|expired|missing|revoked|rejected)\b",
         r"\W*[45]\d\d\s*[–—:-]\s*(?:we|you|the|this|page|oops|sorry|something|not|access|server)\b",
         # Codes and prefixes of programs: ORA-12541, SQLSTATE[…], curl: (7), [Errno 111], pkg.ErrorClass: …, log lines

@@ -59,6 +59,7 @@ _MESSAGE_KEY = lazy(r"[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*){1,6}\.[a-z0-9]*_[a-z0-
 # Characters that hide inside words, and letters that are spaced out.
 _HIDDEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACED = lazy(r"\b(?:[A-Z] ){3,}[A-Z]\b")
+_LAST_BODY = lazy(r"\{\"error\"\s*:.{1,600}\}\Z", re.DOTALL)
 _HEAD = 3000
 _NOTICE = 400
 _LONGEST_NOTICE = 1500
@@ -95,10 +96,10 @@ _LEAK_SIGNS = (
     "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {", "functions.",
     "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
 )  # fmt: skip
-_TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d")
+_TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
-_LEAK_MARKS = "[<@={%#_`(:"
+_LEAK_MARKS = "[<@={%#_`(:«"
 _LEAK_WORDS = ("undefined", "NaN", "$null", "$None")
 _ENGLISH_MESSAGES = (*MESSAGES, *NOTICES)
 _ALL_MESSAGES = (*_ENGLISH_MESSAGES, *FOREIGN_NOTICES)
@@ -207,13 +208,18 @@ def _leak(head: str) -> DetectedFailure | None:
             return None
         return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
     found = TEMPLATES.search(prose)
-    if found and not TEMPLATE_TALK.search(prose[: found.start()] + prose[found.end() :]):
+    if found and not TEMPLATE_TALK.search(TEMPLATES.sub(" ", prose)):
         return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
     return None
 
 
 def _notice(stripped: str, start: int) -> DetectedFailure | None:
     """An error message at the beginning of the reply that no answer follows, or a reply that says only that it failed."""
+    if stripped[-1:] == "}" and stripped[0] != "{" and (body := _LAST_BODY.search(stripped)):
+        # An answer that breaks off into the error that ended it.
+        broken = failing_body(body.group(), start + body.start(), True, _notice)
+        if broken is not None:
+            return broken
     if not stripped.isascii() and _HIDDEN.search(stripped):
         stripped = _HIDDEN.sub("", stripped)
     if " R " in stripped and _SPACED.search(stripped):

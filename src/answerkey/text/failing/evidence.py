@@ -252,6 +252,9 @@ def _read_explanation(reading: Reading) -> None:
     """ "Means", "usually": talk about errors, unless it draws a conclusion ("…, which means that I have no figure")."""
     before = reading.words[: reading.at]
     quoted = any_of(before, QUOTE)
-    concludes = any_of(before[-1:], PRONOUN) and not quoted
+    concludes = (any_of(before[-1:], PRONOUN) and not quoted) or (
+        # "That means that I can't …".
+        reading.at == 1 and any_of(before, FUNCTION) and any_of(reading.words[2:], SELF)
+    )
     if not concludes and (not reading.own or quoted or any_of(before, CODE | STATUS)):
         reading.add("talk")

@@ -98,6 +98,9 @@ _OF_REPLY = (
     "words_after",
     # The reply ends with a failure in brackets: "[stream interrupted]".
     "cut_off",
+    # It quotes a notice of failure; it does so and delivers nothing, or cannot help.
+    "quotes_failure",
+    "quotes_failure_and_nothing",
 )
 _OF_SENTENCES = (
     *sorted(OWN_FAILURES),
@@ -264,6 +267,12 @@ def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
         put("words_after", math.log1p(sum(s.content for s in sentences[first:] if s.is_other)))
     for name, role in _OF_WORDS.items():
         put(name, bool(roles & role))
+    if quotes:
+        quoted = any(
+            s.fails or s.nothing for found in _QUOTED.findall(text) for s in sentences_of(found[1:-1])
+        )
+        put("quotes_failure", quoted)
+        put("quotes_failure_and_nothing", quoted and (nothing or cannot_help))
     brackets = _BRACKETS.search(text)
     if brackets:
         put("cut_off", any(sentence.fails for sentence in sentences_of(brackets[1])))

@@ -10,6 +10,7 @@ from answerkey.text.failing.evidence import evidence_in
 from answerkey.text.failing.features import (
     FEATURES,
     INDEX,
+    Sentence,
     features,
     features_of,
     sentences_of,
@@ -17,91 +18,96 @@ from answerkey.text.failing.features import (
 )
 from answerkey.text.failing.reading import NOT_DELIVERED, OWN_FAILURES
 from answerkey.text.failing.roles import (
+    BAD,
     END,
+    FAIL,
     NOW,
+    TROUBLE,
 )
 from answerkey.text.failing.words import roles_of
 
 __all__ = ["COEFFICIENTS", "THRESHOLD", "explains", "failing_reply"]
 
 COEFFICIENTS: dict[str, float] = {
-    "bias": -3.43,
-    "first_fails": 1.99,
-    "last_fails": 1.27,
-    "fails_and_delivers_nothing": 1.02,
-    "fails_and_cannot_help": 0.59,
-    "fails_and_apologises": 0.77,
-    "nothing_now": 0.25,
-    "retry": 1.37,
-    "apology": 0.56,
-    "help": 0.59,
-    "facts_before": 0.54,
-    "facts_after": -0.96,
-    "facts_within": -1.48,
-    "advice": -0.45,
-    "others": -0.33,
-    "mended": -0.54,
-    "names": -1.05,
-    "names_within": -0.05,
-    "quote": -1.44,
-    "code": 1.38,
-    "other_sentences": -0.06,
-    "words_after": 0.03,
-    "cut_off": 0.73,
-    "bare_failure": 0.51,
-    "limit_spent": 0.70,
-    "machine_does_not": 0.72,
-    "machine_fails": 0.43,
-    "machine_is_bad": 0.51,
-    "machine_unreached": 0.50,
-    "met_trouble": 0.30,
-    "self_fails": 0.28,
-    "status_met": 0.03,
-    "thing_fails": -0.26,
-    "thing_is_bad": 0.31,
-    "thing_not_done": 0.91,
-    "trouble_happened": 0.92,
-    "cannot_operate": 0.53,
-    "no_result": 1.18,
-    "nothing_given": 0.26,
-    "cannot_help": -0.16,
-    "left_undone": 0.59,
-    "somebody_fails": 1.66,
-    "somebody_is_bad": 0.75,
-    "past_failure": -0.57,
-    "denied": -0.78,
-    "talk": -1.03,
-    "matter": -0.60,
-    "answered": -0.39,
-    "says_self": 0.97,
-    "says_user": -0.14,
-    "says_not": 0.27,
+    "bias": -3.63,
+    "first_fails": 2.02,
+    "last_fails": 1.36,
+    "fails_and_delivers_nothing": 1.17,
+    "fails_and_cannot_help": 0.89,
+    "fails_and_apologises": 0.67,
+    "nothing_now": 0.15,
+    "retry": 1.02,
+    "apology": 0.61,
+    "help": 0.75,
+    "facts_before": 0.45,
+    "facts_after": -0.99,
+    "facts_within": -1.53,
+    "advice": -0.84,
+    "others": -0.42,
+    "mended": -0.25,
+    "names": -0.71,
+    "names_within": -0.02,
+    "quote": -1.30,
+    "code": 0.85,
+    "other_sentences": 0.21,
+    "words_after": -0.12,
+    "cut_off": 0.90,
+    "quotes_failure": 0.17,
+    "quotes_failure_and_nothing": 1.25,
+    "bare_failure": 0.73,
+    "limit_spent": 0.67,
+    "machine_does_not": 0.81,
+    "machine_fails": 0.23,
+    "machine_is_bad": 0.08,
+    "machine_unreached": 0.52,
+    "met_trouble": 0.37,
+    "self_fails": 0.50,
+    "status_met": 0.07,
+    "thing_fails": -0.08,
+    "thing_is_bad": 0.28,
+    "thing_not_done": 0.99,
+    "trouble_happened": 1.03,
+    "cannot_operate": 0.78,
+    "no_result": 1.16,
+    "nothing_given": 0.56,
+    "cannot_help": 0.30,
+    "left_undone": 0.33,
+    "somebody_fails": 1.39,
+    "somebody_is_bad": 0.71,
+    "past_failure": -0.46,
+    "denied": -1.04,
+    "talk": -1.07,
+    "matter": -0.47,
+    "answered": -0.38,
+    "says_self": 1.04,
+    "says_user": 0.07,
+    "says_not": 0.37,
     "says_able": 1.01,
-    "says_operation": 0.92,
-    "says_done": 0.20,
-    "says_result": 0.49,
-    "says_machine": 1.15,
+    "says_operation": 0.83,
+    "says_done": 0.28,
+    "says_result": 0.58,
+    "says_machine": 0.94,
     "says_thing": 0.98,
-    "says_failing": 0.98,
-    "says_bad": 0.39,
-    "says_trouble": 0.12,
-    "says_now": 1.00,
-    "says_explain": -0.53,
-    "says_condition": -0.32,
-    "says_others": -0.84,
-    "says_it": -0.68,
-    "says_limit": 0.04,
-    "says_spent": -0.60,
-    "says_status": -0.35,
-    "says_meet": 0.14,
-    "says_polite": 0.57,
+    "says_failing": 0.77,
+    "says_bad": 0.74,
+    "says_trouble": 0.06,
+    "says_now": 1.25,
+    "says_explain": -0.46,
+    "says_condition": -0.51,
+    "says_others": -0.81,
+    "says_it": -0.77,
+    "says_limit": 0.06,
+    "says_spent": -0.73,
+    "says_status": -0.12,
+    "says_meet": 0.35,
+    "says_polite": 0.06,
     "says_asked": 0.33,
-    "says_but": -0.54,
-    "says_name": -0.61,
-    "says_fact": -1.00,
-    "says_advice": -0.09,
-    "says_general": -0.23,
-    "says_number": -0.71,
+    "says_but": -0.46,
+    "says_name": -0.59,
+    "says_fact": -0.75,
+    "says_advice": -0.17,
+    "says_general": -0.10,
+    "says_number": -1.21,
 }
 # The even chance.
 THRESHOLD = 0.0
@@ -124,14 +130,11 @@ def failing_reply(text: str) -> tuple[int, int] | None:
     if label:
         # "[tool result missing]", "(no response)": in the place of an answer.
         return (0, len(text)) if any(s.fails or s.nothing for s in sentences_of(label[1])) else None
-    if text[0] in "{[<":
+    if text[0] in "{<" or text.startswith(("[{", '["')):
         return None
     said = without_quotations(text)
     sentences = sentences_of(said)
-    if all(
-        _NEEDED.isdisjoint(s.evidence) and not ("cannot_help" in s.evidence and s.roles & NOW)
-        for s in sentences
-    ):
+    if not any(map(_is_telling, sentences)) and not _cannot_help_for_trouble(sentences):
         return None
     values = features_of(text, said, sentences)
     return _telling_span(text) if _score(values) > THRESHOLD else None
@@ -140,6 +143,18 @@ def failing_reply(text: str) -> tuple[int, int] | None:
 def _score(values: list[float]) -> float:
     """The log-odds that a reply is a notice of failure."""
     return sum(weight * value for weight, value in zip(_WEIGHTS, values, strict=True) if value)
+
+
+def _is_telling(sentence: Sentence) -> bool:
+    evidence = sentence.evidence
+    return not _NEEDED.isdisjoint(evidence) or ("cannot_help" in evidence and bool(sentence.roles & NOW))
+
+
+def _cannot_help_for_trouble(sentences: list[Sentence]) -> bool:
+    """ "I can't tell you" is a refusal, unless something bad is told beside it."""
+    return any("cannot_help" in sentence.evidence for sentence in sentences) and any(
+        sentence.roles & (FAIL | TROUBLE | BAD) for sentence in sentences
+    )
 
 
 def explains(text: str) -> bool:

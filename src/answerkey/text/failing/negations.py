@@ -1,5 +1,8 @@
 """Cannot, did not, no, nothing: who could not do what."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from answerkey.text.failing.reading import AGENT, Reading, any_of, subject_of
 from answerkey.text.failing.roles import (
     ABLE,
@@ -8,6 +11,7 @@ from answerkey.text.failing.roles import (
     DELIVER,
     DISTANT,
     DONE,
+    FOR,
     FUNCTION,
     HOLD,
     MACHINE,
@@ -20,6 +24,7 @@ from answerkey.text.failing.roles import (
     THING,
     USER,
     VERBAL,
+    YOU,
 )
 
 __all__ = ["read_negation"]
@@ -34,7 +39,7 @@ def read_negation(reading: Reading, word: int) -> None:
     others = bool(subject & OTHERS)
     machine = subject & AGENT
     thing = subject & THING and not others
-    able = word & ABLE or any_of(near(1, 2), ABLE) or any_of(near(-8 if word & DISTANT else -1, 0), ABLE)
+    able = word & ABLE or any_of(near(1, 3), ABLE) or any_of(near(-8 if word & DISTANT else -1, 0), ABLE)
     if word & DISTANT and able and subject & SELF and any_of(near(1, 9), OPERATION):
         reading.add("cannot_operate")
         if any_of(near(-4, 9), AGENT | THING):
@@ -56,7 +61,7 @@ def read_negation(reading: Reading, word: int) -> None:
         reading.add("no_result")
         if machine or any_of(near(2, 9), MACHINE):
             reading.add("machine_does_not")
-    elif any_of(near(1, 3), DELIVER):
+    elif any_of(near(1, 3), DELIVER) or (subject & SELF and _for_you(near(1, 10))):
         reading.add("nothing_given")
     elif not word & VERBAL and any_of(near(1, 3), THING | MACHINE) and any_of(near(2, 6), OPERATION | DONE):
         reading.add("thing_not_done")
@@ -94,3 +99,8 @@ def read_negation(reading: Reading, word: int) -> None:
             reading.add("left_undone")
     elif able and any_of(near(1, 2), BE) and not others:
         reading.add("left_undone")
+
+
+def _for_you(words: Sequence[int]) -> bool:
+    """ "I have no total for you." """
+    return any(word & FOR and after & YOU for word, after in pairwise(words))

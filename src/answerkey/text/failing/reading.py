@@ -153,7 +153,12 @@ def enter_clause(reading: Reading, word: int) -> None:
         reading.subject = reading.unknown = 0
     if word & PRONOUN and not reading.subject:
         reading.subject = reading.before & ~SELF
-    if word & CONDITION and not reading.own and not reading.self_seen:
+    if (
+        word & CONDITION
+        and not (reading.own or reading.self_seen)
+        # "When I press the button …" tells what happened.
+        and not any_of(words[at + 1 : at + 2], SELF)
+    ):
         reading.conditional = True
     if word & SELF:
         reading.self_seen = True

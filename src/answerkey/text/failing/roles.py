@@ -22,6 +22,7 @@ __all__ = [
     "EXPLAIN",
     "FACT",
     "FAIL",
+    "FOR",
     "FOREIGN",
     "FUNCTION",
     "GENERAL",
@@ -54,6 +55,7 @@ __all__ = [
     "TROUBLE",
     "USER",
     "VERBAL",
+    "YOU",
 ]
 
 # The bot or its makers speak of themselves.
@@ -156,3 +158,6 @@ OWNER = 1 << 47
 FOREIGN = 1 << 48
 # "Not" by itself: it denies the verb only after "is", "did" and their like.
 BARE_NOT = 1 << 49
+# "For you": what the asker gets, or does not.
+FOR = 1 << 50
+YOU = 1 << 51

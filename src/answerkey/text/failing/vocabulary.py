@@ -15,6 +15,7 @@ from answerkey.text.failing.roles import (
     DONE,
     EXPLAIN,
     FAIL,
+    FOR,
     FOREIGN,
     FUNCTION,
     GENERAL,
@@ -42,6 +43,7 @@ from answerkey.text.failing.roles import (
     TROUBLE,
     USER,
     VERBAL,
+    YOU,
 )
 
 __all__ = ["WORDS"]
@@ -63,8 +65,8 @@ WORDS: dict[int, str] = {
     """,
     ABLE: """
         able arrive* can can't cannot cant capable could couldn't couldnt imposible impossible incapable kann konnte konnten
-        können könnte manage* mesure möglich parvenons parvien* peut peux podemos podido posible possible pouvons pu pude
-        pudo puede puedo unable unmöglich won't wont
+        können könnte manage* mesure möglich parvenons parvien* peut peux podemos podido podré posible possible pouvons pu
+        pude pudo puede puedo unable unmöglich won't wont
     """,
     OPERATION: """
         abgerufen abrir abrufen acceder access* accéder allocat* answer* anzeigen apply* applying ausführen authenticat*
@@ -97,8 +99,8 @@ WORDS: dict[int, str] = {
     """,
     MACHINE: """
         ai anthropic api apis assistant assistants azure back-end backend backends base bedrock bot bot's broker bucket
-        cache calendar cert certificate chatbot claude cluster compiler connector connectors container containers cpu
-        crawler credential credentials crm cuda daemon database databases datastore datenbank datenbanken
+        cache calendar cert certificate chatbot claude cluster compiler computer computers connector connectors container
+        containers cpu crawler credential credentials crm cuda daemon database databases datastore datenbank datenbanken
         datenbankverbindung datos db dbs dienst dienste disk dns downstream driver elasticsearch embedder embedding
         embeddings endpoint endpoints firewall function-call gateway gateways gemini gpt gpu graphql grpc herramienta
         hostname http https integration interface interpreter json kafka kernel knowledge-base lambda library llm loader
@@ -106,53 +108,55 @@ WORDS: dict[int, str] = {
         openai opensearch orchestrator outil outils parser pinecone pipeline planner plug-in plugin plugins pod pods pooler
         postgres postgresql provider proxy queries query queue rabbitmq redis replica retriever retrievers router rpc
         runtime s3 sandbox scheduler schnittstelle scraper sdk search_index server serverfehler serverless servers serveur
-        serveurs servidor servidores shard shards socket sql sqlite ssl stacktrace subprocess subquery tcp thread timeout
-        tls tokenizer tool tools tunnel upstream uri url vector vectorstore vertex vpn warehouse webhook websocket werkzeug
-        worker workers xml
+        serveurs servidor servidores shard shards socket software sql sqlite ssl stacktrace subprocess subquery tcp thread
+        timeout tls tokenizer tool tools tunnel upstream uri url vector vectorstore vertex vpn warehouse webhook websocket
+        werkzeug worker workers xml
     """,
     THING: """
-        abfrage action anfrage app application attempt attempts authentication authorization backup bandwidth búsqueda call
-        calls capacity chain channel code component computer conexión config configuration connection connections connexion
-        consulta context conversation demand demande dependencies dependency device download drive end engine enquiry
-        everything export feed fetch file files function generation generic grant handler handshake hardware import index
-        inference input inquiry integration internal internet job jobs key limit limits link load logic login loop
-        maintenance memory message model models module network netzwerk operation permission permissions petición plan
-        platform portal process prompt question quota rate recherche red rendering request requests requête resolver
-        responder retrieval role run runs runtime script search searches server-side service services servicio sesión
-        session sessions side sistema site sitzung snapshot software solicitud something source sources stack step steps
-        storage store stream suche sync system systeme systems système table tables task tasks technical template temporary
-        thing things token tokens traffic unspecified upload verbindung volume website wifi workflow
+        abfrage action anfrage app application attempt attempts authentication authorization backup bandwidth books búsqueda
+        calculator call calls capacity carpeta catalog catalogue chain channel code component computadora conexión config
+        configuration connection connections connexion consulta context conversation demand demande dependencies dependency
+        device download drive end engine enquiry everything export feed fetch file files function generation generic grant
+        handler handshake hardware import index inference input inquiry integration internal internet job jobs key limit
+        limits link load logic logiciel login loop maintenance memory message model models module network netzwerk operation
+        ordinateur permission permissions petición plan platform portal process program programa programm programme programs
+        prompt question quota rate recherche rechner records red rendering request requests requête resolver responder
+        retrieval role run runs runtime screen script search searches server-side service services servicio sesión session
+        sessions side sistema site sitzung snapshot solicitud something source sources spreadsheet stack step steps storage
+        store stream suche sync system systeme systems système table tables task tasks technical template temporary thing
+        things token tokens traffic unspecified upload verbindung volume website wifi workflow
     """,
     FAIL: """
         4xx 5xx abgebrochen abgestürzt abort* agotado ausgefallen bail* barfed blew borked brach bust busted cayeron cayó
         caído chok* conked crash* deadlock* disconnect* down's errored erroring expiré* fail failed failing fails fallado
         falló fehlgeschlagen flaked flaky froze frozen gescheitert glitched hangs hosed hung inaccessible indisponible
-        injoignable interrompu* interrumpid* irrecoverable kaput malfunction* misbehav* oom oom-killed oomkilled overload*
+        injoignable interrompu* interrumpid* irrecoverable kaput malfunction* misbehav* oom-killed oomkilled overload*
         panick* planté rate-limit rate-limited rate-limiting ratelimited saturated scheiterte schiefgelaufen segfault*
-        short-circuited sobrecargado stall* surchargé swamped throttl* timed timedout timing tripped tumbó unavailable
-        uncaught undecodable unhandled unparsable unparseable unreachable unreadable unrecoverable unresponsive wedged
-        échoue échoué échouée überlastet
+        short-circuited sobrecargado stall* stürzt surchargé swamped throttl* timed timedout timing tripped tumbó
+        unavailable uncaught undecodable unhandled unparsable unparseable unreachable unreadable unrecoverable unresponsive
+        wedged échoue échoué échouée überlastet
     """,
     BAD: """
-        aborted acting amiss awry backed blank blind blocked bounced break broke broken busy cancel* capped clogged closed
-        congested corrupt* cut cutting dead degraded deleted denied deprecated died disabled disappeared discarded down
-        drained drop dropped dropping drops dying empty ended ends errored exceed* exhaust* exit exited expired fallen falls
-        fell filtered flagged flapping forbidden full garbage garbled gibberish gone halt halted hanging hiccuped hit
-        hitting incomplete insufficient interrupt* interrupted invalid kicked killed lagging lags lapsed locked looping
-        losing lost maintenance malformed maxed misconfigured misfire misfired mismatch* missing nonsense nope off offline
-        out outdated overwhelmed partial paused quit raise raised rebooted rebooting rebuilding redeployed refus* reject*
-        reset restarted restarting revoked rolled severed shut sideways silence silent skipped slow spinning spins stale
-        starved stop stopped stopping struggle* struggling stuck stumbled suspended switched tanked terminat* threw thrown
-        throws timed too truncated turned unauthorised unauthorized unconfigured unexpected unexpectedly unhandled unhealthy
-        uninitialised uninitialized unknown unlicensed unloaded unmounted unplugged unrecognised unrecognized unstable
-        unsupported unusable unwell vanished walled went wiped withdrawn wobbly
+        aborted acting amiss awry backed blank blind blocked bounced break broke broken busy cancel* capped cayó cierra
+        clogged closed closes closing congested corrupt* cut cutting dead degraded deleted denied deprecated died disabled
+        disappeared discarded down drained drop dropped dropping drops dying empty ended ends errored exceed* exhaust* exit
+        exited expired fallen falls fell filtered flagged flapping forbidden freeze freezes full garbage garbled gibberish
+        gone halt halted hanging hiccuped hit hitting incomplete insufficient interrupt* interrupted invalid kicked killed
+        lagging lags lapsed locked looping losing lost maintenance malformed maxed misconfigured misfire misfired mismatch*
+        missing nonsense nope off offline out outdated overwhelmed partial paused quit raise raised rebooted rebooting
+        rebuilding redeployed refus* reject* reset restarted restarting revoked rolled s'arrête severed shut shuts sideways
+        silence silent skipped slow spinning spins squares stale starved stehen stop stopped stopping stops struggle*
+        struggling stuck stumbled suspended switched tanked terminat* threw thrown throws timed too truncated turned
+        unauthorised unauthorized unconfigured unexpected unexpectedly unhandled unhealthy uninitialised uninitialized
+        unknown unlicensed unloaded unmounted unplugged unrecognised unrecognized unstable unsupported unusable unwell
+        vanished walled went wiped withdrawn wobbly
     """,
     TROUBLE: """
-        ausnahme avería bug crash deadlock difficult* dificultad* disconnection disruption* downtime défaillance err erreur
-        erreurs error errors excepción exception exceptions failure failures falla fallas fallo fallos fatal fault fehler
-        glitch* hiccup* hitch incident incidents interruption* issue issues malfunction mishap outage outages panne problem
-        problema problemas probleme problems problème problèmes roadblock schwierigkeiten snag snags störung störungen
-        time-out timeout timeouts trouble troubles zeitüberschreitung
+        ausnahme ausnahmefehler avería aviso bug crash deadlock difficult* dificultad* disconnection disruption* downtime
+        défaillance err erreur erreurs error errors excepción exception exceptions failure failures falla fallas fallo
+        fallos fatal fault fehler glitch* hiccup* hitch incident incidents interruption* issue issues malfunction mishap
+        outage outages panne problem problema problemas probleme problems problème problèmes roadblock schwierigkeiten snag
+        snags störung störungen time-out timeout timeouts trouble troubles zeitüberschreitung
     """,
     APOLOGY: """
         afraid alas apolog* argh bear bummer dang disculp* désagrément désol* entschuldig* excus* hm hmm hmmm inconvenience
@@ -169,12 +173,13 @@ WORDS: dict[int, str] = {
         incident logged notified on-call oncall ops ping reference reported status support sysadmin team technician ticket
     """,
     NOW: """
-        actualmente actuellement ahora aktuell currently derzeit gerade instant instants just moment momentan momentanément
-        momentarily now present presently rn still temporarily temporary today tonight yet
+        actualmente actuellement ahora aktuell aujourd'hui bis currently derzeit gerade hasta heute hoy instant instants
+        just mañana moment momentan momentanément momentarily now present presently rn still temporarily temporary today
+        tonight yet
     """,
     EXPLAIN: """
         always bedeutet beyond common commonly común courante default denotes e.g generally happens heißt häufigste i.e
-        implies indicate indicates logs mean meaning means meant meist mostly nearly often refer refers screenshot significa
+        implies indicate indicates mean meaning means meant meist mostly nearly often refer refers screenshot significa
         signifie signifies sometimes trace typically usually
     """,
     CONDITION: """
@@ -248,8 +253,8 @@ WORDS: dict[int, str] = {
         need* offer* permit* record* require* say says show* specif* state* store* support*
     """,
     GENERAL: """
-        break breaks crash crashes drop drops fail fails gone hang hangs happen happens occur occurs raises return returns
-        stall stalls throw throws time went
+        break breaks closes crash crashes drop drops fail fails gone hang hangs happen happens occur occurs raises return
+        returns shuts stall stalls stops throw throws time went
     """,
     TO: """
         to
@@ -285,6 +290,12 @@ WORDS: dict[int, str] = {
     """,
     DISTANT: """
         keine keinen nicht pas plus
+    """,
+    FOR: """
+        for
+    """,
+    YOU: """
+        you
     """,
     FOREIGN: """
         algo anfrage beim bitte con conexión connexion d'attente das del der des du délai el erreur est fehler ha ich
