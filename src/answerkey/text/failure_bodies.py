@@ -1,7 +1,5 @@
 """Bodies instead of answers: JSON and XML errors, error pages, tool calls and raw messages."""
 
-# ruff: noqa: E501 — lists of phrases.
-
 import json
 import re
 from collections.abc import Callable
@@ -13,13 +11,16 @@ from answerkey.text.lazy import lazy
 __all__ = ["failing_body"]
 
 _HTML_ERROR = lazy(
-    r"<(?:title|h1|h2|center|p)[^>]*>\s*(?:<\w+>)?\s*(?:error\b|\d{3} |[45]\d\d\b|bad gateway|internal server error|service (?:temporarily )?unavailable|"
-    r"gateway time-?out|access denied|forbidden|not found|application error|something went wrong|whitelabel error|just a moment|"
+    r"<(?:title|h1|h2|center|p)[^>]*>\s*(?:<\w+>)?\s*(?:error\b|\d{3} |[45]\d\d\b|bad gateway|"
+    r"internal server error|service (?:temporarily )?unavailable|"
+    r"gateway time-?out|access denied|forbidden|not found|application error|something went wrong|"
+    r"whitelabel error|just a moment|"
     r"server error|request rejected|attention required)",
     re.IGNORECASE,
 )
 _XML_ERROR = lazy(
-    r"(?:<\?xml[^>]{0,100}>\s*)?(?:<[\w:]*(?:Envelope|Body|Response)\b[^>]{0,200}>\s*){0,3}<(?:\w{1,20}:)?(?:\w{0,20}(?:error|fault|exception)s?|ErrorResponse)\b(?![^>]{0,100}/>)",
+    r"(?:<\?xml[^>]{0,100}>\s*)?(?:<[\w:]*(?:Envelope|Body|Response)\b[^>]{0,200}>\s*){0,3}<(?:\w{1,20}:)?(?:\w{"
+    r"0,20}(?:error|fault|exception)s?|ErrorResponse)\b(?![^>]{0,100}/>)",
     re.IGNORECASE,
 )
 _FAILING_STATUS = {
@@ -36,9 +37,26 @@ _FAILING_STATUS = {
 }
 # What a body with only a message says if it is an error.
 _BODY_SIGNS = lazy(
-    r"\bnot (?:found|auth|allowed|valid|support|available|permitted|implemented)|internal|denied|forbidden|invalid|endpoint|unauthori|exceed|missing|required|"
-    r"timed? ?out|failed|failure|unavailable|expired|too many|throttl|error|exception|bad request|credential|refused|unsupported|went wrong|overload",
+    r"\bnot (?:found|auth|allowed|valid|support|available|permitted|implemented)|internal|"
+    r"denied|forbidden|invalid|endpoint|unauthori|exceed|missing|required|"
+    r"timed? ?out|failed|failure|unavailable|expired|too many|throttl|error|exception|"
+    r"bad request|credential|refused|unsupported|went wrong|overload",
     re.IGNORECASE,
+)
+# A body with nothing beside these has only a message.
+_MESSAGE_KEYS = frozenset(
+    [
+        "detail",
+        "message",
+        "Message",
+        "msg",
+        "code",
+        "reason",
+        "__type",
+        "statusText",
+        "request_id",
+        "requestId",
+    ]
 )
 _ERROR_KEYS = (
     "error",
@@ -61,10 +79,23 @@ _ERROR_KEYS = (
     "errno",
 )
 _CALL_KEYS = (
-    {"name", "arguments"}, {"tool_calls"}, {"function_call"}, {"tool", "tool_input"}, {"action", "action_input"}, {"tool", "arguments"},
-    {"tool", "args"}, {"name", "parameters"}, {"function", "arguments"}, {"recipient_name", "parameters"}, {"tool_name", "tool_input"},
-    {"tool_name", "arguments"}, {"type", "function"}, {"tool", "input"}, {"name", "input", "type"}, {"tool_use_id"},
-)  # fmt: skip
+    {"name", "arguments"},
+    {"tool_calls"},
+    {"function_call"},
+    {"tool", "tool_input"},
+    {"action", "action_input"},
+    {"tool", "arguments"},
+    {"tool", "args"},
+    {"name", "parameters"},
+    {"function", "arguments"},
+    {"recipient_name", "parameters"},
+    {"tool_name", "tool_input"},
+    {"tool_name", "arguments"},
+    {"type", "function"},
+    {"tool", "input"},
+    {"name", "input", "type"},
+    {"tool_use_id"},
+)
 _ANSWER_KEYS = (
     "answer",
     "response",
@@ -132,7 +163,7 @@ def failing_body(
         says.strip() or " ", 0
     ):
         return DetectedFailure(kind_of(says), body[:200], start, start + len(stripped))
-    if keys <= {"detail", "message", "Message", "msg", "code", "reason", "__type", "statusText", "request_id", "requestId"} and _BODY_SIGNS.search(body):  # fmt: skip
+    if keys <= _MESSAGE_KEYS and _BODY_SIGNS.search(body):
         return DetectedFailure(kind_of(says), body[:200], start, start + len(stripped))
     if len(first) == 1:
         only = next(iter(first))

@@ -1,10 +1,8 @@
-"""Notices in Spanish, German, French and Japanese, by their build: who failed, how, at what; and whether a notice has an answer beside it.
+"""Notices in Spanish, German, French and Japanese, by their build: who failed, how, at what; and whether an answer is beside.
 
 English is read by `failing`; these languages put verbs and negations elsewhere, so their sentences have patterns of their own.
 A reply is a failure if one of its sentences is built so and the others only apologise, promise or send away.
 """
-
-# ruff: noqa: E501 — groups of words read better as one line than as many.
 
 import re
 
@@ -17,40 +15,81 @@ _LONGEST = 700
 _SPLIT = lazy(r"(?<=[.!?…])[\"”)]*\s+|(?<=[。！？])|\s*[\n;]\s*| [–—-]+ |—")
 _FOREIGN = lazy(
     # Spanish
-    r"\bno (?:\w+ ){0,2}?(?:puedo|pude|pudo|podemos|pudimos|podido|logr[eéoó]|consig[ou]|fue posible|es posible|se puede)\b[\w ]{0,30}?(?:acced|conect|proces|complet|consult|recuper|carg|obten|respond|ejecut|establec|contact|comunic|gener)\w*"
-    r"(?=.{0,80}(?:base de datos|servidor|servicio|sistema|solicitud|petici|consulta|momento|ahora|error|problema|t[eé]cnic|conexi|herramienta|respuesta))"
-    r"|(?:ha|he|hemos|se ha|se) ?(?:ocurrido|habido|producido|surgido|encontrado|produjo|tenido|present\w+) (?:un|una|alg[uú]n|algunos)? ?(?:\w+ )?(?:error|problema|fallo|incidencia|dificultad)\w*"
-    r"|(?:estoy|estamos|tengo|tenemos|tuve|tuvimos|est[aá]) (?:\w+ ){0,2}?(?:problemas?|dificultad(?:es)?|errores)\b(?=.{0,60}(?:acced|conect|t[eé]cnic|sistema|servidor|servicio|base|momento|conexi))"
-    r"|(?:servicio|servidor|sistema|base de datos|herramienta|b[uú]squeda|consulta|solicitud|petici[oó]n|conexi[oó]n)(?: [\w]+){0,3}? (?:no (?:est[aá] disponible|responde|respondi[oó]|funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de servicio|en mantenimiento|sobrecargado|agot[oó]|ha expirado|super[oó])"
+    r"\bno (?:\w+ ){0,2}?(?:puedo|pude|pudo|podemos|pudimos|podido|logr[eéoó]|consig[ou]|"
+    r"fue posible|es posible|se puede)\b[\w ]{0,30}?(?:acced|conect|proces|complet|consult|"
+    r"recuper|carg|obten|respond|ejecut|establec|contact|comunic|gener)\w*"
+    r"(?=.{0,80}(?:base de datos|servidor|servicio|sistema|solicitud|petici|consulta|momento|"
+    r"ahora|error|problema|t[eé]cnic|conexi|herramienta|respuesta))"
+    r"|(?:ha|he|hemos|se ha|se) ?(?:ocurrido|habido|producido|surgido|encontrado|produjo|"
+    r"tenido|present\w+) (?:un|una|alg[uú]n|algunos)? ?(?:\w+ )?(?:error|problema|fallo|"
+    r"incidencia|dificultad)\w*"
+    r"|(?:estoy|estamos|tengo|tenemos|tuve|tuvimos|est[aá]) (?:\w+ ){0,2}?(?:problemas?|"
+    r"dificultad(?:es)?|errores)\b(?=.{0,60}(?:acced|conect|t[eé]cnic|sistema|servidor|"
+    r"servicio|base|momento|conexi))"
+    r"|(?:servicio|servidor|sistema|base de datos|herramienta|b[uú]squeda|consulta|solicitud|"
+    r"petici[oó]n|conexi[oó]n)(?: [\w]+){0,3}? (?:no (?:est[aá] disponible|responde|respondi[oó]|"
+    r"funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de servicio|"
+    r"en mantenimiento|sobrecargado|agot[oó]|ha expirado|super[oó])"
     r"|algo (?:ha )?(?:sali[oó]|ido|salido|fue) mal"
-    r"|(?:problemas?|dificultades|fallos?) t[eé]cnic|technische[nrs]? (?:schwierigkeiten|probleme?|st[oö]rung\w*|fehler)|(?:probl[eè]mes?|difficult[eé]s|incidents?) techniques?"
+    r"|(?:problemas?|dificultades|fallos?) t[eé]cnic|technische[nrs]? (?:schwierigkeiten|"
+    r"probleme?|st[oö]rung\w*|fehler)|(?:probl[eè]mes?|difficult[eé]s|incidents?) techniques?"
     # German
-    r"|(?:ist|sind|trat|traten|gab|gibt|kam|habe|haben|hat)\b[\w ]{0,40}?(?:\w*fehler|\w*problem\w*|\w*st[oö]rung\w*|schwierigkeiten)\b(?= ?(?:auf|aufgetreten|beim|bei|mit (?:der|dem|unser)|gekommen|festgestellt|$|[.!,]))(?!.{0,20}(?:im vertrag|im formular|in der abrechnung))"
-    r"|(?:kann|konnte|k[oö]nnen|konnten)\b[\w ]{0,50}?(?:nicht|keine)\b[\w ]{0,30}?(?:zugreifen|erreichen|verbinden|verarbeite[nt]|abrufen|laden|herstellen|abgerufen|geladen|hergestellt|abschlie(?:ß|ss)en|ausf[uü]hren|ausgef[uü]hrt|beantworte[nt]|durchf[uü]hren|erreicht|abgeschlossen)\b"
-    r"|(?:verbindung|anfrage|abfrage|suche|datenbank|server|dienst|werkzeug|system|tool)\b[\w ]{0,40}?(?:fehlgeschlagen|abgelehnt|nicht (?:erreichbar|verf[uü]gbar)|[uü]berlastet|unterbrochen|antwortet nicht|reagiert nicht|abgebrochen|gescheitert|ausgefallen|hat nicht (?:geantwortet|reagiert))"
+    r"|(?:ist|sind|trat|traten|gab|gibt|kam|habe|haben|hat)\b[\w ]{0,40}?(?:\w*fehler|"
+    r"\w*problem\w*|\w*st[oö]rung\w*|schwierigkeiten)\b(?= ?(?:auf|aufgetreten|beim|bei|"
+    r"mit (?:der|dem|unser)|gekommen|festgestellt|$|[.!,]))(?!.{0,20}(?:im vertrag|im formular|"
+    r"in der abrechnung))"
+    r"|(?:kann|konnte|k[oö]nnen|konnten)\b[\w ]{0,50}?(?:nicht|keine)\b[\w ]{0,30}?(?:zugreifen|"
+    r"erreichen|verbinden|verarbeite[nt]|abrufen|laden|herstellen|abgerufen|geladen|hergestellt|"
+    r"abschlie(?:ß|ss)en|ausf[uü]hren|ausgef[uü]hrt|beantworte[nt]|durchf[uü]hren|erreicht|"
+    r"abgeschlossen)\b"
+    r"|(?:verbindung|anfrage|abfrage|suche|datenbank|server|dienst|werkzeug|system|tool)\b[\w ]{0,40}?(?:fehlges"
+    r"chlagen|abgelehnt|nicht (?:erreichbar|verf[uü]gbar)|[uü]berlastet|unterbrochen|antwortet nicht|"
+    r"reagiert nicht|abgebrochen|gescheitert|ausgefallen|hat nicht (?:geantwortet|reagiert))"
     r"|schief ?(?:gelaufen|gegangen)"
     # French
-    r"|(?:n['’]arriv(?:e|ons)|ne parvien[st]|ne parvenons|n['’]ai|n['’]avons|ne peu[xt]|ne pouvons|n['’]a)\b(?: pas| pu| r[eé]ussi)*(?: [aà])?(?: me| nous| se)? (?:acc[eé]d|connect|trait|charg|r[eé]cup[eé]r|joindre|contact|obten|ex[eé]cut|termin|g[eé]n[eé]r|effectu|abouti)\w*"
-    r"(?=.{0,80}(?:base|serveur|service|syst[eè]me|demande|requ[eê]te|moment|instant|erreur|probl[eè]me|technique|r[eé]ponse|outil|connexion)|ir\b)"
-    r"|(?:une erreur|un probl[eè]me|un incident|une panne|un souci|des probl[eè]mes|des difficult[eé]s)(?: \w+){0,2} (?:s['’]est|s['’]|est|a [eé]t[eé]|emp[eê]ch|nous|m['’])"
-    r"|(?:rencontr(?:e|ons|[eé])|ai|avons|[eé]prouv\w+) (?:actuellement )?(?:une erreur|un probl[eè]me|des (?:probl[eè]mes|difficult[eé]s|soucis)|un souci)\b"
-    r"|(?:service|serveur|syst[eè]me(?! d)|outil|requ[eê]te|recherche|connexion|base de donn[eé]es|demande)(?: [\w]+){0,3}? (?:est (?:\w+ )?(?:indisponible|surcharg[eé]|hors service|en panne|inaccessible|injoignable|en maintenance)|n['’]est pas (?:disponible|accessible)|ne r[eé]pond(?:ent)? p(?:as|lus)|n['’]a pas (?:r[eé]pondu|abouti|pu)|a [eé]chou[eé]|a expir[eé])"
+    r"|(?:n['’]arriv(?:e|ons)|ne parvien[st]|ne parvenons|n['’]ai|n['’]avons|ne peu[xt]|"
+    r"ne pouvons|n['’]a)\b(?: pas| pu| r[eé]ussi)*(?: [aà])?(?: me| nous| se)? (?:acc[eé]d|"
+    r"connect|trait|charg|r[eé]cup[eé]r|joindre|contact|obten|ex[eé]cut|termin|g[eé]n[eé]r|"
+    r"effectu|abouti)\w*"
+    r"(?=.{0,80}(?:base|serveur|service|syst[eè]me|demande|requ[eê]te|moment|instant|erreur|"
+    r"probl[eè]me|technique|r[eé]ponse|outil|connexion)|ir\b)"
+    r"|(?:une erreur|un probl[eè]me|un incident|une panne|un souci|des probl[eè]mes|des difficult[eé]s)(?: \w+){"
+    r"0,2} (?:s['’]est|s['’]|est|a [eé]t[eé]|emp[eê]ch|nous|m['’])"
+    r"|(?:rencontr(?:e|ons|[eé])|ai|avons|[eé]prouv\w+) (?:actuellement )?(?:une erreur|"
+    r"un probl[eè]me|des (?:probl[eè]mes|difficult[eé]s|soucis)|un souci)\b"
+    r"|(?:service|serveur|syst[eè]me(?! d)|outil|requ[eê]te|recherche|connexion|base de donn[eé]es|"
+    r"demande)(?: [\w]+){0,3}? (?:est (?:\w+ )?(?:indisponible|surcharg[eé]|hors service|"
+    r"en panne|inaccessible|injoignable|en maintenance)|n['’]est pas (?:disponible|accessible)|"
+    r"ne r[eé]pond(?:ent)? p(?:as|lus)|n['’]a pas (?:r[eé]pondu|abouti|pu)|a [eé]chou[eé]|"
+    r"a expir[eé])"
     r"|s['’]est mal pass"
     # Japanese
-    r"|(?:エラー|問題|障害|不具合|例外)が(?:発生|起き|起こ|生じ)|(?:接続|アクセス|取得|処理|検索|応答|実行|読み込み|生成|回答|完了|通信)(?:を|に|が|する(?:こと)?が)?(?:でき(?:ません|ない|なかった)|失敗|(?:行|おこな)えません)"
-    r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の|を)[^。]{0,20}?(?:利用できません|ご?利用(?:いただけ|になれ)ません|使用できません|応答(?:が|し)|停止|ダウン|混(?:雑|み合)|メンテナンス|つながり|繋がり)|時間(?:切れ|がかかりすぎ)|うまくいきません|タイムアウト(?:しま|にな|が)",
+    r"|(?:エラー|問題|障害|不具合|例外)が(?:発生|起き|起こ|生じ)|(?:接続|アクセス|取得|処理|検索|応答|実行|読み込み|生成|回答|完了|通信)(?:を|"
+    r"に|が|する(?:こと)?が)?(?:でき(?:ません|ない|なかった)|失敗|(?:行|おこな)えません)"
+    r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の|を)[^。]{0,20}?(?:利用できません|ご?利用(?:いただけ|"
+    r"になれ)ません|使用できません|応答(?:が|し)|停止|ダウン|混(?:雑|み合)|メンテナンス|つながり|繋がり)|時間(?:切れ|がかかりすぎ)|うまくいきません|"
+    r"タイムアウト(?:しま|にな|が)",
     re.IGNORECASE,
 )
 # A sentence that adds nothing: regret, another try, whom to ask, what was promised, what was about to be done.
 _FILLER = lazy(
-    r"\btr(?:y|ies|ying)\b.{0,30}\bagain|\bretry|another (?:try|go|shot|attempt)|resend|re-?submit|check back|come back|\blater\b|\bcontact|reach out|\bsupport\b|"
-    r"help ?desk|administrator|apolog|\bsorry\b|inconvenience|patience|bear with|\bthank|notified|looking into|look into|working (?:on|to)|"
-    r"\bengineers?\b|\b(?:reference|request|error|correlation|trace|incident|session|ticket)[ -]?(?:id|code|number|#)|refresh|reload|rephras|reword|"
-    r"\bwait\b|hold on|\bask\b.{0,20}again|try (?:again|tomorrow)|tomorrow|upgrade|your plan|nothing to show|let me know|would you like|if (?:the|this) (?:problem|issue|error)|persist|check your|give (?:it|me|us)|a (?:moment|few)|"
-    r"(?:can(?:no|['’])t|could(?: not|n['’]t)|unable to|not able to|without)\b.{0,40}\b(?:answer|help|provide|give|tell|assist|look|confirm|complete|continue|respond|retrieve|show|say)|"
-    r"^(?:hi|hello|let me|one moment|checking|searching|looking|i(?:['’]ll| will) (?:look|check|search|try)|i understand|great question|thanks|ok(?:ay)?\b|hm+)|"
+    r"\btr(?:y|ies|ying)\b.{0,30}\bagain|\bretry|another (?:try|go|shot|attempt)|resend|"
+    r"re-?submit|check back|come back|\blater\b|\bcontact|reach out|\bsupport\b|"
+    r"help ?desk|administrator|apolog|\bsorry\b|inconvenience|patience|bear with|\bthank|"
+    r"notified|looking into|look into|working (?:on|to)|"
+    r"\bengineers?\b|\b(?:reference|request|error|correlation|trace|incident|session|ticket)[ -]?(?:id|"
+    r"code|number|#)|refresh|reload|rephras|reword|"
+    r"\bwait\b|hold on|\bask\b.{0,20}again|try (?:again|tomorrow)|tomorrow|upgrade|your plan|"
+    r"nothing to show|let me know|would you like|if (?:the|this) (?:problem|issue|error)|"
+    r"persist|check your|give (?:it|me|us)|a (?:moment|few)|"
+    r"(?:can(?:no|['’])t|could(?: not|n['’]t)|unable to|not able to|without)\b.{0,40}\b(?:answer|"
+    r"help|provide|give|tell|assist|look|confirm|complete|continue|respond|retrieve|show|"
+    r"say)|"
+    r"^(?:hi|hello|let me|one moment|checking|searching|looking|i(?:['’]ll| will) (?:look|"
+    r"check|search|try)|i understand|great question|thanks|ok(?:ay)?\b|hm+)|"
     r"we(?:['’]re| are) (?:on it|aware|back)|back (?:soon|shortly)|shortly|"
-    r"int[eé]nt\w+|m[aá]s tarde|disculp|lo siento|lament|perd[oó]n|bitte|sp[aä]ter|entschuldig|leid\b|leider|r[eé]essay|plus tard|d[eé]sol|excus|veuillez|merci|gracias|danke|"
+    r"int[eé]nt\w+|m[aá]s tarde|disculp|lo siento|lament|perd[oó]n|bitte|sp[aä]ter|entschuldig|"
+    r"leid\b|leider|r[eé]essay|plus tard|d[eé]sol|excus|veuillez|merci|gracias|danke|"
     r"申し訳|すみません|しばらく|もう一度|再度|お待ち|お試し|後ほど|ご迷惑|サポート|お問い合わせ",
     re.IGNORECASE,
 )

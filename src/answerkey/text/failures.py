@@ -6,8 +6,6 @@ Kinds are those of the scoring standard: `empty`, `null`, `malformed`, `trace`, 
 `timeout`, `rate_limit`, `connection`, `memory`, `http` or `tool`.
 """
 
-# ruff: noqa: E501 — lists of phrases.
-
 import re
 from functools import reduce
 from operator import or_
@@ -69,7 +67,8 @@ _BUT = lazy(
     r"[,.;!]? (?:but|however|nevertheless|still|that said|in the meantime|fortunately)\b,?", re.IGNORECASE
 )
 _GOES_ON_FAILING = lazy(
-    r"try again|retry|contact|support|administrator|later|unable|could(?:n['’]t| not)|cannot|can['’]t|apologi|sorry|looking into|"
+    r"try again|retry|contact|support|administrator|later|unable|could(?:n['’]t| not)|"
+    r"cannot|can['’]t|apologi|sorry|looking into|"
     r"working on|rephrase|let me know|patience|inconvenience|you requested|tokens|failed|error|i (?:was|am) not able|feel free",
     re.IGNORECASE,
 )
@@ -80,11 +79,14 @@ _EXPLAINED = lazy(
     re.DOTALL | re.IGNORECASE,
 )
 _ADVICE = lazy(
-    r"[.:;]\s+(?:(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|Install|Make sure|Free|Fix|Replace|Change|Rename|Move|This (?:happens|means|is because)|It means|To fix|You (?:can|should|need))\b|Check (?:that|whether|if) )"
+    r"[.:;]\s+(?:(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|"
+    r"Install|Make sure|Free|Fix|Replace|Change|Rename|Move|This (?:happens|means|is because)|"
+    r"It means|To fix|You (?:can|should|need))\b|Check (?:that|whether|if) )"
 )
 # Machine output may hold dates and figures and is no answer for that.
 _MACHINE_OUTPUT = lazy(
-    r"\w(?:Error|Exception)\b|^\W*(?:\w+ )?(?:ERROR|FATAL|[Ee]rror)\b[^a-z]{0,12}|\d{4}-\d\d-\d\d|[{}<>_]|^\W*[A-Z]{3,}[-\[]|\b(?:TPM|RPM)\b|::"
+    r"\w(?:Error|Exception)\b|^\W*(?:\w+ )?(?:ERROR|FATAL|[Ee]rror)\b[^a-z]{0,12}|\d{4}-\d\d-\d\d|"
+    r"[{}<>_]|^\W*[A-Z]{3,}[-\[]|\b(?:TPM|RPM)\b|::"
 )
 # Cheap looks before the costly patterns: a log is mostly answers, and an answer mostly has none of these.
 _TRACE_SIGNS = (
@@ -93,8 +95,8 @@ _TRACE_SIGNS = (
     "** ", " lib/", "CallStack", "terminate called", "Error in ", "Fatal error", "#1 ", "tack traceback", "+0x",
 )  # fmt: skip
 _LEAK_SIGNS = (
-    "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {", "functions.",
-    "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
+    "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {",
+    "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
 )  # fmt: skip
 _TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.

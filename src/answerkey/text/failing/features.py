@@ -48,6 +48,7 @@ from answerkey.text.failing.roles import (
     USER,
 )
 from answerkey.text.failing.words import roles_of
+from answerkey.text.lazy import lazy
 
 __all__ = [
     "FEATURES",
@@ -142,13 +143,11 @@ _OF_WORDS = {
 FEATURES = (*_OF_REPLY, *_OF_SENTENCES, *_OF_WORDS)
 INDEX = {name: index for index, name in enumerate(FEATURES)}
 
-_BRACKETS = re.compile(r"[\[(<]([^\[\]()<>]{3,150})[\])>]\W*\Z")
-_QUOTED = re.compile(
-    r"\"[^\"\n]{8,300}\"|“[^”\n]{8,300}”|„[^“”\"\n]{8,300}[“”\"]|«[^»\n]{8,300}»|`[^`\n]{8,300}`"
-)
+_BRACKETS = lazy(r"[\[(<]([^\[\]()<>]{3,150})[\])>]\W*\Z")
+_QUOTED = lazy(r"\"[^\"\n]{8,300}\"|“[^”\n]{8,300}”|„[^“”\"\n]{8,300}[“”\"]|«[^»\n]{8,300}»|`[^`\n]{8,300}`")
 # It is still seen that something was quoted.
 _QUOTATION = ' "quotation" '
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_FENCED = lazy(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 _TRIGGERS = FAIL | TROUBLE | BAD | NEGATION | STATUS | EXPLAIN

@@ -4,8 +4,6 @@ Fitted by `benchmarks/fit_errors.py` (logistic regression, ridge penalty 2) on l
 are in docs/errors-detected.md. What the names stand for is said in `features` and `reading`.
 """
 
-import re
-
 from answerkey.text.failing.evidence import evidence_in
 from answerkey.text.failing.features import (
     FEATURES,
@@ -25,6 +23,7 @@ from answerkey.text.failing.roles import (
     TROUBLE,
 )
 from answerkey.text.failing.words import roles_of
+from answerkey.text.lazy import lazy
 
 __all__ = ["COEFFICIENTS", "THRESHOLD", "explains", "failing_reply"]
 
@@ -117,7 +116,7 @@ _EXPLAINED = -2.0
 _NEEDED = OWN_FAILURES | NOT_DELIVERED | {"left_undone", "somebody_fails", "somebody_is_bad"}
 # Longer replies explain; a notice does not.
 _LONGEST = 1500
-_LABEL = re.compile(r"[\[(<*!=~-]+\s*([\w][^\[\]()<>{}]*?)\s*[\])>*!=~-]+")
+_LABEL = lazy(r"[\[(<*!=~-]+\s*([\w][^\[\]()<>{}]*?)\s*[\])>*!=~-]+")
 _LONGEST_LABEL = 120
 _WEIGHTS = tuple(COEFFICIENTS.get(name, 0.0) for name in FEATURES)
 
@@ -184,5 +183,5 @@ def _telling_span(text: str) -> tuple[int, int]:
     return 0, len(text)
 
 
-_LINE = re.compile(r"[^\n]+")
-_CHUNK = re.compile(r"\S+")
+_LINE = lazy(r"[^\n]+")
+_CHUNK = lazy(r"\S+")

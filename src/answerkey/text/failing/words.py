@@ -28,6 +28,7 @@ from answerkey.text.failing.roles import (
     TROUBLE,
 )
 from answerkey.text.failing.vocabulary import WORDS
+from answerkey.text.lazy import lazy
 
 __all__ = ["SIGNS", "is_sign", "roles_of"]
 
@@ -52,23 +53,23 @@ _SUFFIXES = (
     ("störung", TROUBLE), ("verbindung", THING), ("anfrage", THING), ("suche", THING), ("platform", THING),
 )  # fmt: skip
 
-_FACT = re.compile(
+_FACT = lazy(
     r"[$€£¥]-?\d.*|\d[\d.,]*(?:%|k|bn|ft|mi|km|kg|lb|am|pm)|\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:19|20)\d\d|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{4}-\d\d-\d\d"
     r"|jan|january|feb|february|mar|march|apr|april|june|july|aug|august|sept?|september|oct|october|nov|november|dec|december|mon|monday|tue|tuesday|wed|wednesday|thu|thursday|fri|friday|sat|saturday|sunday",
     re.IGNORECASE,
 )  # fmt: skip
-_CODE = re.compile(
+_CODE = lazy(
     # names_with_underscores, CamelCase ending in an error, 4xx and 5xx, ECONNRESET, key=value, a/path/to, host:port, 0x…
     r"\w+_\w[\w().]*|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout|Refused|Exceeded|Denied|Fault|Failure)\w*|E[A-Z]{4,}|\w+=\S*|(?:/[\w.-]+){2,}|[\w.-]+:\d{2,5}"
     r"|0x[0-9a-fA-F]+|[A-Z]{2,}-?\d{3,}|\w+\(\)|errno|stderr|stdout|sigkill|sigterm"
 )  # fmt: skip
 # An error message begins here.
-_STATUS = re.compile(r"[45]\d\ds?")
+_STATUS = lazy(r"[45]\d\ds?")
 _LABELS = frozenset({"error:", "failed:", "fatal:", "err:"})
 _EDGES = ".,;:!?\"'()[]{}*“”‘’…–—-`«»<>#|~"
-_SENTENCE_END = re.compile(r"[.!?…;。！？][\"”’)\]`*]*$")
-_CLAUSE_END = re.compile(r"[,:(]$|^[–—-]+$|^\(")
-_PARTS = re.compile(r"[\w'’.-]+")
+_SENTENCE_END = lazy(r"[.!?…;。！？][\"”’)\]`*]*$")
+_CLAUSE_END = lazy(r"[,:(]$|^[–—-]+$|^\(")
+_PARTS = lazy(r"[\w'’.-]+")
 _LONGEST = 40
 _MOST_REMEMBERED = 200_000
 
