@@ -96,7 +96,8 @@ _TRACE_SIGNS = (
 )  # fmt: skip
 _LEAK_SIGNS = (
     "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {",
-    "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!", "#<", "Stream {",
+    "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
+    "#<", "Stream {",
 )  # fmt: skip
 _TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
