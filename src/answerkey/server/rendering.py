@@ -32,6 +32,8 @@ def render(template: str, scope: Any, **context: Any) -> str:
             path=path,
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
+            # For examples that work when they are copied.
+            address=f"{scope.get('scheme', 'http')}://{Headers(scope=scope).get('host', '127.0.0.1:8765')}",
             **context,
         )
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["warm_up"]
 
+_SMALL = 20_000
+
 
 def warm_up(app: "Starlette") -> None:
     """Read every page of the newest run once: imports, templates, statements and charts are ready afterwards."""
@@ -29,12 +31,17 @@ def warm_up(app: "Starlette") -> None:
         at = Address(run=run, question=rows[0].id if rows else "")
         for page in PAGES:
             _visit(store, page, at, page.query())
-            if page.query is CompareQuery:
+            if page.query is CompareQuery and _small(store):
                 _visit(store, page, at, CompareQuery(run=("latest~1", "latest")))
         draw_charts(store, at.run, at.question)
     except AnswerkeyError:
         # A store that cannot be read now is told to the visitor who asks for it.
         return
+
+
+def _small(store: "SqlStore") -> bool:
+    """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
+    return all(store.count_questions(info.question_set_hash) <= _SMALL for info in store.list_infos(limit=2))
 
 
 def _visit(store: "SqlStore", page: Page, at: Address, query: Any) -> None:
