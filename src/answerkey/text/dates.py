@@ -27,7 +27,8 @@ _YEAR = r"(?P<{0}>(?:1[0-9]|20)[0-9][0-9]|['’][0-9][0-9])(?![0-9])"
 _NAMED = re.compile(
     r"(?<![^\W_])(?:"
     # 15 August 2024, 15th of August, 2024
-    + _DAY.format("d1") + r"\s*(?:of\s+|de\s+)?" + _MONTH.format("m1") + r"(?:,?\s*(?:de\s+)?" + _YEAR.format("y1") + r")?"
+    + _DAY.format("d1") + r"\s*(?:day\s+of\s+|of\s+|de\s+)?" + _MONTH.format("m1")
+    + r"(?:,?\s*(?:de\s+)?" + _YEAR.format("y1") + r")?"
     # August 15, 2024
     + r"|" + _MONTH.format("m2") + r"\s*(?:the\s+)?" + _DAY.format("d2") + r"(?:,?\s*" + _YEAR.format("y2") + r")?"
     # August 2024, August of 2024

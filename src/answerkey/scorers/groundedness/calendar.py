@@ -8,7 +8,7 @@ from answerkey.scorers.groundedness.spans import find_date_after
 from answerkey.scorers.groundedness.wording import Found
 from answerkey.text.claims.claim import Claim
 
-__all__ = ["find_date", "find_time", "speaks_of_time"]
+__all__ = ["find_date", "find_time", "find_year", "speaks_of_time"]
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _QUARTERS = {
@@ -40,7 +40,8 @@ def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | N
     """
     found = _stands(claim, evidence)
     date = claim.date
-    if found is None and date is not None and (date.month or date.year) and _RECKONED.search(sentence):
+    exact = date is not None and (date.year is not None or date.day is not None) and (date.month or date.year)
+    if found is None and date is not None and exact and _RECKONED.search(sentence):
         return find_date_after(date, evidence)
     return found
 
@@ -63,18 +64,20 @@ def _stands(claim: Claim, evidence: Evidence) -> Found | None:
             fact.date.day,
         ):
             return Found(fact.where, fact.text)
+    if "/" in claim.text and date.year is None:
+        return _written(claim.text, evidence)
     if date.day is None and date.month is None:
-        return _year(date.year, evidence)
+        return find_year(date.year, evidence)
     if date.year is None and date.month is None:
         return _day(date.day, evidence)
     if date.year is None and date.day is None:
         return _word(claim.text, evidence)
     if date.year is not None and date.month is not None:
-        return _day_and_year(claim, evidence)
+        return _day_andfind_year(claim, evidence)
     return None
 
 
-def _day_and_year(claim: Claim, evidence: Evidence) -> Found | None:
+def _day_andfind_year(claim: Claim, evidence: Evidence) -> Found | None:
     """ "March 15, 2025" from "every March 15" and "2025": each part stands in the evidence, in the same text."""
     date = claim.date
     if date is None:
@@ -110,15 +113,26 @@ def _day(day: int | None, evidence: Evidence) -> Found | None:
     return None
 
 
-def _year(year: int | None, evidence: Evidence) -> Found | None:
+def _written(text: str, evidence: Evidence) -> Found | None:
+    """ "3/4" as it stands, where it is no date."""
+    return next((Found(passage.where, text) for passage in evidence.passages if text in passage.text), None)
+
+
+def find_year(year: int | None, evidence: Evidence) -> Found | None:
+    """A year, as a number or as part of a date."""
     for fact in evidence.numbers:
         if fact.value == year and fact.kind == "number":
             return Found(fact.where, fact.text)
+    for dated in evidence.dates:
+        if dated.date.year == year:
+            return Found(dated.where, dated.text)
     return None
 
 
 def _word(text: str, evidence: Evidence) -> Found | None:
-    pattern = re.compile(rf"\b(?:{re.escape(text)}|{re.escape(text[:3])})\b", re.IGNORECASE)
+    pattern = re.compile(
+        rf"(?<![A-Za-z])(?:{re.escape(text)}|{re.escape(text[:3])})(?![A-Za-z0-9])", re.IGNORECASE
+    )
     for passage in evidence.passages:
         if pattern.search(passage.text):
             return Found(passage.where, text)
@@ -142,9 +156,9 @@ def _named(claim: Claim, evidence: Evidence) -> Found | None:
                 return Found(fact.where, fact.text)
         spelled = next(name for name, value in _QUARTERS.items() if value == number)
         found = _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)
-        return found if found and (year is None or _year(int(year[0]), evidence)) else None
+        return found if found and (year is None or find_year(int(year[0]), evidence)) else None
     if year := re.search(r"\d{4}", claim.text):
-        return _year(int(year[0]), evidence)
+        return find_year(int(year[0]), evidence)
     return None
 
 

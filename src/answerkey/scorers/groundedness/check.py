@@ -4,9 +4,9 @@ import re
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.clause import YEAR, Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
-from answerkey.scorers.groundedness.calendar import find_date, find_time
+from answerkey.scorers.groundedness.calendar import find_date, find_time, find_year
 from answerkey.scorers.groundedness.checked import CheckedClaim, contradicted, derived, unsupported
 from answerkey.scorers.groundedness.direct import (
     Contradiction,
@@ -128,6 +128,8 @@ class _Checker:
                 return derived(claim, formula.formula) if formula else contradicted(claim, contradiction)
         if found:
             return CheckedClaim(claim=claim, supported=True, where=found[0].where, text=found[0].text)
+        if YEAR.fullmatch(claim.text) and (year := find_year(int(claim.text), self._evidence)) is not None:
+            return CheckedClaim(claim=claim, supported=True, where=year.where, text=year.text)
         if (other := other_unit(claim, self._text, self._evidence)) is not None:
             return contradicted(claim, other)
         formula_text = self._formula(claim, quantity, clause)
@@ -166,7 +168,15 @@ class _Checker:
 
     def _formula(self, claim: Claim, quantity: Quantity, clause: Clause) -> str | None:
         """How a figure follows from the evidence."""
-        unit = "age" if clause.says(_AGE) and clause.next_word != "days" else clause.next_word
+        if (
+            not quantity.value
+            and quantity.kind != "number"
+            and len(set(clause.numbers)) < len(clause.numbers)
+        ):
+            return "the difference of equal figures"
+        unit = (
+            "age" if clause.says(_AGE) and clause.next_word != "days" else (clause.next_word or clause.header)
+        )
         time = find_span_of_time(self._whole_span(claim, quantity, clause), unit, self._evidence)
         if time is not None:
             return time.text

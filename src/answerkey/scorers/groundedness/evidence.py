@@ -1,5 +1,6 @@
 """Evidence: all that a reply may rest on — tool results, sources, question — read for numbers, dates, words and tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date as calendar_date
 from functools import cached_property
@@ -22,6 +23,8 @@ id ids uuid guid hash key index idx no number zip zipcode postal phone fax code 
 _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
 _MOST_NUMBERS = 5_000
 _MOST_REPEATED = 500
+_DIGIT = re.compile(r"[0-9]")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
 _RANKING_KEYS = frozenset(["score", "similarity", "relevance"])
 
@@ -142,8 +145,18 @@ class Evidence:
     @cached_property
     def dates(self) -> list[DateFact]:
         """Every date."""
-        facts = [fact for leaf in (*self.leaves, *self.own, *self.arguments) for fact in _dates(leaf)]
-        return facts + list(_split_dates(self.leaves))
+        keys = [
+            Leaf("names of values", "", key.replace("_", " "))
+            for key in sorted(self._keys)
+            if _DIGIT.search(key)
+        ]
+        facts = [fact for leaf in (*self.leaves, *self.own, *self.arguments, *keys) for fact in _dates(leaf)]
+        years = [
+            DateFact(date=Date(int(found[0]), None, None, 0, 0), where=leaf.where, text=str(leaf.value))
+            for leaf in keys
+            if (found := _YEAR.search(str(leaf.value)))
+        ]
+        return facts + list(_split_dates(self.leaves)) + years
 
     @cached_property
     def days(self) -> list[DateFact]:

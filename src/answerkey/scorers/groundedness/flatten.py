@@ -60,6 +60,9 @@ def _walk(value: Any, where: str, key: str, leaves: list[Leaf], tables: list[Tab
             return
         leaves.append(Leaf(where, key, value))
     elif isinstance(value, dict):
+        if (series := _series(value)) is not None:
+            _records(series, where, leaves, tables, depth)
+            return
         for name, inner in _with_rows(value).items():
             _walk(inner, f"{where}.{name}", str(name), leaves, tables, depth + 1)
     elif isinstance(value, list | tuple):
@@ -74,6 +77,23 @@ def _walk(value: Any, where: str, key: str, leaves: list[Leaf], tables: list[Tab
                 tables.append(Table(where, rows))
     elif value is None or isinstance(value, bool | int | float):
         leaves.append(Leaf(where, key, value))
+
+
+_SERIES_KEY = re.compile(
+    r"(?:19|20)\d\d(?:[-/ ]?(?:Q[1-4]|H[12]|\d{1,2}(?:-\d{1,2})?))?|[A-Z][a-z]{2,8}(?: (?:19|20)\d\d)?"
+)
+
+
+def _series(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """{"2024-01": 2, "2024-02": 5, …} as the list of records that it is."""
+    if len(value) < 3 or not all(
+        isinstance(name, str) and _SERIES_KEY.fullmatch(name) and isinstance(inner, int | float)
+        for name, inner in value.items()
+    ):
+        return None
+    if any(isinstance(inner, bool) for inner in value.values()):
+        return None
+    return [{"when": name, "value": inner} for name, inner in value.items()]
 
 
 def _records(
@@ -119,8 +139,9 @@ def _parsed(text: str) -> Any:
     lines = stripped.split("\n")
     if len(lines) >= 2 and all("|" in line for line in lines[:3]):
         return _markdown(lines)
-    if len(lines) >= 2 and all(line.count(",") == lines[0].count(",") > 0 for line in lines):
-        return _comma_table(stripped)
+    for sign in (",", ";", "\t"):
+        if len(lines) >= 2 and all(line.count(sign) == lines[0].count(sign) > 0 for line in lines):
+            return _comma_table(stripped, sign)
     return _figure_lines(lines) if 2 <= len(lines) <= _MOST_ROWS else None
 
 
@@ -170,9 +191,9 @@ def _markdown(lines: list[str]) -> Any:
     return [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
 
 
-def _comma_table(text: str) -> Any:
+def _comma_table(text: str, sign: str) -> Any:
     try:
-        rows = list(csv.reader(io.StringIO(text), strict=True))
+        rows = list(csv.reader(io.StringIO(text), strict=True, delimiter=sign))
     except csv.Error:
         return None
     header = rows[0]

@@ -11,7 +11,9 @@ from answerkey.text.claims.claim import Claim
 __all__ = ["counts_items_below", "counts_items_beside", "counts_other_items", "total_of_items"]
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S")
-_TOTAL = re.compile(r"\b(?:total|totals|sum|overall|altogether|combined|grand|all|net)\b", re.IGNORECASE)
+_TOTAL = re.compile(
+    r"\b(?:total|totals|sum|overall|altogether|together|combined|grand|all|net|year)\b", re.IGNORECASE
+)
 _RULE = re.compile(r"[\s|:-]+")
 _MOST_ITEMS = 200
 
@@ -37,6 +39,8 @@ def counts_items_beside(text: str, claim: Claim, supported: Sequence[Claim]) -> 
 def counts_other_items(text: str, claim: Claim, formula: str) -> bool:
     """A count of rows that introduces a list with another number of items."""
     if not formula.startswith("count of rows") or claim.quantity is None:
+        return False
+    if _PART_OF.search(text[max(0, claim.start - 16) : claim.start]):
         return False
     items = _items_below(text, claim)
     return items > 0 and items != claim.quantity.value
@@ -72,6 +76,7 @@ def _items_beside(text: str, claim: Claim, claims: Sequence[Claim]) -> int:
     return next((count for count in counts.values() if count == wanted and count > 1), 0)
 
 
+_PART_OF = re.compile(r"\bof\s+(?:the |our |your |its )?$", re.IGNORECASE)
 _OPENED = re.compile(r"[^.;:()\n]{0,60}?(?:\(|:\s|,\s|\s[–—-]\s)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)|\n")
 
@@ -92,6 +97,10 @@ def total_of_items(text: str, claim: Claim, supported: Sequence[Claim]) -> str |
     while at > 0 and len(values) < _MOST_ITEMS:
         above_start = text.rfind("\n", 0, at - 1) + 1
         above = text[above_start : at - 1]
+        if not above.strip() and not values:
+            # A blank line may stand between a list and its total.
+            at = above_start
+            continue
         if not above.strip() or (column and "|" not in above):
             break
         inside = [

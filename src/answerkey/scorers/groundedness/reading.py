@@ -85,7 +85,7 @@ class Reading:
         codes = _blanked(text, (span for span in find_identifiers(text) if not _RANGE.fullmatch(text, *span)))
         found = []
         for quantity in find_quantities(text):
-            if quantity.spelled and quantity.value <= 1:
+            if quantity.spelled and (quantity.value < 1 or (quantity.value == 1 and quantity.ordinal)):
                 continue
             in_code = quantity.kind == "number" and (
                 codes[quantity.start] == _BLANK

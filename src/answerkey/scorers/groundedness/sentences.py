@@ -94,7 +94,8 @@ class Sentences:
 
     def _make_clause(self, claim: Claim) -> Clause:
         start, end = self.span(claim)
-        sentence = self.text[start:end] + self._header(claim, start)
+        header = self._header(claim, start)
+        sentence = self.text[start:end] + header
         following = _NEXT_WORD.match(self.text, claim.end, end)
         others = [
             other.quantity.value
@@ -109,6 +110,7 @@ class Sentences:
             words=self.folded(sentence),
             question_words=self._question_words,
             next_word=following[1] if following else "",
+            header=header.split()[-1] if header.split() else "",
             labelled=_LABEL.search(before) is not None,
             part=self.part(claim).partition(":")[0],
             part_of=self._whole_of(claim),
@@ -119,7 +121,11 @@ class Sentences:
 
     def _header(self, claim: Claim, start: int) -> str:
         """The heading of a table's column, which speaks for each of its cells; "change" for a figure with a sign."""
-        signed = " change" if self.text[claim.start - 1 : claim.start] in ("+", "−", "±") else ""
+        signed = (
+            " change"
+            if self.text[claim.start - 1 : claim.start] in ("+", "-", "−", "±") or claim.text[0] in "-−+"
+            else ""
+        )
         column = self.text.count("|", start, claim.start)
         if not column:
             return signed

@@ -33,7 +33,7 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
     unit = next_word.lower().rstrip("s")
     if quantity.kind != "number":
         return None
-    if unit in ("hour", "hr", "minute", "min"):
+    if unit in ("h", "hour", "hr", "minute", "min"):
         return _between_times(quantity.value * (60 if unit[0] == "h" else 1), evidence)
     if unit not in ("day", "night", "week", "month", "year", "age"):
         return None

@@ -6,6 +6,7 @@ import msgspec
 
 from answerkey.scorers.groundedness.evidence import Evidence, Passage
 from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.english import is_english
 from answerkey.text.claims.names import is_ordinary
 from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
 from answerkey.text.normalise import folded_text, stem
@@ -146,8 +147,10 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         claim.opens_sentence
         and len(telling) > 1
         and (found := _in_one_text(telling[1:], evidence))
-        and telling[0] in evidence.plain_words
+        and (telling[0] in evidence.plain_words or is_english(telling[0]))
     ):
+        return found
+    if found := _without_role(telling, evidence):
         return found
     letters = (
         {word.lower() for word in re.findall(r"\b[A-Z]{2,5}\b", claim.text)} if len(telling) > 1 else set()
@@ -163,6 +166,33 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
     ) is not None:
         return _state(state, evidence)
     return _abbreviation(claim, evidence)
+
+
+_ROLE_ENDINGS = ("er", "or", "ist", "ian", "ant", "ent", "ress")
+_ROLES = frozenset(
+    [
+        "nurse",
+        "judge",
+        "chef",
+        "coach",
+        "clerk",
+        "chief",
+        "head",
+        "lead",
+        "captain",
+        "officer",
+        "deputy",
+        "vice",
+    ]
+)
+
+
+def _without_role(words: list[str], evidence: Evidence) -> Found | None:
+    """ "Inspector G. Thibodeaux": what somebody is may be said before the name."""
+    rest = list(words)
+    while len(rest) > 1 and (rest[0] in _ROLES or (rest[0].endswith(_ROLE_ENDINGS) and is_english(rest[0]))):
+        rest.pop(0)
+    return _in_one_text(rest, evidence) if rest != words else None
 
 
 def _in_one_text(words: list[str], evidence: Evidence) -> Found | None:

@@ -27,6 +27,8 @@ _NO_CLAIM = re.compile(
     r"(?m)^[ \t>]*(?:#{1,6}[ \t]+)?(?:\d{1,3}[.)])(?=\s)|\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()|【[^】]*】|\b24/7\b"
     r"|\b(?i:step|option|question|answer|part|point|tip|source|citation|footnote|ref)s?[ \t]+\d{1,2}\b(?!\s*[%$])"
     r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both)[ \t]+(?i:two|three|four|five)\b"
+    r"|\b(?i:first|second)[ \t](?i:half)\b"
+    r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
     r"|\b(?i:one)[ \t](?i:of the)\b|\b(?i:one|two)[ \t](?i:or more|moment|thing|things|ways?)\b"
 )
 # "I need (1) the name, (2) the date": where there are a first and a second one.
@@ -40,6 +42,8 @@ _MONTHS = "January|February|March|April|June|July|August|September|October|Novem
 _MONTH = re.compile(
     rf"\b(?:{_MONTHS})\b|(?<=\bin )May\b|(?<=\bof )May\b|(?<=\bsince )May\b|(?<=\bby )May\b|(?<=\bfor )May\b"
 )
+# "10/18" without a year; what is no date is a fraction or a ratio, and stands in the evidence as such.
+_MONTH_DAY = re.compile(r"(?<![\w./$€£,-])(\d{1,2})/(\d{1,2})(?![\w/%]|[.,]\d)")
 _WEEKDAY = re.compile(
     r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b|\b(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b(?=\.?,? ?[\x00\d])"
 )
@@ -128,6 +132,10 @@ def _dates(text: _Text) -> Iterator[Claim]:
     for date in (*find_day_ranges(text.left), *find_dates(text.left)):
         if text.free(date.start, date.end):
             yield _date(text, date.start, date.end, date)
+    for found in _MONTH_DAY.finditer(text.left):
+        first, second = int(found[1]), int(found[2])
+        if text.free(*found.span()) and 1 <= first <= 12 and 1 <= second <= 31:
+            yield _date(text, *found.span(), Date(None, first, second, *found.span(), ambiguous=second <= 12))
     for pattern in (_QUARTER, _WEEKDAY):
         for found in pattern.finditer(text.left):
             if text.free(*found.span()):

@@ -20,7 +20,7 @@ _RUN = re.compile(
 )
 _WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 # Where a capital says nothing: the beginning of a text, line, list item, cell, or sentence, or after a colon.
-_OPENING = re.compile(r"(?:^|\n|[.!?:;…]|[-–—•|>]|\d[.)])[\s\"'“‘(\[]*$")
+_OPENING = re.compile(r"(?:^|\n|[.!?:;…]|[-–—•|>#→]|\d[.)])[\s\"'“‘(\[]*$")
 _WORDS = re.compile(r"\S+")
 _CLITIC = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
 # Endings of words that are hardly ever names.

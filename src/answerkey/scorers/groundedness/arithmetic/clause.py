@@ -40,6 +40,8 @@ class Clause(msgspec.Struct, frozen=True):
     question_words: str
     # The word that follows the claim, "" if none does.
     next_word: str
+    # The last word of the heading of its column, "" outside of tables.
+    header: str
     # It is the value of a label: "Units: 6".
     labelled: bool
     # The part of the sentence that the claim stands in, up to a colon.
@@ -61,16 +63,17 @@ class Clause(msgspec.Struct, frozen=True):
         return said
 
 
-def _words(words: str, *, more: str = "") -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(words.split())})\b{more}".replace("_", r"\s+"), re.IGNORECASE)
+def _words(words: str, *, more: str = "", other: str = "") -> re.Pattern[str]:
+    pattern = rf"\b(?:{'|'.join(words.split())})\b{more}".replace("_", r"\s+")
+    return re.compile(f"{pattern}|{other}" if other else pattern, re.IGNORECASE)
 
 
 SUM = _words(
     r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all collective(?:ly)? aggregate cumulative
     comes?_to came_to adds?_up added_up amount(?:s|ed)?_to gross all across worth earned collected spent paid made received
-    brought_in owes? cost revenue income expenses sales plus including entire whole"""
+    brought_in owes? cost revenue income expenses sales plus including entire whole hence making"""
 )
-MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece")
+MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece midpoint")
 DIFFERENCE = _words(
     r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew growth
     drop\w* rise up down chang\w+ gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit
@@ -84,7 +87,7 @@ CLEAR_DIFFERENCE = _words(
     drop\w* chang\w+
     gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit shortfall short exceed\w* minus ahead
     behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget
-    too extra beyond past leav\w+ to_go back"""
+    too extra beyond past leav\w+ to_go back down up(?!\s+to)"""
 )
 # What is not yet or no longer so, of a whole that the sentence names: "27 of 30 are taken, so 3 are open".
 COMPLEMENT = _words(
@@ -94,11 +97,14 @@ COMPLEMENT = _words(
 CHANGE = _words(
     r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* up down chang\w+ more less higher lower cheaper gain\w*
     declin\w+ jump\w* improv\w+ reduc\w+ sav\w+ discount\w* climb\w* margin profit return yield markup
-    shr[aiu]nk fewer faster slower over under"""
+    shr[aiu]nk fewer faster slower over under""",
+    other="Δ|delta|yoy",
 )
 # Four digits without a separator are a year: no sum or difference.
 YEAR = re.compile(r"(?:19|20)\d\d")
-YEARLY = _words(r"years? yearly annual annually annualized per_annum 12_months twelve_months months? monthly")
+YEARLY = _words(
+    r"years? yearly annual annually annuali[sz]ed per_annum 12_months twelve_months months? monthly"
+)
 RATE = re.compile(
     _words(
         r"percent rate fees? tax discount interest commission tip deposit vat share markup royalt\w+ surcharge"

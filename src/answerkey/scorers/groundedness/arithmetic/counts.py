@@ -25,7 +25,10 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             yield from _over_tables(tables)
     if clause.part_of:
         yield from _filled(figures, clause.part_of)
+    alone = _one_group(figures, clause)
     for table, rows, label in named_subsets(figures, clause):
+        if id(table) in alone and rows != alone[id(table)]:
+            continue
         yield len(rows), f"count of rows with {label}", table.where
     yield from _beyond_thresholds(figures, clause)
     for table in tables:
@@ -35,6 +38,12 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             }
             if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _one_group(figures: Figures, clause: Clause) -> dict[int, frozenset[int]]:
+    """Tables of which the part of the sentence around the count names one group, with its rows."""
+    found = figures.mentioned(folded_text(clause.part))
+    return {table: groups[0].rows for table, groups in found.items() if len({g.rows for g in groups}) == 1}
 
 
 def _over_tables(tables: list[Table]) -> Iterator[tuple[float, str, str]]:

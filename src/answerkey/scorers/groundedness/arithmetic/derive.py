@@ -84,13 +84,15 @@ class Arithmetic:
             if differing:
                 yield from points(self._evidence)
             yield from percentages(figures, clause)
-            return
+            if quantity.kind == "percentage":
+                return
         if quantity.kind == "number" and quantity.unit == 1:
             yield from counts(figures, clause)
             if YEAR.fullmatch(clause.written):
                 return
         # A small whole number is near some result of almost any arithmetic: there the clause must speak of it.
-        large = abs(quantity.value) >= 100 or len(quantity.digits.replace(".", "").lstrip("0")) >= 4
+        telling = len(quantity.digits.replace(".", "").strip("0"))
+        large = telling >= 4 or (abs(quantity.value) >= 100 and telling >= 3) or abs(quantity.value) >= 1000
         large = large and not strict
         yield from sums(figures, clause, large)
         if large or clause.says(CLEAR_DIFFERENCE):

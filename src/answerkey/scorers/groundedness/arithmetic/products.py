@@ -66,7 +66,7 @@ def products(
             if one_column.table is other_column.table and total:
                 formula = f"sum of {one_column.name} ÷ sum of {other_column.name}"
                 yield fsum(one_column.values) / total, formula, one_column.where
-    if " per " in clause.words and quantity.kind == "money":
+    if (" per " in clause.words or (clause.labelled and clause.says(MEAN))) and quantity.kind == "money":
         yield from _per_unit(figures)
     if clause.says(MEAN) and (large or quantity.kind == "money"):
         for where, values in figures.several:

@@ -40,7 +40,11 @@ def derive_with_evidence(
     quantity: Quantity, operands: Sequence[Quantity], scalars: Sequence[float], clause: Clause
 ) -> str | None:
     """A figure that the reply states and one of the evidence, put together: "interest $14,400, with principal $78,400"."""
-    if quantity.ordinal or (quantity.kind != "money" and abs(quantity.value) < _LARGE):
+    if (
+        quantity.ordinal
+        or quantity.kind == "percentage"
+        or (quantity.kind != "money" and abs(quantity.value) < _LARGE)
+    ):
         return None
     if " per " in clause.words or " each " in clause.words or clause.says(_COMES_TO):
         for operand in [operand for operand in operands if operand.kind != "percentage"][:_MOST_JOINED]:
