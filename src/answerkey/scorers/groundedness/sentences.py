@@ -13,7 +13,7 @@ __all__ = ["Sentences"]
 # Where a sentence or a line of a list ends.
 _BREAK = re.compile(
     r"(?<=[.!?])(?<!\bNo\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bvs\.)(?<!\bpp\.)(?<!\bp\.)(?<!\bSec\.)"
-    r"(?<!\bapprox\.)(?<!\bInc\.)(?<!\bCo\.)(?<!\bJr\.)(?<!\bProf\.)\s+(?=[A-Z0-9$€£\"“*(\[#])|\n+|;\s"
+    r"(?<!\bapprox\.)(?<!\bInc\.)(?<!\bCo\.)(?<!\bJr\.)(?<!\bProf\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9$€£\"“*(\[#])|\n+|;\s"
 )
 # Where one part of a sentence ends and speaks of something else from there on.
 _PART = re.compile(r",(?!\d)|[()+=→]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared)\b|[–—]")
@@ -94,7 +94,7 @@ class Sentences:
 
     def _make_clause(self, claim: Claim) -> Clause:
         start, end = self.span(claim)
-        header = self._header(claim, start)
+        header = self._header(claim)
         sentence = self.text[start:end] + header
         following = _NEXT_WORD.match(self.text, claim.end, end)
         others = [
@@ -114,26 +114,28 @@ class Sentences:
             labelled=_LABEL.search(before) is not None,
             part=self.part(claim).partition(":")[0],
             part_of=self._whole_of(claim),
+            direction=_direction(self.text, claim, sentence),
             alone=not others,
             cues=self._cues.setdefault(sentence, {}),
             numbers=tuple((others + self._asked)[:_MOST_NUMBERS]),
         )
 
-    def _header(self, claim: Claim, start: int) -> str:
+    def _header(self, claim: Claim) -> str:
         """The heading of a table's column, which speaks for each of its cells; "change" for a figure with a sign."""
         signed = (
             " change"
             if self.text[claim.start - 1 : claim.start] in ("+", "-", "−", "±") or claim.text[0] in "-−+"
             else ""
         )
-        column = self.text.count("|", start, claim.start)
+        line = self.text.rfind("\n", 0, claim.start) + 1
+        column = self.text.count("|", line, claim.start)
         if not column:
             return signed
-        top = start
+        top = line
         while top > 0 and "|" in self.text[self.text.rfind("\n", 0, top - 1) + 1 : top - 1]:
             top = self.text.rfind("\n", 0, top - 1) + 1
         cells = self.text[top : self.text.find("\n", top)].split("|")
-        return f"{signed} {cells[column].strip()}" if top < start and column < len(cells) else signed
+        return f"{signed} {cells[column].strip()}" if top < line and column < len(cells) else signed
 
     def _whole_of(self, claim: Claim) -> float:
         """The whole of "three of five"."""
@@ -152,6 +154,22 @@ class Sentences:
                 end,
             ]
         return self._cuts[index]
+
+
+_DOWN = re.compile(
+    r"\b(?:down|fell|dropped|declined|decreased|shrank|decrease|drop|decline)\b", re.IGNORECASE
+)
+_UP = re.compile(r"\b(?:up|rose|grew|increased|climbed|gained|increase|growth|rise)\b", re.IGNORECASE)
+
+
+def _direction(text: str, claim: Claim, sentence: str) -> int:
+    """−1 for a change downwards, 1 for one upwards, 0 if the sentence does not tell."""
+    if claim.text[0] in "-−" or text[claim.start - 1 : claim.start] in ("-", "−"):
+        return -1
+    if claim.text[0] == "+" or text[claim.start - 1 : claim.start] == "+":
+        return 1
+    down, up = _DOWN.search(sentence) is not None, _UP.search(sentence) is not None
+    return 0 if down == up else (-1 if down else 1)
 
 
 def _cut(text: str) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import msgspec
 __all__ = [
     "CHANGE",
     "CLEAR_DIFFERENCE",
+    "CLEAR_SUM",
     "COMPLEMENT",
     "DIFFERENCE",
     "LESS",
@@ -48,6 +49,8 @@ class Clause(msgspec.Struct, frozen=True):
     part: str
     # The whole of "three of five" and "3 out of 5", 0 if the figure is not said to be part of one.
     part_of: float
+    # −1 for a change downwards, 1 for one upwards, 0 if nothing tells.
+    direction: int
     # No other figure stands in the sentence.
     alone: bool
     # What has been looked for in the sentence, shared by all its claims.
@@ -72,6 +75,11 @@ SUM = _words(
     r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all collective(?:ly)? aggregate cumulative
     comes?_to came_to adds?_up added_up amount(?:s|ed)?_to gross all across worth earned collected spent paid made received
     brought_in owes? cost revenue income expenses sales plus including entire whole hence making"""
+)
+# Words that speak of nothing but a sum.
+CLEAR_SUM = _words(
+    r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all adds?_up added_up comes?_to came_to plus
+    including aggregate collective(?:ly)? cumulative both with hence making"""
 )
 MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece midpoint")
 DIFFERENCE = _words(

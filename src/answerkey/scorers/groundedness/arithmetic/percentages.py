@@ -19,7 +19,7 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
         if len(column.cells) > 1:
             yield from _shares_of_total(figures, column, clause)
             if changed:
-                yield from _changes_within(column)
+                yield from _changes_within(column, clause.direction)
     for table, rows, label in named_subsets(figures, clause):
         yield 100 * len(rows) / len(table.rows), f"share of rows with {label}", table.where
         for column in figures.columns:
@@ -30,11 +30,14 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
     for where, values in figures.amounts_in_texts.items() if changed else ():
         # A text that tells of a change names both figures one after the other.
         for one, other in pairwise(values):
-            yield from _changes(one, other, where)
+            yield from _changes(one, other, where, clause.direction)
     for where, values in comparable(figures):
         if len(values) <= FEW:
             for one, other in combinations(values, 2):
-                yield from _changes(one, other, where) if changed else _ratios(one, other, where)
+                if changed:
+                    yield from _changes(one, other, where, clause.direction)
+                else:
+                    yield from _ratios(one, other, where)
 
 
 def _shares_of_total(figures: Figures, column: Column, clause: Clause) -> Iterator[tuple[float, str, str]]:
@@ -50,16 +53,22 @@ def _shares_of_total(figures: Figures, column: Column, clause: Clause) -> Iterat
         yield 100 * part / total, f"part of the sum of {column.name}", column.where
 
 
-def _changes_within(column: Column) -> Iterator[tuple[float, str, str]]:
+def _changes_within(column: Column, direction: int) -> Iterator[tuple[float, str, str]]:
     values = column.values
     pairs = (
         list(combinations(values, 2)) if len(values) <= FEW else [*pairwise(values), (values[0], values[-1])]
     )
     for one, other in pairs:
-        yield from _changes(one, other, column.where)
+        yield from _changes(one, other, column.where, direction)
 
 
-def _changes(one: float, other: float, where: str) -> Iterator[tuple[float, str, str]]:
+def _changes(one: float, other: float, where: str, direction: int) -> Iterator[tuple[float, str, str]]:
+    # What goes down is measured by the larger figure, what goes up by the smaller.
+    smaller, larger = sorted((one, other), key=abs)
+    if direction and larger * smaller > 0:
+        base, changed = (larger, smaller) if direction < 0 else (smaller, larger)
+        yield 100 * (changed - base) / base, f"({changed:g} − {base:g}) ÷ {base:g}", where
+        return
     if one:
         yield 100 * (other - one) / one, f"({other:g} − {one:g}) ÷ {one:g}", where
     if other:

@@ -7,6 +7,7 @@ from itertools import combinations, permutations
 from answerkey.scorers.groundedness.arithmetic.clause import (
     CHANGE,
     CLEAR_DIFFERENCE,
+    CLEAR_SUM,
     COMPLEMENT,
     MEAN,
     SUM,
@@ -92,7 +93,8 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for one, other in permutations(amounts, 2):
             if other and (abs(one) < abs(other) or not changed):
                 yield 100 * one / other, f"{one:g} ÷ {other:g}"
-            if other and changed:
+            right_way = not clause.direction or (abs(one) < abs(other)) == (clause.direction < 0)
+            if other and changed and right_way:
                 yield 100 * (one - other) / other, f"({one:g} − {other:g}) ÷ {other:g}"
         for one, other in permutations(rates, 2):
             yield one - other, f"{one:g}% − {other:g}%"
@@ -111,7 +113,7 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             for size in range(2, len(rest) + 1):
                 for some in combinations(rest, size):
                     yield whole - sum(some), f"{whole:g} − " + " − ".join(f"{part:g}" for part in some)
-    if clause.says(SUM) or not small:
+    if clause.says(CLEAR_SUM) or (not small and clause.says(SUM)):
         for size in range(2, len(amounts) + 1):
             for some in combinations(amounts, size):
                 yield sum(some), " + ".join(f"{value:g}" for value in some)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from math import fsum
 
-from answerkey.scorers.groundedness.arithmetic.clause import MEAN, SUM, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_SUM, MEAN, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
 
@@ -13,7 +13,9 @@ __all__ = ["runs_in_texts", "sums"]
 
 def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     """Every sum and average; small figures only where the clause speaks of one."""
-    summing = large or clause.says(SUM) or SUM.search(clause.question_words) is not None
+    # "How many joined?" asks for the sum of the one column that there is.
+    asked = len(figures.columns) == 1 and " how " in clause.question_words
+    summing = large or asked or clause.says(SUM) or SUM.search(clause.question_words) is not None
     meaning = large or clause.says(MEAN)
     yield from _of_columns(figures, clause, summing, meaning)
     if summing or meaning:
@@ -24,7 +26,7 @@ def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float,
             if len(kept) > 1:
                 yield fsum(kept), f"sum of {column.name} where {group.label}", column.where
     if summing:
-        yield from _of_few(figures, clause)
+        yield from _of_few(figures, clause, large)
         for value, count, where in runs_in_texts(figures):
             yield value, f"sum of {count} amounts in a row", where
 
@@ -75,13 +77,13 @@ def runs_in_texts(figures: Figures) -> Iterator[tuple[float, int, str]]:
                 yield fsum(values[first:last]), last - first, where
 
 
-def _of_few(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+def _of_few(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     for where, values in figures.several:
-        spoken = clause.says(SUM)
-        if len(values) <= 6 or (spoken and len(values) <= 12):
+        spoken = clause.says(CLEAR_SUM) or CLEAR_SUM.search(clause.question_words) is not None
+        if (large and len(values) <= 6) or (spoken and len(values) <= 12):
             for one, other in combinations(values, 2):
                 yield one + other, f"{one:g} + {other:g}", where
-        if len(values) <= (8 if spoken else 5):
+        if (large or spoken) and len(values) <= (8 if spoken else 5):
             for three in combinations(values, 3):
                 yield fsum(three), " + ".join(f"{value:g}" for value in three), where
         if len(values) <= 12:
