@@ -12,7 +12,7 @@ __all__ = ["CALENDAR", "Equations"]
 CALENDAR = frozenset([4.0, 7.0, 12.0, 24.0, 52.0, 60.0, 100.0, 365.0])
 _SIGN = re.compile(
     r"[*_]{0,2}(?:\s*\(?[A-Za-z][A-Za-z-]*\.?\)?){0,3}[*_]{0,2}\s*"
-    r"(?:([×*·x]|\btimes\b)|([+]|\bplus\b)|([−–-]|\bminus\b|\bless\b)|([÷/])|([=≈]))\s*[*_(]{0,3}",
+    r"(?:([×*·x]|\btimes\b)|([+]|\bplus\b)|([−–-]|\bminus\b|\bless\b)|([÷/])|([=≈]))\s*(?:[A-Za-z][\w&]*\s+){0,2}[*_(]{0,3}",
     re.IGNORECASE,
 )
 _SIGNS = "×+−÷="

@@ -94,8 +94,8 @@ class Figures:
             members: dict[tuple[str, str], set[int]] = {}
             for number, row in enumerate(table.rows):
                 for name, leaf in row.items():
-                    for label in _labels(leaf):
-                        members.setdefault((name, label), set()).add(number)
+                    for kind, label in _labels(leaf):
+                        members.setdefault((name + kind, label), set()).add(number)
             counts: dict[str, int] = {}
             for name, _ in members:
                 counts[name] = counts.get(name, 0) + 1
@@ -220,17 +220,17 @@ def as_number(leaf: Leaf) -> float | None:
     return None if worth is None else float(worth)
 
 
-def _labels(leaf: Leaf) -> list[str]:
+def _labels(leaf: Leaf) -> list[tuple[str, str]]:
     """By what a row can be told to belong to a group: a short text, yes or no, a month or year of a date."""
     value = leaf.value
     if isinstance(value, bool):
-        return ["yes" if value else "no"]
+        return [("", "yes" if value else "no")]
     if not isinstance(value, str) or not 0 < len(value) <= 60 or as_number(leaf) is not None:
         return []
     dates = list(find_dates(value))
     if dates and dates[0].end - dates[0].start >= len(value) - 15:
         return _date_labels(dates[0])
-    return [value]
+    return [("", value)]
 
 
 _MONTH_NAMES_TEXT = """
@@ -239,15 +239,16 @@ January February March April May June July August September October November Dec
 _MONTH_NAMES = _MONTH_NAMES_TEXT.split()
 
 
-def _date_labels(date: Date) -> list[str]:
+def _date_labels(date: Date) -> list[tuple[str, str]]:
+    """Each with what it tells rows apart by, so that months are not compared with days."""
     labels = []
     if date.year is not None:
-        labels.append(str(date.year))
+        labels.append((" by year", str(date.year)))
     if date.month is not None:
-        labels.append(_MONTH_NAMES[date.month - 1])
-        labels.append(f"Q{(date.month - 1) // 3 + 1}")
+        labels.append((" by month", _MONTH_NAMES[date.month - 1]))
+        labels.append((" by quarter", f"Q{(date.month - 1) // 3 + 1}"))
         if date.day is not None:
-            labels.append(f"{_MONTH_NAMES[date.month - 1]} {date.day}")
+            labels.append((" by day", f"{_MONTH_NAMES[date.month - 1]} {date.day}"))
     return labels
 
 

@@ -5,7 +5,11 @@ from collections.abc import Sequence
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
-from answerkey.scorers.groundedness.arithmetic.stated import derive_from_stated, derive_with_evidence
+from answerkey.scorers.groundedness.arithmetic.stated import (
+    derive_from_stated,
+    derive_with_evidence,
+    share_of_named,
+)
 from answerkey.scorers.groundedness.calendar import speaks_of_time
 from answerkey.scorers.groundedness.checked import CheckedClaim, derived
 from answerkey.scorers.groundedness.equations import Equations
@@ -75,6 +79,7 @@ class _Following:
             self._written_out(claim, quantity)
             or derive_from_stated(quantity, operands, clause)
             or derive_with_evidence(quantity, operands, self._arithmetic.scalars, clause)
+            or share_of_named(quantity, operands, clause, self._arithmetic.named)
             or total_of_items(self._sentences.text, claim, self._supported)
             or counts_items_beside(self._sentences.text, claim, self._supported)
             or self._count_of_summands(claim, quantity, clause)

@@ -20,8 +20,10 @@ from answerkey.scorers.groundedness.arithmetic.products import products
 from answerkey.scorers.groundedness.arithmetic.sums import runs_in_texts, sums
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, widest
 from answerkey.text.claims.quantity import Quantity
+from answerkey.text.normalise import stem
 
 __all__ = ["Arithmetic", "Derivation"]
 
@@ -64,6 +66,16 @@ class Arithmetic:
         ]
         return list(dict.fromkeys(found))[:_MOST_SCALARS]
 
+    def named(self, word: str) -> list[float]:
+        """The figures that the evidence gives under a name or after a word."""
+        root = stem(word.lower())
+        return [
+            fact.value
+            for fact in self._evidence.numbers
+            if fact.kind != "percentage"
+            and root in (stem(fact.label), *(stem(part) for part in key_words(fact.key)[-1:]))
+        ]
+
     def summands(self, quantity: Quantity) -> set[int]:
         """How many rows there are in each set of rows that shares a value and gives this sum."""
         found = {len(column.cells) for column in self._figures.columns if fits(quantity, fsum(column.values))}
@@ -94,7 +106,7 @@ class Arithmetic:
         telling = len(quantity.digits.replace(".", "").strip("0"))
         large = telling >= 4 or (abs(quantity.value) >= 100 and telling >= 3) or abs(quantity.value) >= 1000
         large = large and not strict
-        yield from sums(figures, clause, large)
+        yield from sums(figures, clause, large, of_columns=not strict and abs(quantity.value) >= _LARGE)
         if large or clause.says(CLEAR_DIFFERENCE):
             yield from differences(figures, clause, large)
         yield from products(figures, self._evidence, quantity, clause, large)

@@ -1,7 +1,7 @@
 """Arithmetic within a reply: figures that follow from others that it states nearby and that are supported themselves."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, permutations
 
 from answerkey.scorers.groundedness.arithmetic.clause import (
@@ -19,7 +19,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
 
-__all__ = ["derive_from_stated", "derive_with_evidence"]
+__all__ = ["derive_from_stated", "derive_with_evidence", "share_of_named"]
 
 # With more operands than this, chance has too much room.
 _MOST_OPERANDS = 6
@@ -35,6 +35,25 @@ def derive_from_stated(quantity: Quantity, operands: Sequence[Quantity], clause:
         if fits(quantity, value):
             return formula
     return None
+
+
+def share_of_named(
+    quantity: Quantity, operands: Sequence[Quantity], clause: Clause, named: Callable[[str], list[float]]
+) -> str | None:
+    """ "$2,260, about 29% of the total": a stated amount as a share of what the evidence gives under that name."""
+    whole = _OF_THE.search(clause.text)
+    if quantity.kind != "percentage" or whole is None:
+        return None
+    for base in named(whole[1]):
+        for operand in [operand for operand in operands if operand.kind != "percentage"][:_MOST_OPERANDS]:
+            if base and fits(quantity, 100 * operand.value / base):
+                return f"{operand.value:g} ÷ {base:g}"
+    return None
+
+
+_OF_THE = re.compile(
+    r"(?:%|percent|pct)\s+of\s+(?:the |our |your |its |their )?(?:\w+ )?([a-z]{4,})\b", re.IGNORECASE
+)
 
 
 def derive_with_evidence(
@@ -59,13 +78,15 @@ def derive_with_evidence(
         return None
     for operand in [operand for operand in operands if operand.kind == "money"][:_MOST_JOINED]:
         for scalar in scalars:
-            if fits(quantity, operand.value + scalar) and not fits(quantity, scalar):
+            summed = fits(quantity, operand.value + scalar) and not fits(quantity, scalar)
+            if summed and clause.says(CLEAR_SUM):
                 return f"{operand.value:g} + {scalar:g}"
             if fits(quantity, abs(operand.value - scalar)) and clause.says(CLEAR_DIFFERENCE):
                 return f"{operand.value:g} − {scalar:g}"
     return None
 
 
+_MIDDLE = re.compile(r"\b(?:midpoint|average|mean|middle)\b", re.IGNORECASE)
 _MOST_JOINED = 2
 _LARGE = 100
 _COMES_TO = re.compile(
@@ -124,6 +145,9 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for amount in amounts:
             yield amount * 12, f"{amount:g} × 12"
             yield amount / 12, f"{amount:g} ÷ 12"
+    if clause.says(_MIDDLE):
+        for one, other in combinations(amounts, 2):
+            yield (one + other) / 2, f"({one:g} + {other:g}) ÷ 2"
     dividing = clause.says(MEAN) or clause.says(_DIVIDED)
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.

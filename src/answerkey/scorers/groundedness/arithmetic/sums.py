@@ -11,13 +11,15 @@ from answerkey.scorers.groundedness.figures import Figures
 __all__ = ["runs_in_texts", "sums"]
 
 
-def sums(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
-    """Every sum and average; small figures only where the clause speaks of one."""
+def sums(
+    figures: Figures, clause: Clause, large: bool, *, of_columns: bool
+) -> Iterator[tuple[float, str, str]]:
+    """Every sum and average; small figures only where the clause speaks of one, but for sums of whole columns."""
     # "How many joined?" asks for the sum of the one column that there is.
     asked = len(figures.columns) == 1 and " how " in clause.question_words
     summing = large or asked or clause.says(SUM) or SUM.search(clause.question_words) is not None
     meaning = large or clause.says(MEAN)
-    yield from _of_columns(figures, clause, summing, meaning)
+    yield from _of_columns(figures, clause, summing or of_columns, meaning)
     if summing or meaning:
         yield from _of_named_rows(figures, clause, summing, meaning)
     if large:
