@@ -64,9 +64,12 @@ class Reading:
     def dates(self) -> tuple[tuple[Date, str], ...]:
         """Every date, with its words."""
         text = _without_t(self._text)
-        return tuple(
-            (date, text[date.start : date.end]) for date in (*find_dates(text), *find_day_ranges(text))
-        )
+        found = self._dates if text == self._text else _find_dates(text)
+        return tuple((date, text[date.start : date.end]) for date in found)
+
+    @cached_property
+    def _dates(self) -> tuple[Date, ...]:
+        return _find_dates(self._text)
 
     @cached_property
     def times(self) -> tuple[int, ...]:
@@ -81,7 +84,7 @@ class Reading:
         value = self._text
         if _DIGIT.search(value) is None and NUMBER_NAMES.isdisjoint(_LETTERS.findall(value.lower())):
             return ()
-        text = _without_dates(value)
+        text = _without_dates(value, self._dates)
         codes = _blanked(text, (span for span in find_identifiers(text) if not _RANGE.fullmatch(text, *span)))
         found = []
         for quantity in find_quantities(text):
@@ -141,14 +144,13 @@ def _without_t(text: str) -> str:
     return _ISO_TIME.sub(r" \1 ", text) if "T" in text else text
 
 
-def _without_dates(text: str) -> str:
+def _find_dates(text: str) -> tuple[Date, ...]:
+    return (*find_dates(text), *find_day_ranges(text))
+
+
+def _without_dates(text: str, dates: Iterable[Date]) -> str:
     text = _blanked(
-        text,
-        (
-            (date.start, date.end)
-            for date in (*find_dates(text), *find_day_ranges(text))
-            if date.day is not None or date.start == 0
-        ),
+        text, ((date.start, date.end) for date in dates if date.day is not None or date.start == 0)
     )
     return _blanked(text, ((start, end) for start, end, _ in find_times(text)))
 
