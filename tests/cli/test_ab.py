@@ -140,7 +140,7 @@ def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert "go on with: answerkey ab --resume " in errors
     resumed = answerkey("ab", "--resume", errors.split("--resume ")[1].split()[0], "--json")

@@ -90,7 +90,7 @@ def test_serves_until_it_is_stopped(tmp_path: Path) -> None:
             assert "900 S 9th St" in json.load(response)["answer"]
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=300)
     assert (tmp_path / ".answerkey" / "demo-feedback.db").exists()
 
 

@@ -64,6 +64,6 @@ def test_it_serves_until_it_is_interrupted(tmp_path):
         assert (taken.returncode, "choose another --port" in taken.stderr) == (2, True)
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=300)
     assert "Traceback" not in errors
     assert process.returncode in (0, 130)

@@ -51,7 +51,7 @@ def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    outputs = {process.communicate(timeout=120)[0] for process in running}
+    outputs = {process.communicate(timeout=300)[0] for process in running}
     assert all(process.returncode == 0 for process in running)
     assert len(outputs) == 1
     assert [p.name for p in (tmp_path / "demo").iterdir()] == [Path(outputs.pop().split()[0]).name]

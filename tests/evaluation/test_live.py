@@ -264,7 +264,7 @@ def test_ctrl_c_exits_130_and_says_how_to_go_on(
         if len(bot.asked) >= 2:
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "answerkey resume" in err
     assert "Traceback" not in err

@@ -91,7 +91,7 @@ def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     run = errors.split("--resume ")[1].split()[0]
     found = document([sys.executable, "-m", "answerkey", "ab", "--resume", run, "--json"])

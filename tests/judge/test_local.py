@@ -104,5 +104,5 @@ def test_the_server_is_started_with_one_command() -> None:
         assert f"--judge-base-url {address}" in process.stdout.readline()
     finally:
         process.terminate()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=300) == 0
         process.stdout.close()

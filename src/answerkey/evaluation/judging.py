@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.judge.session import JudgingSession
     from answerkey.store.sql import SqlStore
+    from answerkey.store.writing import RunWriter
 
 __all__ = ["add_stored", "judge_for", "judging_on"]
 
@@ -31,7 +32,7 @@ def judge_for(judge: JudgeSettings, scoring: Scoring, settings: Settings) -> "Ju
 
 @asynccontextmanager
 async def judging_on(
-    store: "SqlStore | None", judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
+    store: "RunWriter | None", judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
 ) -> "AsyncIterator[JudgingSession | None]":
     """A judge opened for a run, with what the store remembers of it; nothing if there is no judge."""
     if judge is None:

@@ -68,7 +68,7 @@ async def ask_questions(
             kept=kept_options(options, target),
         )
         writer = store_writer()
-        async with judging_on(None if judge is None else store.full, judge, info.id, writer) as judging:
+        async with judging_on(store, judge, info.id, writer) as judging:
             store.create_run(info, chosen)
             recorder = Recorder(
                 store, info, grader, progress or Silent(), judging=judging, writer=writer, keep=True

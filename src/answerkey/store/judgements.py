@@ -3,12 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select
-
 from answerkey.judge.cache import Answer
 from answerkey.judge.ledger import Spent
-from answerkey.store import schema
-from answerkey.store.sql import SqlStore
+from answerkey.store.writing import RunWriter, write_rows
 
 __all__ = ["SqlJudgements"]
 
@@ -19,17 +16,18 @@ _BATCH = 500
 class SqlJudgements:
     """The judgements of a store."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: RunWriter) -> None:
         self._store = store
 
     def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Key → the judge's answer, of those that are there."""
-        table = schema.judgements.c
         found: dict[str, str] = {}
-        with self._store.transaction() as connection:
+        with self._store.statements() as statements:
             for start in range(0, len(keys), _BATCH):
-                query = select(table.key, table.payload).where(table.key.in_(keys[start : start + _BATCH]))
-                found.update((key, payload) for key, payload in connection.execute(query))
+                part = keys[start : start + _BATCH]
+                signs = ", ".join("?" for _ in part)
+                query = f"SELECT key, payload FROM judgements WHERE key IN ({signs})"  # noqa: S608  # only signs
+                found.update((row[0], row[1]) for row in statements.run(query, part).fetchall())
         return found
 
     def add_answers(self, run_id: str, answers: Sequence[Answer]) -> None:
@@ -49,15 +47,12 @@ class SqlJudgements:
             }
             for answer in answers
         ]
-        with self._store.transaction() as connection:
-            connection.execute(self._store.upsert(schema.judgements, replace=False), rows)
+        with self._store.statements() as statements:
+            write_rows(statements, "judgements", rows, replace=False)
 
     def spent_on(self, run_id: str) -> Spent:
         """What a run has paid so far."""
-        table = schema.judgements.c
-        query = select(
-            func.sum(table.input_tokens), func.sum(table.output_tokens), func.sum(table.cost)
-        ).where(table.run_id == run_id)
-        with self._store.transaction() as connection:
-            row = connection.execute(query).one()
+        query = "SELECT SUM(input_tokens), SUM(output_tokens), SUM(cost) FROM judgements WHERE run_id = ?"
+        with self._store.statements() as statements:
+            row = statements.run(query, (run_id,)).fetchone()
         return Spent(int(row[0] or 0), int(row[1] or 0), None if row[2] is None else float(row[2]))

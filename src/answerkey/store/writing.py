@@ -20,7 +20,7 @@ from answerkey.store.lookup import id_rows, text_rows
 from answerkey.store.rows import reply_row, run_row, scorecard_row
 from answerkey.summary import Summary
 
-__all__ = ["LEAST_COLUMNS", "RunWriter", "Statements"]
+__all__ = ["LEAST_COLUMNS", "RunWriter", "Statements", "write_rows"]
 
 # The columns by which a row is told from others; a test keeps them and the tables alike.
 KEYS = {
@@ -30,6 +30,7 @@ KEYS = {
     "replies": ("run_id", "ask_hash", "trial"),
     "reply_texts": ("run_id", "ask_hash", "trial"),
     "reply_ids": ("external_id", "kind", "run_id", "ask_hash", "trial"),
+    "judgements": ("key",),
     "scorecards": ("run_id", "scoring_hash", "position", "trial"),
 }
 # Runs of fewer trials are read in no time: nothing is kept of them for comparisons.
@@ -67,7 +68,7 @@ class RunWriter(ABC):
         """Begin a run: what it is, and the questions it will ask."""
         with self.statements() as statements:
             _keep_questions(statements, questions)
-            _write(statements, "runs", [run_row(info)])
+            write_rows(statements, "runs", [run_row(info)])
 
     def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
         """Change what a run is; with `questions`, also which set it asks."""
@@ -89,7 +90,7 @@ class RunWriter(ABC):
         with self.statements() as statements:
             if with_replies:
                 _keep_replies(statements, info, [item.exchange for item in graded])
-            _write(statements, "scorecards", [scorecard_row(info, item) for item in graded])
+            write_rows(statements, "scorecards", [scorecard_row(info, item) for item in graded])
             _forget_columns(statements, info.id)
 
     def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
@@ -119,9 +120,9 @@ def _update_run(statements: Statements, row: dict[str, Any]) -> None:
 
 def _keep_replies(statements: Statements, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    _write(statements, "replies", [reply_row(info, exchange, now) for exchange in exchanges])
-    _write(statements, "reply_texts", text_rows(info.id, exchanges))
-    _write(statements, "reply_ids", id_rows(info.id, exchanges), replace=False)
+    write_rows(statements, "replies", [reply_row(info, exchange, now) for exchange in exchanges])
+    write_rows(statements, "reply_texts", text_rows(info.id, exchanges))
+    write_rows(statements, "reply_ids", id_rows(info.id, exchanges), replace=False)
 
 
 def _keep_questions(statements: Statements, questions: QuestionSet) -> None:
@@ -141,8 +142,8 @@ def _keep_questions(statements: Statements, questions: QuestionSet) -> None:
 
 
 def _write_questions(statements: Statements, rows: list[dict[str, Any]], items: list[dict[str, Any]]) -> None:
-    _write(statements, "questions", rows, replace=False)
-    _write(statements, "set_items", items, replace=False)
+    write_rows(statements, "questions", rows, replace=False)
+    write_rows(statements, "set_items", items, replace=False)
     rows.clear()
     items.clear()
 
@@ -152,7 +153,7 @@ def _forget_columns(statements: Statements, run_id: str) -> None:
     statements.run("DELETE FROM score_columns WHERE run_id = ?", (run_id,))
 
 
-def _write(
+def write_rows(
     statements: Statements, table: str, rows: Sequence[dict[str, Any]], *, replace: bool = True
 ) -> None:
     """Write rows; one with the same key is replaced (or kept), so that writing twice is harmless."""

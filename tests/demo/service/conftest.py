@@ -38,7 +38,7 @@ class Service:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=300)
 
     def send(
         self, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
