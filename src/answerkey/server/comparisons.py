@@ -17,7 +17,7 @@ from answerkey.store.sql import SqlStore
 __all__ = ["compare_stored", "rank_stored"]
 
 # Some 200 bytes for each question.
-_columns: Kept[Columns] = Kept(300_000, len)
+_columns: Kept[Columns] = Kept(300_000, lambda columns: len(columns.scores))
 # What a comparison keeps of single questions are those that flipped or stand alone.
 _comparisons: Kept[Comparison] = Kept(
     300_000, lambda found: 100 + len(found.flips) + len(found.unpaired) + len(found.edited)
@@ -27,18 +27,24 @@ _rankings: Kept[Ranking] = Kept(200, lambda _: 1)
 
 def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Comparison:
     """As `answerkey compare` does; raises UsageError where the runs have no scored question in common."""
-    return _comparisons.get(
-        _key(store, (base, candidate)), lambda: compare_runs(_read(store, base), _read(store, candidate))
-    )
+    infos = (base, candidate)
+    return _comparisons.get(_key(store, infos), lambda: compare_runs(*_read(store, infos)))
 
 
 def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
     """As `answerkey compare` ranks more than two runs; raises UsageError where they share no scored question."""
-    return _rankings.get(_key(store, infos), lambda: rank_runs([_read(store, info) for info in infos]))
+    return _rankings.get(_key(store, infos), lambda: rank_runs(_read(store, infos)))
 
 
-def _read(store: SqlStore, info: RunInfo) -> Columns:
-    return _columns.get(_key(store, (info,)), lambda: columns_from_store(store, [info])[0])
+def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:
+    keys = {info.id: _key(store, (info,)) for info in infos}
+    found = {name: known for name, key in keys.items() if (known := _columns.known(key)) is not None}
+    # Together: runs of one golden set share its clusters.
+    missing = [info for info in infos if info.id not in found]
+    for info, columns in zip(missing, columns_from_store(store, missing), strict=True):
+        _columns.keep(keys[info.id], columns)
+        found[info.id] = columns
+    return [found[info.id] for info in infos]
 
 
 def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key | None:

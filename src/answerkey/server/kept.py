@@ -24,17 +24,29 @@ class Kept(Generic[Made]):
 
     def get(self, key: Key | None, make: Callable[[], Made]) -> Made:
         """What has this key, made now if it must be; without a key it is never kept."""
+        known = self.known(key)
+        if known is not None:
+            return known
+        made = make()
+        self.keep(key, made)
+        return made
+
+    def known(self, key: Key | None) -> Made | None:
+        """What has this key, if it is here."""
         if key is None:
-            return make()
+            return None
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
-                return self._items[key]
-        made = make()
+            return self._items.get(key)
+
+    def keep(self, key: Key | None, made: Made) -> None:
+        """Keep it, and give up what was wanted least lately."""
+        if key is None:
+            return
         with self._lock:
             if key not in self._items:
                 self._items[key] = made
                 self._size += self._measure(made)
             while self._size > self._most:
                 self._size -= self._measure(self._items.popitem(last=False)[1])
-        return made

@@ -68,24 +68,6 @@ class Pairs:
             for row in rows
         ], int(total)
 
-    def scores(self) -> list[tuple[float, ...]]:
-        """The scores of every question that all runs have and could score."""
-        groups = [_grouped(info) for info in self._infos]
-        query = select(*(group.c.score for group in groups)).select_from(self._join(groups))
-        query = query.order_by(groups[0].c.position)
-        with self._store.transaction() as connection:
-            rows = connection.execute(query.where(*(group.c.score.is_not(None) for group in groups)))
-            return [tuple(map(round_score, row)) for row in rows]
-
-    def content_hashes(self) -> list[str]:
-        """The content of the base's question for each of those scores, in the same order."""
-        groups = [_grouped(info, with_content=True) for info in self._infos]
-        query = select(groups[0].c.content_hash).select_from(self._join(groups))
-        query = query.order_by(groups[0].c.position)
-        with self._store.transaction() as connection:
-            rows = connection.execute(query.where(*(group.c.score.is_not(None) for group in groups)))
-            return list(rows.scalars())
-
     def _joined(self, show: Show, sort: PairSort, text: str | None) -> Select[Any]:
         groups = [_grouped(info) for info in self._infos]
         joined: Any = self._join(groups)
@@ -165,10 +147,8 @@ class Pairs:
         return found
 
 
-def _grouped(info: RunInfo, *, with_content: bool = False) -> Subquery:
+def _grouped(info: RunInfo) -> Subquery:
     cards = schema.scorecards.c
-    # The content is not in the index that lists are read from: only where it is wanted.
-    content = [cards.content_hash] if with_content else []
     if info.repeat == 1:
         # Nothing to average: the index is read in its own order.
         return (
@@ -179,7 +159,6 @@ def _grouped(info: RunInfo, *, with_content: bool = False) -> Subquery:
                 cards.ask_hash,
                 cards.score,
                 cards.reply_digest,
-                *content,
             )
             .where(*of_run(info), cards.trial == 1)
             .subquery()
@@ -192,7 +171,6 @@ def _grouped(info: RunInfo, *, with_content: bool = False) -> Subquery:
             func.min(cards.ask_hash).label("ask_hash"),
             func.avg(cards.score).label("score"),
             func.min(cards.reply_digest).label("reply_digest"),
-            *(func.min(column).label(column.name) for column in content),
         )
         .where(*of_run(info))
         .group_by(cards.position)
