@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.text.numbers import find_numbers, parse_number
+from answerkey.text.numbers import find_numbers, number_at, parse_number, whole_number_end
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,40 @@ def test_a_keyword_that_is_a_number(keyword: str, worth: str | None) -> None:
 def test_a_very_long_run_of_digits_is_one_number() -> None:
     (number,) = find_numbers("9" * 100_000)
     assert len(number.canonical) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "end"),
+    [
+        ("It is $442,300.00 in all", "442,300", "442,300.00"),
+        ("In 2024, it rose.", "2024", "2024"),
+        ("(900)", "900", "900"),
+        ("442,300", "442,300", "442,300"),
+    ],
+)
+def test_a_number_that_stands_alone_is_seen_at_once(text: str, written: str, end: str) -> None:
+    at = text.index(written)
+    assert text[at : whole_number_end(text, at, at + len(written))] == end
+    number = number_at(text, at)
+    assert number is not None
+    assert text[number.start : number.end] == end
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("1,442,300", "442,300"),
+        ("442,300.50", "442,300"),
+        ("442,300,000", "442,300"),
+        ("-$442,300", "442,300"),
+        ("-442,300", "442,300"),
+        ("x442,300", "442,300"),
+        ("1.900", "900"),
+        ("1 900", "900"),
+        ("9000", "900"),
+        ("900 000", "900"),
+    ],
+)
+def test_what_stands_around_a_number_may_change_it(text: str, written: str) -> None:
+    at = text.index(written)
+    assert whole_number_end(text, at, at + len(written)) == 0

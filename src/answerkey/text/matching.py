@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.match import Match
-from answerkey.text.numbers import Number, bare_digits, find_numbers, parse_number, significant_digits
+from answerkey.text.numbers import (
+    Number,
+    bare_digits,
+    find_numbers,
+    parse_number,
+    significant_digits,
+    whole_number_end,
+    with_commas,
+)
 from answerkey.text.patterns import check_pattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -224,10 +232,10 @@ def _match_any(keyword: Alternatives, reply: _ReplyText, numeric: bool) -> Match
 
 
 @lru_cache(maxsize=65536)
-def _worth(keyword: str) -> tuple[str, str] | None:
-    """The canonical worth and the digits of a keyword that is a number. Cached: a log repeats its keywords."""
+def _worth(keyword: str) -> tuple[str, str, str] | None:
+    """A number's canonical worth, its digits, and how it is mostly written. Cached: a log repeats its keywords."""
     worth = parse_number(keyword) if len(keyword) <= _LONGEST_NUMBER else None
-    return None if worth is None else (worth, significant_digits(worth))
+    return None if worth is None else (worth, significant_digits(worth), with_commas(worth))
 
 
 # Nothing longer is a number that a person typed.
@@ -236,10 +244,17 @@ _LONGEST_NUMBER = 400
 
 def _match_number(keyword: str, reply: _ReplyText) -> Match:
     """A keyword that is a number, found wherever the reply has a number of equal value."""
-    worth_and_digits = _worth(keyword)
-    if worth_and_digits is None:
+    known = _worth(keyword)
+    if known is None:
         return _ABSENT
-    worth, digits = worth_and_digits
+    worth, digits, usual = known
+    text = reply.original
+    at = text.find(usual)
+    if at >= 0:
+        # Mostly it stands there as numbers are written, and not all numbers of the reply need to be read.
+        end = whole_number_end(text, at, at + len(usual))
+        if end:
+            return Match(True, "number", at, end, text[at:end], _EQUAL)
     if reply.may_hold(digits):
         for number in reply.numbers():
             if number.canonical == worth:

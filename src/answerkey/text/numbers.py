@@ -21,6 +21,7 @@ __all__ = [
     "parse_number",
     "significant_digits",
     "whole_number_end",
+    "with_commas",
 ]
 
 # Signs that may stand before (or after) an amount without changing its worth.
@@ -117,6 +118,11 @@ def number_at(text: str, at: int) -> Number | None:
     return Number(
         canonical_number(found.group(), sign is not None), at if sign is None else sign, found.end()
     )
+
+
+def with_commas(worth: str) -> str:
+    """A worth as numbers are mostly written in English: "442300" gives "442,300"."""
+    return f"{int(worth):,}" if worth.isdecimal() and 3 < len(worth) < 20 else worth
 
 
 def whole_number_end(text: str, at: int, end: int) -> int:

@@ -75,7 +75,7 @@ OWN_FAILURES = frozenset(
 # The asker gets nothing.
 NOT_DELIVERED = frozenset(
     {
-        # I can't quote the clause; unable to answer.
+        # I can't open the lease; unable to answer.
         "cannot_operate",
         # No result, no output.
         "no_result",

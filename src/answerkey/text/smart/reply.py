@@ -13,6 +13,7 @@ from answerkey.text.numbers import (
     number_at,
     significant_digits,
     whole_number_end,
+    with_commas,
 )
 from answerkey.text.smart.negation import may_deny
 from answerkey.text.smart.once import once
@@ -185,8 +186,7 @@ class ReplyWords:
 def _digits_of(worth: str) -> tuple[str, str, str]:
     """The digits of a worth, those without its last zeros, and the worth with commas, as it is mostly written."""
     digits = significant_digits(worth)
-    grouped = f"{int(worth):,}" if worth.isdecimal() and 3 < len(worth) < 20 else worth
-    return digits, digits.rstrip("0") or "0", grouped
+    return digits, digits.rstrip("0") or "0", with_commas(worth)
 
 
 @lru_cache(maxsize=4096)
