@@ -15,7 +15,7 @@ def evidence(sentence: str) -> set[str]:
     ("sentence", "name"),
     [
         ("The database crashed.", "machine_fails"),
-        ("The index is stale.", "machine_is_bad"),
+        ("The retriever is stale.", "machine_is_bad"),
         ("Your request failed.", "thing_fails"),
         ("I ran into a problem.", "met_trouble"),
         ("An error occurred.", "trouble_happened"),

@@ -46,7 +46,7 @@ OWN_FAILURES = frozenset(
     {
         # The database crashed; `query_database` raised an error.
         "machine_fails",
-        # The index is stale; the tool bailed out.
+        # The retriever is stale; the tool bailed out.
         "machine_is_bad",
         # Your request failed; the service is unavailable.
         "thing_fails",
