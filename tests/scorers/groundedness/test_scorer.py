@@ -53,6 +53,9 @@ def test_nothing_checkable_has_no_value():
     assert "nothing that can be checked" in score.reason
 
 
+PROFILE = [{"key": "legal_name", "value": "Elm Row LLC"}, {"key": "ein", "value": "84-2917753"}]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -165,6 +168,28 @@ LEASE = "Five (5) years from September 1, 2023. Rent $1,200 a month, due on the 
         ("R. Oyelaran manages it.", ({"manager": "Ruth Oyelaran"},), ()),
         ("It took 12.6 minutes.", ({"duration_seconds": 754},), ()),
         ("Entitled 25, taken 9, booked 4. Left: 12.", ({"entitled": 25, "taken": 9, "booked": 4},), ()),
+        (
+            "### Allocation of $900\n\n- Q1: $400\n- Q2: $500",
+            ("quarter | x\n2023Q1 | 400\n2023Q2 | 500",),
+            (),
+        ),
+        ("- 10/4 paid 250.00", ([{"date": "2024-10-04", "paid": 250.0}],), ()),
+        ("2023: 1,650; 2024: 1,720, up 70.", ({"rent_2023": 1650, "rent_2024": 1720},), ()),
+        (
+            "From January to March 2024 ten joined in total.",
+            ({"2024-01": 2, "2024-02": 5, "2024-03": 3},),
+            (),
+        ),
+        ("By Inspector G. Thibodeaux.", ({"inspector": "Gerard Thibodeaux"},), ()),
+        ("The EIN of Elm Row LLC is 84-2917753.", (PROFILE,), ()),
+        ("Agreed on 14 November 2019.", (), ("effective as of the 14th day of November, 2019",)),
+        ("Three of the four lines:\n1. A\n2. B\n3. C", ([{"line": name} for name in "ABCD"],), ()),
+        (
+            "$1,770 a month, $18.00 per square foot per year",
+            (),
+            ("1,180 rentable square feet, $1,770 a month",),
+        ),
+        ("The fee is $150, about 30% of the total.", (), ("The fee is $150; the total $500.",)),
     ],
 )
 def test_what_follows_in_other_words_is_supported(text, results, sources):
@@ -182,6 +207,10 @@ def test_what_follows_in_other_words_is_supported(text, results, sources):
         ("In September you got $412.35.", (LOG,), (), ["$412.35"]),
         ("Three payments passed $1,000:\n- Vance\n- Okafor", (LOG,), (), ["Three", "$1,000"]),
         ("The average payment is $1,620.00.", (LOG,), (), ["$1,620.00"]),
+        ("It pays 0.32 EUR per mile.", (), ("mileage is paid at 0.32 EUR per kilometre",), ["0.32 EUR"]),
+        ("Repairs fell by 42.9%.", ({"repairs_2023": 4180, "repairs_2024": 2926},), (), ["42.9%"]),
+        ("Tarheel Group, $572.", (), ("Appraisal fee $525 to Tarheel Group. Transfer tax $572.",), ["$572"]),
+        ("Most joined in March 2024: 5.", ({"2024-02": 5, "2024-03": 3},), (), ["March 2024"]),
         ("The gap was in Unit D.", ({"unit": "C"},), (), ["Unit D"]),
         ("| Unit | Tenant |\n|---|---|\n| 1 | Delgado |", ([{"unit": 1, "tenant": None}],), (), ["Delgado"]),
     ],

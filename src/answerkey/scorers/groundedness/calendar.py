@@ -7,8 +7,9 @@ from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.spans import find_date_after
 from answerkey.scorers.groundedness.wording import Found
 from answerkey.text.claims.claim import Claim
+from answerkey.text.dates import Date
 
-__all__ = ["find_date", "find_time", "find_year", "speaks_of_time"]
+__all__ = ["find_date", "find_time", "find_year", "may_be_reckoned"]
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _QUARTERS = {
@@ -33,6 +34,13 @@ _RECKONED = re.compile(
 )
 
 
+_SO_LONG = re.compile(
+    r"\b(?:days?|weeks?|months?|years?)[’']?\s+(?:\w+\s+)?"
+    r"(?:ahead|before|after|prior|later|earlier|notice|in advance|out|from)\b",
+    re.IGNORECASE,
+)
+
+
 def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | None:
     """A date that the evidence has with at least the same parts; a weekday or quarter that one of its dates falls in.
 
@@ -40,15 +48,16 @@ def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | N
     """
     found = _stands(claim, evidence)
     date = claim.date
-    exact = date is not None and (date.year is not None or date.day is not None) and (date.month or date.year)
-    if found is None and date is not None and exact and _RECKONED.search(sentence):
+    if found is None and date is not None and may_be_reckoned(date, sentence):
         return find_date_after(date, evidence)
     return found
 
 
-def speaks_of_time(sentence: str) -> bool:
-    """Whether a sentence has words for a time before or after another."""
-    return _RECKONED.search(sentence) is not None
+def may_be_reckoned(date: Date, sentence: str) -> bool:
+    """Whether a sentence has words for a time before or after another; for a month alone it must say how long."""
+    if date.day is None and date.month is None and date.year is None:
+        return False
+    return (_RECKONED if date.day or date.year else _SO_LONG).search(sentence) is not None
 
 
 def _stands(claim: Claim, evidence: Evidence) -> Found | None:

@@ -19,6 +19,7 @@ from answerkey.scorers.groundedness.equations import CALENDAR, Equations
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.following import follow
 from answerkey.scorers.groundedness.listed import counts_items_below, counts_other_items
+from answerkey.scorers.groundedness.pairing import of_another_sentence
 from answerkey.scorers.groundedness.records import (
     MixUp,
     Records,
@@ -32,6 +33,7 @@ from answerkey.scorers.groundedness.spans import find_span_of_time
 from answerkey.scorers.groundedness.wording import (
     Found,
     find_identifier,
+    find_in_arguments,
     find_name,
     find_quote,
     support_places,
@@ -132,6 +134,9 @@ class _Checker:
             return CheckedClaim(claim=claim, supported=True, where=year.where, text=year.text)
         if (other := other_unit(claim, self._text, self._evidence)) is not None:
             return contradicted(claim, other)
+        asked_for = find_in_arguments(self._text, claim, self._evidence) if claim.kind == "number" else None
+        if asked_for is not None:
+            return CheckedClaim(claim=claim, supported=True, where=asked_for.where, text=asked_for.text)
         formula_text = self._formula(claim, quantity, clause)
         if formula_text is not None:
             return derived(claim, formula_text)
@@ -149,8 +154,23 @@ class _Checker:
                 other_value(claim, self._text, clause, found, self._evidence)
                 or other_label(claim, self._text, found, self._evidence)
                 or not_the_whole(clause, found, self._records, sentences.question)
+                or self._of_another_sentence(claim, clause, found)
             )
         return None if mixed.thing_is_wrong and self._blame_thing(claim, mixed) else mixed.instead
+
+    def _of_another_sentence(
+        self, claim: Claim, clause: Clause, found: list[NumberFact]
+    ) -> Contradiction | None:
+        sentence = self._sentences.index(claim)
+        things = [
+            other
+            for other in self._claims
+            if other.kind in ("name", "identifier") and self._sentences.index(other) == sentence
+        ]
+        if len(things) != 1:
+            return None
+        words = f"{clause.words} {clause.question_words}"
+        return of_another_sentence(claim, things[0], found, words, self._evidence)
 
     def _blame_thing(self, figure: Claim, mixed: MixUp) -> bool:
         """Note the name or date beside a figure that belongs to another record; False if none stands there."""

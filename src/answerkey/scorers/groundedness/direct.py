@@ -185,6 +185,9 @@ def other_label(
     places = {fact.where for fact in found}
     if any(root in map(stem, folded_text(f"{fact.text} {fact.key}").split()) for fact in found):
         return None
+    if any(fact.label in _JOINED for fact in found):
+        # "The allowance is 28 EUR for a day and 14 EUR for half of one": the label is that of the first.
+        return None
     for fact in evidence.numbers:
         if (
             fact.where in places
@@ -198,6 +201,7 @@ def other_label(
 
 
 _SHORTEST_LABEL = 4
+_JOINED = frozenset(["and", "or", "then"])
 _VERBS_TEXT = """
 with from than that over about around paid pays cost costs costing spent spend earn earned receive received collect collected
 total totals totaling plus minus only just another additional remaining approximately roughly under above below

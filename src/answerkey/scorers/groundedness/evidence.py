@@ -98,9 +98,14 @@ class Evidence:
         ]
 
     @cached_property
+    def original(self) -> str:
+        """All texts in one."""
+        return "\n".join(passage.text for passage in self.passages)
+
+    @cached_property
     def everything(self) -> str:
         """All texts in one, lower case, for a quick search."""
-        return "\n".join(passage.text for passage in self.passages).lower()
+        return self.original.lower()
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:

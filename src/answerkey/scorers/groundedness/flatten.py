@@ -86,7 +86,7 @@ _SERIES_KEY = re.compile(
 
 def _series(value: dict[str, Any]) -> list[dict[str, Any]] | None:
     """{"2024-01": 2, "2024-02": 5, …} as the list of records that it is."""
-    if len(value) < 3 or not all(
+    if len(value) < 2 or not all(
         isinstance(name, str) and _SERIES_KEY.fullmatch(name) and isinstance(inner, int | float)
         for name, inner in value.items()
     ):

@@ -10,7 +10,7 @@ from answerkey.scorers.groundedness.arithmetic.stated import (
     derive_with_evidence,
     share_of_named,
 )
-from answerkey.scorers.groundedness.calendar import speaks_of_time
+from answerkey.scorers.groundedness.calendar import may_be_reckoned
 from answerkey.scorers.groundedness.checked import CheckedClaim, derived
 from answerkey.scorers.groundedness.equations import Equations
 from answerkey.scorers.groundedness.evidence import Evidence
@@ -123,7 +123,7 @@ class _Following:
 
     def _date(self, claim: Claim) -> str | None:
         """A date that lies some time before or after another that the reply states."""
-        if claim.date is None or not speaks_of_time(self._sentences.around(claim)):
+        if claim.date is None or not may_be_reckoned(claim.date, self._sentences.around(claim)):
             return None
         stated = [other.date for other in self._supported if other.date is not None]
         found = find_date_after(claim.date, self._evidence, stated)

@@ -171,8 +171,10 @@ def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 _RANGE = re.compile(r"\d{1,4}\s?[-–]\s?\d{1,4}")
 _MEASURE = re.compile(
     r"\s?(?:°|º|\b(?i:deg(?:rees?|s)?)\b\.?)\s?([CF]\b|(?i:celsius|centigrade|fahrenheit))"
-    r"|\)?[ \u00a0-]?(?:((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
+    r"|\)?[ \u00a0-]?(?:(?:[a-z]+ )?((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
 )
+# "$0.32 per kilometre", "$18/h".
+_RATE = re.compile(r"[ \u00a0]?(?:per[ \u00a0]|/[ \u00a0]?)([A-Za-z]+)", re.IGNORECASE)
 # Units whose spelling is more often another word.
 _NO_UNITS = frozenset(["in", "m", "l", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
 _CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
@@ -180,6 +182,9 @@ _CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
 
 def measure_after(text: str, end: int) -> str:
     """The unit that follows a number in a text, under its one name, or ""."""
+    if (rate := _RATE.match(text, end)) is not None:
+        unit = measure_named((rate[1].lower(),))
+        return f"per {unit}" if unit else ""
     found = _MEASURE.match(text, end)
     if found is None:
         return ""

@@ -138,7 +138,7 @@ class Records:
 
     def _find_named(self, words: str, text: str, narrow: bool) -> frozenset[int]:
         named: list[frozenset[int]] = []
-        dates = list(find_dates(_with_years(text)))
+        dates = list(find_dates(_with_years(_SINCE.sub(" ", text))))
         for column in self.columns:
             rows: set[int] = set()
             for value, numbers in column.words.items():
@@ -188,7 +188,15 @@ class Records:
 
 def find_records(evidence: Evidence) -> list[Records]:
     """The tables with several rows."""
-    return [Records(table) for table in evidence.tables if len(table.rows) > 1]
+    return [Records(table) for table in evidence.tables if len(table.rows) > 1 and not _lists_fields(table)]
+
+
+def _lists_fields(table: Table) -> bool:
+    """Whether each row is a field of one thing: {"key": "legal_name", "value": "Elm LLC"}, {"key": "ein", "value": …}."""
+    if any(len(row) != 2 or "value" not in row for row in table.rows):
+        return False
+    # Rows that measure the same are things of their own; fields hold texts and figures of many kinds.
+    return any(as_number(row["value"]) is None for row in table.rows)
 
 
 def find_mix_up(
@@ -307,6 +315,11 @@ def _means(said: Date, own: Date) -> bool:
 
 # The year that stands for any.
 _ANY_YEAR = 2000
+# A time from or up to which something is asked for is not the time of one row.
+_SINCE = re.compile(
+    r"\b(?:since|until|through|before|after|between|so far in)\s+(?:[A-Z][a-z]+\.?|the)"
+    r"(?:\s+\d{1,2}(?:st|nd|rd|th)?)?(?:,?\s+\d{4})?\b"
+)
 _MONTH = re.compile(
     r"\b(January|February|March|April|June|July|August|September|October|November|December)\b(?!\s*\d)",
     re.IGNORECASE,

@@ -137,10 +137,10 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
         and fact.value == int(fact.value)
         and 0 < fact.value < 5000
         and _COUNTED.isdisjoint(key_words(fact.key))
-        # A month alone is too easily met by days and weeks.
-        and (date.day is not None or fact.measure in ("month", "year"))
+        # A month of a year is too easily met by days and weeks.
+        and (date.day is not None or date.year is None or fact.measure in ("month", "year"))
     ][:_MOST_SPANS]
-    if not spans or (date.day is None and date.year is None):
+    if not spans:
         return None
     # A month alone stands for its first day.
     months = [

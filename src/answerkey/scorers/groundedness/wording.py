@@ -11,7 +11,7 @@ from answerkey.text.claims.names import is_ordinary
 from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
 from answerkey.text.normalise import folded_text, stem
 
-__all__ = ["Found", "find_identifier", "find_name", "find_quote", "support_places"]
+__all__ = ["Found", "find_identifier", "find_in_arguments", "find_name", "find_quote", "support_places"]
 
 # What kind of street or house it is belongs to the name: Oak Street is not Oak Avenue.
 _KINDS = {
@@ -60,6 +60,24 @@ def find_quote(claim: Claim, evidence: Evidence) -> Found | None:
             if all(word in folded_text(leaf.key.replace("_", " ")).split() for word in words):
                 return Found(leaf.where, leaf.key)
     return None
+
+
+def find_in_arguments(text: str, claim: Claim, evidence: Evidence) -> Found | None:
+    """A number that is part of a name which a tool was asked for: the 9th of "900 S 9th St"."""
+    after = _CAPITALS_AFTER.match(text, claim.end)
+    before = _CAPITALS_BEFORE.search(text, max(0, claim.start - 30), claim.start)
+    words = [before[0] if before else "", claim.text, after[0] if after else ""]
+    if (before is None and after is None) or not evidence.arguments:
+        return None
+    phrase = f" {folded_text(''.join(words)).strip()} "
+    for leaf in evidence.arguments:
+        if isinstance(leaf.value, str) and phrase in f" {folded_text(leaf.value).strip()} ":
+            return Found(leaf.where, phrase.strip())
+    return None
+
+
+_CAPITALS_AFTER = re.compile(r" [A-Z][A-Za-z]*")
+_CAPITALS_BEFORE = re.compile(r"(?:\d+ )?(?:[A-Z][A-Za-z]* )+$")
 
 
 def find_identifier(claim: Claim, evidence: Evidence) -> Found | None:
@@ -165,7 +183,7 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
     ) is not None:
         return _state(state, evidence)
-    return _abbreviation(claim, evidence)
+    return _abbreviation(claim, evidence) or (_run_together(telling, evidence) if len(telling) > 1 else None)
 
 
 _ROLE_ENDINGS = ("er", "or", "ist", "ian", "ant", "ent", "ress")
@@ -193,6 +211,21 @@ def _without_role(words: list[str], evidence: Evidence) -> Found | None:
     while len(rest) > 1 and (rest[0] in _ROLES or (rest[0].endswith(_ROLE_ENDINGS) and is_english(rest[0]))):
         rest.pop(0)
     return _in_one_text(rest, evidence) if rest != words else None
+
+
+def _run_together(words: list[str], evidence: Evidence) -> Found | None:
+    """ "Hepatitis B" for "HepB": parts with capitals of their own that the words begin with."""
+    for found in _CAPITALS_INSIDE.finditer(evidence.original):
+        parts = _CAPITAL_PARTS.findall(found[0])
+        if len(parts) == len(words) and all(
+            word.startswith(part.lower()) for word, part in zip(words, parts, strict=True)
+        ):
+            return Found("evidence", found[0])
+    return None
+
+
+_CAPITALS_INSIDE = re.compile(r"\b[A-Z][a-z]{1,9}(?:[A-Z][a-z]{0,9}){1,3}\b")
+_CAPITAL_PARTS = re.compile(r"[A-Z][a-z]*")
 
 
 def _in_one_text(words: list[str], evidence: Evidence) -> Found | None:

@@ -10,6 +10,7 @@ __all__ = [
     "CLEAR_SUM",
     "COMPLEMENT",
     "DIFFERENCE",
+    "LEFT",
     "LESS",
     "MEAN",
     "MORE",
@@ -154,6 +155,8 @@ SUPERLATIVE_WORDS = _words(
 # "Two months of rent", "three times the price".
 UNIT_OF_TIMES = _words("times months? weeks? fold years?")
 REST = _words(r"others? rest remaining not without excluding except un(?!it|der|til|less|ion|iv)\w+")
+# What is yet to be done, of rows that say whether they are.
+LEFT = _words(r"left remaining outstanding pending open still yet to_go incomplete unfinished")
 # A word that says that rows do not have the other word's value.
 _OPPOSITES = """
 occupied:vacant vacant:occupied paid:unpaid unpaid:paid open:closed closed:open active:inactive inactive:active passed:failed

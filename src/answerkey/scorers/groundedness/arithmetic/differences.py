@@ -6,10 +6,10 @@ from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import DIFFERENCE, Clause
 from answerkey.scorers.groundedness.evidence import Evidence
-from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.figures import Column, Figures
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["FEW", "comparable", "differences", "points"]
+__all__ = ["FEW", "comparable", "differences", "halves", "points"]
 
 # Among so few figures a difference or ratio is hardly ever there by chance.
 FEW = 4
@@ -24,6 +24,10 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
     for where, values in figures.measured if cue else ():
         for one, other in combinations(values, 2):
             yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
+    if " half " in clause.words:
+        for column in figures.columns:
+            first, second = halves(column)
+            yield second - first, f"second half of {column.name} − first half", column.where
     # "Two months' notice" does not follow from hours and days: small figures with a unit only from those in the same unit.
     in_unit = not large and clause.next_word.lower() in UNIT_SPELLINGS
     for where, values in comparable(figures, texts=not in_unit):
@@ -39,6 +43,14 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
                 for some in combinations(rest, size):
                     parts = " − ".join(f"{abs(part):g}" for part in some)
                     yield abs(whole) - fsum(map(abs, some)), f"{abs(whole):g} − {parts}", where
+
+
+def halves(column: Column) -> tuple[float, float]:
+    """What each half of a column adds up to; rows in order of time are halves of a year."""
+    values = column.values
+    if len(values) % 2 or len(values) < FEW:
+        return 0.0, 0.0
+    return fsum(values[: len(values) // 2]), fsum(values[len(values) // 2 :])
 
 
 def points(evidence: Evidence) -> Iterator[tuple[float, str, str]]:

@@ -68,6 +68,7 @@ def products(
                 yield fsum(one_column.values) / total, formula, one_column.where
     if (" per " in clause.words or (clause.labelled and clause.says(MEAN))) and quantity.kind == "money":
         yield from _per_unit(figures)
+        yield from _per_area(facts, clause)
     if clause.says(MEAN) and (large or quantity.kind == "money"):
         for where, values in figures.several:
             if len(values) <= FEW:
@@ -90,6 +91,18 @@ def _per_unit(figures: Figures) -> Iterator[tuple[float, str, str]]:
                     yield value / by[row], f"{left.name} ÷ {right.name}", f"{table.where}[{row}]"
 
 
+def _per_area(facts: list[NumberFact], clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """ "$18 per square foot per year": an amount, by the year where it is one of a month, over an area of the same place."""
+    areas = [fact for fact in facts if fact.measure.startswith("square ")][:_MOST_DIVIDED]
+    for area in areas if clause.says(_AREA) else ():
+        for fact in facts:
+            if fact.where == area.where and fact.kind == "money" and area.value:
+                yield fact.value / area.value, f"{fact.value:g} ÷ {area.value:g}", fact.where
+                if clause.says(YEARLY):
+                    yield 12 * fact.value / area.value, f"12 × {fact.value:g} ÷ {area.value:g}", fact.where
+
+
+_AREA = re.compile(r"\b(?:square|sq|sqft|sf|psf|sqm|m2)\b|m²", re.IGNORECASE)
 _MOST_DIVIDED = 6
 
 

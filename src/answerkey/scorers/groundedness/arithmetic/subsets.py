@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import combinations
 
-from answerkey.scorers.groundedness.arithmetic.clause import OPPOSITES, REST, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import LEFT, OPPOSITES, REST, Clause
 from answerkey.scorers.groundedness.figures import Figures, Group
 from answerkey.scorers.groundedness.flatten import Table, key_words
 
@@ -42,6 +42,10 @@ def named_subsets(figures: Figures, clause: Clause) -> Iterator[Subset]:
         if clause.says(REST):
             for group in groups:
                 yield table, everything - group.rows, f"not {group.label}"
+        if LEFT.search(f"{clause.text} {clause.question_words}"):
+            for group in figures.groups:
+                if group.table is table and group.label.endswith(" = no"):
+                    yield table, group.rows, group.label
         spoken_words = set(clause.words.split())
         opposed = {opposite for word, opposite in OPPOSITES.items() if word in spoken_words}
         for group in figures.groups:

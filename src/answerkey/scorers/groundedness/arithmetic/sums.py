@@ -1,5 +1,6 @@
 """Sums and averages: of columns, of named rows, of records and of the few figures of a text."""
 
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from math import fsum
@@ -22,6 +23,8 @@ def sums(
     yield from _of_columns(figures, clause, summing or of_columns, meaning)
     if summing or meaning:
         yield from _of_named_rows(figures, clause, summing, meaning)
+    if clause.says(_TOTAL):
+        yield from _of_several_columns(figures)
     if large:
         for group, column in figures.group_columns:
             kept = [value for row, value in column.cells if row in group.rows]
@@ -31,6 +34,31 @@ def sums(
         yield from _of_few(figures, clause, large)
         for value, count, where in runs_in_texts(figures):
             yield value, f"sum of {count} amounts in a row", where
+
+
+_TOTAL = re.compile(
+    r"\b(?:totals?|totall?ed|totall?ing|altogether|combined|together|in all|sum)\b", re.IGNORECASE
+)
+_MOST_COLUMNS = 4
+
+
+def _of_several_columns(figures: Figures) -> Iterator[tuple[float, str, str]]:
+    """ "Total payments": what all columns of figures add up to, or two of them, over all rows and in each row."""
+    for table in figures.tables:
+        columns = [column for column in figures.columns if column.table is table]
+        if not 2 <= len(columns) <= _MOST_COLUMNS:
+            continue
+        for size in {2, len(columns)}:
+            for some in combinations(columns, size):
+                formula = "sum of " + " and ".join(column.name for column in some)
+                yield fsum(value for column in some for value in column.values), formula, table.where
+                cells = [dict(column.cells) for column in some]
+                for row in range(min(len(table.rows), _MOST_ROWS)):
+                    if all(row in values for values in cells):
+                        yield fsum(values[row] for values in cells), formula, f"{table.where}[{row}]"
+
+
+_MOST_ROWS = 50
 
 
 def _of_columns(
