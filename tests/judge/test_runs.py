@@ -284,7 +284,7 @@ def stored(project: Path) -> tuple[int, int]:
         connection.close()
 
 
-def wait_until(reached: Any, seconds: float = 30.0) -> None:
+def wait_until(reached: Any, seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < end, "not reached in time"
