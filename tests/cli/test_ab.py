@@ -135,7 +135,7 @@ def test_an_interrupted_experiment_goes_on(folder: Path, answerkey) -> None:
         text=True,
     )
     log = folder / "asked.log"
-    for _ in range(600):
+    for _ in range(6000):
         if log.exists() and len(log.read_text().splitlines()) > 40:
             break
         time.sleep(0.05)

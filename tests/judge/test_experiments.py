@@ -86,7 +86,7 @@ def test_an_interrupted_judged_experiment_goes_on_and_pays_nothing_twice(
     process = subprocess.Popen(
         ab(scripted, "--concurrency", "2"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    for _ in range(1200):
+    for _ in range(6000):
         if scripted.count > 30:
             break
         time.sleep(0.05)

@@ -90,7 +90,7 @@ def test_a_timeout_ends_the_program_with_its_children(tmp_path: Path) -> None:
     async def run() -> None:
         async with command([sys.executable, str(script)]) as target:
             task = asyncio.create_task(target.ask(Ask(question="x", conversation_id="c")))
-            for _ in range(500):
+            for _ in range(15000):
                 if pids.exists() and len(pids.read_text().split()) == 2:
                     break
                 await asyncio.sleep(0.02)
