@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 from answerkey.text.detected_failure import DetectedFailure
+from answerkey.text.failure_explained import beside_fences
 from answerkey.text.failure_signs import kind_of
 from answerkey.text.lazy import lazy
 
@@ -130,7 +131,11 @@ def failing_body(
     headers = _HTTP_HEAD.match(stripped)
     if headers and headers.end() < len(stripped):
         return failing_body(stripped[headers.end() :].lstrip(), start + headers.end(), whole, notice)
-    body = stripped.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    body = stripped
+    if stripped.startswith("```"):
+        if beside_fences(stripped):
+            return None
+        body = stripped.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
     if body[:1] not in {"{", "["}:
         return None
     if not whole:

@@ -30,6 +30,8 @@ _FOREIGN = lazy(
     r"petici[oó]n|conexi[oó]n)(?: [\w]+){0,3}? (?:no (?:est[aá] disponible|responde|respondi[oó]|"
     r"funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de servicio|"
     r"en mantenimiento|sobrecargado|agot[oó]|ha expirado|super[oó])"
+    r"|(?:tard[oó]|ha tardado|est[aá] tardando) (?:demasiado|m[aá]s de)|(?:super|agot|exced)\w+ (?:el )?(?:tiempo|l[ií]mite)|"
+    r"tiempo (?:de (?:espera|respuesta) )?(?:agotado|superado|excedido)"
     r"|algo (?:ha )?(?:sali[oó]|ido|salido|fue) mal"
     r"|(?:problemas?|dificultades|fallos?) t[eé]cnic|technische[nrs]? (?:schwierigkeiten|"
     r"probleme?|st[oö]rung\w*|fehler)|(?:probl[eè]mes?|difficult[eé]s|incidents?) techniques?"
@@ -39,12 +41,14 @@ _FOREIGN = lazy(
     r"mit (?:der|dem|unser)|gekommen|festgestellt|$|[.!,]))(?!.{0,20}(?:im vertrag|im formular|"
     r"in der abrechnung))"
     r"|(?:kann|konnte|k[oö]nnen|konnten)\b[\w ]{0,50}?(?:nicht|keine)\b[\w ]{0,30}?(?:zugreifen|"
-    r"erreichen|verbinden|verarbeite[nt]|abrufen|laden|herstellen|abgerufen|geladen|hergestellt|"
+    r"erreichen|verbinden|verarbeite[nt]|bearbeite[nt]|abrufen|laden|herstellen|abgerufen|geladen|hergestellt|"
     r"abschlie(?:ß|ss)en|ausf[uü]hren|ausgef[uü]hrt|beantworte[nt]|durchf[uü]hren|erreicht|"
     r"abgeschlossen)\b"
     r"|(?:verbindung|anfrage|abfrage|suche|datenbank|server|dienst|werkzeug|system|tool)\b[\w ]{0,40}?(?:fehlges"
     r"chlagen|abgelehnt|nicht (?:erreichbar|verf[uü]gbar)|[uü]berlastet|unterbrochen|antwortet nicht|"
     r"reagiert nicht|abgebrochen|gescheitert|ausgefallen|hat nicht (?:geantwortet|reagiert))"
+    r"|(?:zu lange|l[aä]nger als \w+) (?:gedauert|gebraucht)|dauert (?:zu lange|l[aä]nger als)|"
+    r"(?:zeitlimit|maximale wartezeit|anfragelimit)\b[\w ]{0,30}(?:[uü]berschritten|abgelaufen|erreicht)"
     r"|schief ?(?:gelaufen|gegangen)"
     # French
     r"|(?:n['’]arriv(?:e|ons)|ne parvien[st]|ne parvenons|n['’]ai|n['’]avons|ne peu[xt]|"
@@ -62,13 +66,18 @@ _FOREIGN = lazy(
     r"en panne|inaccessible|injoignable|en maintenance)|n['’]est pas (?:disponible|accessible)|"
     r"ne r[eé]pond(?:ent)? p(?:as|lus)|n['’]a pas (?:r[eé]pondu|abouti|pu)|a [eé]chou[eé]|"
     r"a expir[eé])"
+    r"|d[eé]lai (?:d['’]attente|imparti|de r[eé]ponse|maxim\w+)?[^.]{0,40}(?:d[eé]pass|expir|[eé]coul)|"
+    r"(?:a mis|met|prend|a pris|pris) (?:beaucoup )?(?:trop de|plus de) temps|trop de temps|"
+    r"impossible (?:de|d['’])(?: ?(?:me |se |vous |nous |y )?)(?:acc[eé]d|[eé]tabl|obten|connect|trait|charg|"
+    r"r[eé]cup[eé]r|joindre|contact|r[eé]pond|g[eé]n[eé]r|ex[eé]cut|termin|consult|lire|ouvrir)\w*"
     r"|s['’]est mal pass"
     # Japanese
     r"|(?:エラー|問題|障害|不具合|例外)が(?:発生|起き|起こ|生じ)|(?:接続|アクセス|取得|処理|検索|応答|実行|読み込み|生成|回答|完了|通信)(?:を|"
     r"に|が|する(?:こと)?が)?(?:でき(?:ません|ない|なかった)|失敗|(?:行|おこな)えません)"
     r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の|を)[^。]{0,20}?(?:利用できません|ご?利用(?:いただけ|"
     r"になれ)ません|使用できません|応答(?:が|し)|停止|ダウン|混(?:雑|み合)|メンテナンス|つながり|繋がり)|時間(?:切れ|がかかりすぎ)|うまくいきません|"
-    r"タイムアウト(?:しま|にな|が)",
+    r"メンテナンス(?:中|のため)|(?:回答|応答|結果|データ|情報)(?:を|が)[^。]{0,16}(?:できませんでした|できません|得られません)|"
+    r"(?:上限|制限)(?:を超え|に達し)|タイムアウト(?:しま|にな|が)",
     re.IGNORECASE,
 )
 # A sentence that adds nothing: regret, another try, whom to ask, what was promised, what was about to be done.
@@ -90,7 +99,8 @@ _FILLER = lazy(
     r"we(?:['’]re| are) (?:on it|aware|back)|back (?:soon|shortly)|shortly|"
     r"int[eé]nt\w+|m[aá]s tarde|disculp|lo siento|lament|perd[oó]n|bitte|sp[aä]ter|entschuldig|"
     r"leid\b|leider|r[eé]essay|plus tard|d[eé]sol|excus|veuillez|merci|gracias|danke|"
-    r"申し訳|すみません|しばらく|もう一度|再度|お待ち|お試し|後ほど|ご迷惑|サポート|お問い合わせ",
+    r"申し訳|すみません|しばらく|もう一度|再度|お待ち|お試し|後ほど|ご迷惑|サポート|お問い合わせ|"
+    r"ありがとう|お電話|お願い|お急ぎ|復旧|調査|(?:エラー|問い合わせ|参照)(?:コード|番号)|ご不便|恐れ入り",
     re.IGNORECASE,
 )
 # Figures of an answer: money, dates, clock times, shares, addresses.

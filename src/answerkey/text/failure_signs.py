@@ -33,7 +33,8 @@ TRACES = lazy(
     r"^\s+\([\w ]{1,40}[\d.]+\) lib/[\w./]+:\d+"
     r"|^stack traceback:|^CallStack \(from HasCallStack\)|^terminate called after throwing|^#\d+ {2,}\S.{0,200}:\d+:\d+\)$"
     r"|^Error in [\w.$:]+\(.{0,100}\) ?: | at [\w./-]{1,100}\.p[lm] line \d+\.|^Fatal error: (?:Unexpectedly|"
-    r"Index out)|\.go:\d+ \+0x",
+    r"Index out)|\.go:\d+ \+0x"
+    r"|^<--- Last few GCs --->|^FATAL ERROR: .{0,80}(?:heap|[Aa]llocation failed)|^Whitelabel Error Page$",
     _M,
 )
 # Objects printed instead of their content, and calls or control marks that should have stayed inside.
@@ -58,6 +59,7 @@ LEAKS = lazy(
 )
 # Placeholders that were never filled in.
 TEMPLATES = lazy(
+    r"(?-i:%[A-Z][A-Z_]{2,40}%(?!\\))|"
     r"\{\{[-#/^>]? ?[\w.\[\]|' ()\"]{1,60} ?-?\}\}|(?-i:«[A-Z]\w{2,30}»)|\{%-? ?\w+[^%\n]{0,80}%\}|"
     r"<%=? ?[\w.@ ]{1,60}%>|\$\{[a-zA-Z_][\w.]{0,40}\}|%\(\w{1,40}\)s"
     r"|\[(?:insert|your|add|enter) [\w ]{1,40}\]|(?<![\w\"':{])\{(?:answer|response|result|"
@@ -71,7 +73,7 @@ TEMPLATES = lazy(
 # Words of an answer that explains placeholders instead of leaking one.
 TEMPLATE_TALK = lazy(
     r"\b(?:template|syntax|placeholder|jinja|handlebars|mustache|variable|interpolat\w+|helm|vue|angular|liquid|f-string|"
-    r"bash|shell|environment|format\w*|printf|inserts?|replaced?|curly|braces|convention|"
+    r"bash|shell|windows|environment|format\w*|printf|inserts?|replaced?|curly|braces|convention|"
     r"code|javascript|use|write|erb|expression)\b",
     _I,
 )
@@ -158,9 +160,10 @@ MESSAGES = tuple(
         r"error|lost|failed|timed out)|could not connect|unable to connect|no route to host|"
         r"network (?:is unreachable|error)|econnrefused|econnreset|etimedout|enotfound|permission denied|"
         r"access denied(?=\s*(?:$|[.:;,!-]|for user|to |by ))|authentication failed|invalid api key|"
-        r"incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:iterations|"
+        r"incorrect api key|maximum context length|this model's maximum context|max(?:imum)? (?:number of )?"
+        r"(?:iterations|steps|tool calls|attempts|"
         r"retries|recursion depth|turns)(?: limit)?(?: was| has been)? (?:reached|exceeded)|"
-        r"agent stopped due to|killed$|oomkilled|no response (?:was )?(?:received|generated|"
+        r"agent stopped(?: due to|:)|killed$|oomkilled|no response (?:was )?(?:received|generated|"
         r"from)(?! (?:from |by )?(?:the |an? |my |any )?(?:tenants?|landlord|seller|buyer|"
         r"owner|contractor|city|county|court|bank|agent|insurer|lender)\b)|not found$|task timed out|"
         r"worker timeout|query (?:timed out|cancell?ed)|lock wait timeout|could not (?:translate host|"
@@ -284,6 +287,8 @@ NOTICES = tuple(
         r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
         r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|"
         r"timed out|is down|is unavailable|is not available|error)\b",
+        r"\W*(?:[\w'’-]+ ){1,5}?(?:is|are|'re|’re) (?:currently |now |still )?(?:at|over|out of|beyond) "
+        r"(?:full |max\w* |its |our )?capacity\b",
         r"\W*you(?:['’]ve| have) (?:sent|made) too many (?:requests|messages|calls)",
     )
 )

@@ -12,10 +12,18 @@ from operator import or_
 
 from answerkey.text.detected_failure import DetectedFailure
 from answerkey.text.failing.features import may_tell
-from answerkey.text.failing.model import explains, failing_reply
-from answerkey.text.failing.roles import FOREIGN
+from answerkey.text.failing.model import explains, failing_reply, fails_at_once
+from answerkey.text.failing.roles import APOLOGY, FOREIGN, SELF
 from answerkey.text.failing.words import is_sign, roles_of
 from answerkey.text.failure_bodies import failing_body
+from answerkey.text.failure_explained import (
+    advises,
+    beside_fences,
+    explains_at_once,
+    is_explaining_prose,
+    words_around,
+)
+from answerkey.text.failure_fragments import failing_fragment
 from answerkey.text.failure_sentences import answers_besides, failing_sentence
 from answerkey.text.failure_signs import (
     FOREIGN_NOTICES,
@@ -57,7 +65,6 @@ _MESSAGE_KEY = lazy(r"[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*){1,6}\.[a-z0-9]*_[a-z0-
 # Characters that hide inside words, and letters that are spaced out.
 _HIDDEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACED = lazy(r"\b(?:[A-Z] ){3,}[A-Z]\b")
-_LAST_BODY = lazy(r"\{\"error\"\s*:.{1,600}\}\Z", re.DOTALL)
 _HEAD = 3000
 _NOTICE = 400
 _LONGEST_NOTICE = 1500
@@ -72,17 +79,8 @@ _GOES_ON_FAILING = lazy(
     r"working on|rephrase|let me know|patience|inconvenience|you requested|tokens|failed|error|i (?:was|am) not able|feel free",
     re.IGNORECASE,
 )
-# Advice after the name of an error explains it: the asker's error, not the bot's.
-# The last paragraph after a trace explains it.
-_EXPLAINED = lazy(
-    r"\A(?=(?:\S+\s+){9}).*\b(?:means?|because|change|fix|replace|you (?:sent|pasted|posted)|the cause)\b",
-    re.DOTALL | re.IGNORECASE,
-)
-_ADVICE = lazy(
-    r"[.:;]\s+(?:(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|"
-    r"Install|Make sure|Free|Fix|Replace|Change|Rename|Move|This (?:happens|means|is because)|"
-    r"It means|To fix|You (?:can|should|need))\b|Check (?:that|whether|if) )"
-)
+# The name of an exception first: what a program wrote, advice and all.
+_NAMED = lazy(r"\W*[\w.]*(?:Error|Exception)\b")
 # Machine output may hold dates and figures and is no answer for that.
 _MACHINE_OUTPUT = lazy(
     r"\w(?:Error|Exception)\b|^\W*(?:\w+ )?(?:ERROR|FATAL|[Ee]rror)\b[^a-z]{0,12}|\d{4}-\d\d-\d\d|"
@@ -91,7 +89,8 @@ _MACHINE_OUTPUT = lazy(
 # Cheap looks before the costly patterns: a log is mostly answers, and an answer mostly has none of these.
 _TRACE_SIGNS = (
     "Traceback", "line ", "\tat ", "  at ", "goroutine", "panic", ".rb:", "Fatal", "Parse error", "#0 ", "tack trace",
-    "Segmentation", "smashing", "Caused by", "Unhandled", "node:internal", "Exception in",
+    "Last few GCs", "FATAL ERROR", "Whitelabel", "Segmentation", "smashing", "Caused by", "Unhandled",
+    "node:internal", "Exception in",
     "** ", " lib/", "CallStack", "terminate called", "Error in ", "Fatal error", "#1 ", "tack traceback", "+0x",
 )  # fmt: skip
 _LEAK_SIGNS = (
@@ -99,7 +98,7 @@ _LEAK_SIGNS = (
     "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
     "#<", "Stream {",
 )  # fmt: skip
-_TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
+_TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d", "%, ", "% ", "%.", "«")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
 _LEAK_MARKS = "[<@={%#_`(:«"
@@ -139,6 +138,7 @@ def _detect(text: str, head: str, *, whole: bool) -> DetectedFailure | None:
         or failing_body(stripped, start, whole, _notice)
         or _trace(head)
         or _leak(head)
+        or failing_fragment(stripped, start, whole, lambda body: failing_body(body, 0, True, _notice))
         or _notice(stripped, start)
     )
 
@@ -173,16 +173,16 @@ def _trace(head: str) -> DetectedFailure | None:
     found = TRACES.search(head)
     if found is None:
         return None
-    prose = _FENCED.sub(" ", head)
-    if len(prose) < len(head) and not TRACES.search(prose):
+    around = words_around(head, *found.span())
+    if around is not None:
         # Quoted: a failure only if nothing is said beside it.
-        if len(prose.split()) > 8:
+        if around > 8:
             return None
     elif found.start() > _NOTICE:
         return None
     else:
-        before = head[: found.start()].strip()
-        if _EXPLAINED.search(head.rpartition("\n\n")[2]) and not TRACES.search(head.rpartition("\n\n")[2]):
+        before, after = head[: found.start()].strip(), head.rpartition("\n\n")[2]
+        if is_explaining_prose(after) and not TRACES.search(after) and _notice(after, 0) is None:
             return None
         if (
             len(before.split()) > 8
@@ -218,11 +218,6 @@ def _leak(head: str) -> DetectedFailure | None:
 
 def _notice(stripped: str, start: int) -> DetectedFailure | None:
     """An error message at the beginning of the reply that no answer follows, or a reply that says only that it failed."""
-    if stripped[-1:] == "}" and stripped[0] != "{" and (body := _LAST_BODY.search(stripped)):
-        # An answer that breaks off into the error that ended it.
-        broken = failing_body(body.group(), start + body.start(), True, _notice)
-        if broken is not None:
-            return broken
     if not stripped.isascii() and _HIDDEN.search(stripped):
         stripped = _HIDDEN.sub("", stripped)
     if " R " in stripped and _SPACED.search(stripped):
@@ -238,10 +233,19 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     if foreign or any(map(is_sign, words[:_FIRST_WORDS])):
         span = _message(stripped, foreign)
     if span is None and not unspaced and may_tell(roles):
-        span = failing_reply(stripped)
+        beside = beside_fences(stripped)
+        if beside is None or fails_at_once(beside, begins=stripped[0] != "`"):
+            span = failing_reply(stripped)
     if span is None and foreign:
         span = failing_sentence(stripped)
-    if span is None:
+    if span is None or explains_at_once(stripped):
+        return None
+    if (
+        not roles & (SELF | APOLOGY)
+        and not _NAMED.match(stripped)
+        and advises(stripped[max(0, span[1] - 1) :])
+    ):
+        # "The job failed because the disk was full. Delete the old backups …": the asker's job, and an answer.
         return None
     told = stripped[span[0] : span[1]].strip()
     # What follows the words of a message may name the kind: "Error: … timed out".
@@ -257,11 +261,9 @@ def _message(stripped: str, foreign: bool) -> tuple[int, int] | None:
     found = next(
         filter(None, (sign.match(notice) for sign in (_ALL_MESSAGES if foreign else _ENGLISH_MESSAGES))), None
     )
-    if found is None or explains(stripped):
+    if found is None or explains(stripped) or advises(stripped[found.end() :]):
         return None
-    if not _MACHINE_OUTPUT.search(notice) and (
-        answers_besides(stripped) or _ADVICE.search(stripped[found.end() :][:600])
-    ):
+    if not _MACHINE_OUTPUT.search(notice) and answers_besides(stripped):
         return None
     if stripped.startswith("```") and len(_FENCED.sub(" ", stripped).split()) > 6:
         return None
@@ -274,10 +276,6 @@ def _message(stripped: str, foreign: bool) -> tuple[int, int] | None:
     ):
         return None
     # A notice is short. A long text that begins like one is an explanation, unless it looks like machine output.
-    if (
-        len(stripped) > 900
-        and stripped.count("\n") < 5
-        and not re.match(r"\W*[\w.]*(?:Error|Exception)\b", stripped)
-    ):
+    if len(stripped) > 900 and stripped.count("\n") < 5 and not _NAMED.match(stripped):
         return None
     return 0, found.end()

@@ -19,6 +19,7 @@ from answerkey.text.failing.reading import (
 from answerkey.text.failing.roles import (
     ABLE,
     APOLOGY,
+    ARTICLE,
     BAD,
     BE,
     CODE,
@@ -47,8 +48,10 @@ from answerkey.text.failing.roles import (
     QUOTE,
     RESULT,
     SELF,
+    SLOW,
     SPENT,
     STATUS,
+    TAKE,
     THING,
     TO,
     TROUBLE,
@@ -70,6 +73,8 @@ def evidence_in(words: Sequence[int]) -> set[str]:
             _read_failing(reading, word)
         if word & (LIMIT | MEET | STATUS) and not reading.conditional:
             _read_meeting(reading, word)
+        if word & TAKE and not reading.conditional:
+            _read_slowness(reading)
         if word & EXPLAIN:
             _read_explanation(reading)
         leave_word(reading, word)
@@ -103,6 +108,12 @@ def _read_failing(reading: Reading, word: int) -> None:
         following = words[at + 1]
         if not following & (FUNCTION | OPERATION | MACHINE | THING | JOINT | NOW | CODE):
             # "Failed payments", "failed items".
+            reading.add("matter")
+            fail = 0
+    if fail and at and len(words) > at + 1 and words[at - 1] & ARTICLE and not word & (COMMA | END):
+        following = words[at + 1]
+        if not following & (FUNCTION | JOINT | NOW | TROUBLE):
+            # "The failed jobs", "a failed upgrade": which one it is, not what happens now.
             reading.add("matter")
             fail = 0
     if fail or trouble:
@@ -200,6 +211,10 @@ def _judge_failure(reading: Reading, fail: bool, general: bool) -> None:
 
 def _judge_bad_state(reading: Reading) -> None:
     subject, near = subject_of(reading), reading.near
+    if not reading.content and any_of(near(1, 2), OTHERS) and not any_of(near(1, 2), MACHINE | THING):
+        # "For lost property", "missing payments".
+        reading.add("matter")
+        return
     if subject & AGENT and not (any_of(near(1, 5), OTHERS) and not subject & CODE):
         reading.add("machine_is_bad")
     elif (subject & THING and not subject & OTHERS and not any_of(near(1, 7), OTHERS)) or (
@@ -246,6 +261,17 @@ def _read_meeting(reading: Reading, word: int) -> None:
             ):
                 reading.add("met_trouble")
                 break
+
+
+def _read_slowness(reading: Reading) -> None:
+    """ "This is taking longer than expected": of the request, not of a repair."""
+    if (
+        any_of(reading.near(1, 4), SLOW)
+        and not reading.unknown
+        and not reading.subject & OTHERS
+        and not any_of(reading.words, FACT)
+    ):
+        reading.add("too_slow")
 
 
 def _read_explanation(reading: Reading) -> None:

@@ -41,13 +41,16 @@ from answerkey.text.failing.roles import (
     RESULT,
     RETRY,
     SELF,
+    SLOW,
     SPENT,
     STATUS,
+    TAKE,
     THING,
     TROUBLE,
     USER,
 )
 from answerkey.text.failing.words import roles_of
+from answerkey.text.failure_explained import advises
 from answerkey.text.lazy import lazy
 
 __all__ = [
@@ -102,6 +105,14 @@ _OF_REPLY = (
     # It quotes a notice of failure; it does so and delivers nothing, or cannot help.
     "quotes_failure",
     "quotes_failure_and_nothing",
+    # A list of three items or more.
+    "listed",
+    # "Yes, …", "No, …": a question is answered.
+    "yes_or_no",
+    # The first sentence is said in general: "A circuit breaker stops …".
+    "in_general",
+    # A later sentence tells the asker how to mend something of theirs.
+    "mends",
 )
 _OF_SENTENCES = (
     *sorted(OWN_FAILURES),
@@ -147,6 +158,9 @@ _BRACKETS = lazy(r"[\[(<]([^\[\]()<>]{3,150})[\])>]\W*\Z")
 _QUOTED = lazy(r"\"[^\"\n]{8,300}\"|“[^”\n]{8,300}”|„[^“”\"\n]{8,300}[“”\"]|«[^»\n]{8,300}»|`[^`\n]{8,300}`")
 # It is still seen that something was quoted.
 _QUOTATION = ' "quotation" '
+_ITEM = lazy(r"^\s*(?:[-*•–]|\(?[0-9a-z]{1,2}[.)])\s+\S", re.MULTILINE)
+_YES_OR_NO = lazy(r"\W*(?:yes|no|yep|nope|correct|right|sí|ja|nein|oui|non)[,.:;!–—]", re.IGNORECASE)
+_IN_GENERAL = lazy(r"\W*(?:an?|ein|eine|une?|una|most|many|some|every|each)\s\w", re.IGNORECASE)
 _FENCED = lazy(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -156,7 +170,12 @@ _NO_EVIDENCE: frozenset[str] = frozenset()
 
 def may_tell(roles: int) -> bool:
     """Whether words of these roles can be evidence of any kind; others are not read word by word."""
-    return bool(roles & _TRIGGERS or (roles & MEET and roles & CODE) or (roles & LIMIT and roles & SPENT))
+    return bool(
+        roles & _TRIGGERS
+        or (roles & TAKE and roles & SLOW)
+        or (roles & MEET and roles & CODE)
+        or (roles & LIMIT and roles & SPENT)
+    )
 
 
 class Sentence:
@@ -272,6 +291,15 @@ def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
         )
         put("quotes_failure", quoted)
         put("quotes_failure_and_nothing", quoted and (nothing or cannot_help))
+    put("listed", text.count("\n") >= 2 and len(_ITEM.findall(text)) >= 3)
+    put("yes_or_no", _YES_OR_NO.match(text) is not None)
+    put(
+        "in_general",
+        bool(sentences)
+        and _IN_GENERAL.match(text) is not None
+        and not sentences[0].roles & (SELF | USER | TROUBLE),
+    )
+    put("mends", advises(said))
     brackets = _BRACKETS.search(text)
     if brackets:
         put("cut_off", any(sentence.fails for sentence in sentences_of(brackets[1])))

@@ -11,6 +11,7 @@ from answerkey.text.failing.roles import (
     DELIVER,
     DISTANT,
     DONE,
+    FAIL,
     FOR,
     FUNCTION,
     HOLD,
@@ -22,6 +23,7 @@ from answerkey.text.failing.roles import (
     SELF,
     SOFT,
     THING,
+    TROUBLE,
     USER,
     VERBAL,
     YOU,
@@ -36,6 +38,9 @@ def read_negation(reading: Reading, word: int) -> None:
     if reading.conditional:
         return
     subject, near = subject_of(reading), reading.near
+    if word & VERBAL and not word & ABLE and any_of(near(1, 2), FAIL | TROUBLE):
+        # "It did not crash"; the failure itself is read as denied.
+        return
     others = bool(subject & OTHERS)
     machine = subject & AGENT
     thing = subject & THING and not others

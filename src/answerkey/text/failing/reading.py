@@ -66,6 +66,8 @@ OWN_FAILURES = frozenset(
         "thing_not_done",
         # The daily quota is used up; too many requests.
         "limit_spent",
+        # This is taking too long.
+        "too_slow",
         # Got a 429 from the provider.
         "status_met",
         # I failed to …, I was cut off from the database.

@@ -7,6 +7,7 @@ __all__ = [
     "ABLE",
     "ADVICE",
     "APOLOGY",
+    "ARTICLE",
     "ASK",
     "BAD",
     "BARE_NOT",
@@ -47,9 +48,11 @@ __all__ = [
     "RESULT",
     "RETRY",
     "SELF",
+    "SLOW",
     "SOFT",
     "SPENT",
     "STATUS",
+    "TAKE",
     "THING",
     "TO",
     "TROUBLE",
@@ -161,3 +164,9 @@ BARE_NOT = 1 << 49
 # "For you": what the asker gets, or does not.
 FOR = 1 << 50
 YOU = 1 << 51
+# Took, taking: how a request is slow.
+TAKE = 1 << 52
+# Long, longer, forever.
+SLOW = 1 << 53
+# The, a: "the failed jobs" are a matter, "it failed" is a failure.
+ARTICLE = 1 << 54

@@ -4,6 +4,7 @@ from answerkey.text.failing.roles import (
     ABLE,
     ADVICE,
     APOLOGY,
+    ARTICLE,
     ASK,
     BAD,
     BARE_NOT,
@@ -36,8 +37,10 @@ from answerkey.text.failing.roles import (
     RESULT,
     RETRY,
     SELF,
+    SLOW,
     SOFT,
     SPENT,
+    TAKE,
     THING,
     TO,
     TROUBLE,
@@ -198,22 +201,24 @@ WORDS: dict[int, str] = {
         bus buyer buyers calefacción car case cases cat cats chauffage check cheque child children city claim claims client
         clients committee company contractor contractors contrat contrato cooling county court coverage crop customer
         customers deed defendant department departments deposit dishwasher dividend doctor dog dogs door dose drain drug
-        dryer election electricity elevator employee employees escrow expense expenses faucet fee fees fence film fish
-        flight formulaire formular formulario furnace game gas gate guest guests he heater heating heizung her him his hotel
-        house hvac income inquilino inspection inspector insurer interest invoice irs judge king kitchen landlord landlords
-        lawyer lease leases ledger lender line lines loan locataire loyer mairie man manager match mechanic member members
-        miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner owners package partner
-        partners patient patients payment payments payroll penalty people permis permit person pipe plaintiff plane plant
-        plants player players plumbing policy power premium president property pump purchase queen rack rechnung
-        refrigerator refund refunds rent revenue rocket roof room rooms salary sale sales school seal seller sellers senate
-        septic sewer she shed ship shipment soil song space sprinkler statement stock student students suite symptom
-        symptoms tax taxes teacher team tenant tenants test tests their thermostat they tickets title train transaction
-        transactions transfer truck unit utility variance vendor vendors vermieter version versions vertrag vote wage war
-        warranty washer water window wire woman zoning
+        dryer election electricity elevator employee employees escrow expense expenses factura facture faucet fee fees fence
+        film fish flight flug flüge formulaire formular formulario furnace game gas gate guest guests he heater heating
+        heizung her him his hotel house hvac income inquilino inspection inspector insurer interest invoice irs judge king
+        kitchen landlord landlords lawyer lease leases ledger lender line lines loan locataire loyer mairie man manager
+        match mechanic member members miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner
+        owners package pago pagos paiement partner partners patient patients payment payments payroll penalty people permis
+        permit person pipe plaintiff plane plant plants player players plumbing policy power premium president printer
+        printers property pump purchase queen rack rechnung refrigerator refund refunds rent revenue rocket roof room rooms
+        router salary sale sales school seal seller sellers senate septic sewer she shed ship shipment soil song space
+        sprinkler statement stock student students suite symptom symptoms tax taxes teacher team tenant tenants test tests
+        their thermostat they tickets title train transaction transactions transfer tren trenes truck unit utility variance
+        vendor vendors vermieter version versions vertrag vol vols vote vuelo vuelos wage war warranty washer water window
+        wire woman zahlung zoning zug züge
     """,
     MENDED: """
-        afterwards ago cleared corrected eventually finally fixed migrated passed patched previously recovered refunded
-        reopened repaired replaced resolved restored solved succeeded succeeds successfully succès worked yesterday
+        afterwards ago behoben cleared completed corrected credited eventually finally finished fixed imported migrated
+        passed patched previously rebooked recovered refunded reopened repaired replaced resolved restored resuelto résolu
+        solved succeeded succeeds successfully succès worked yesterday
     """,
     FUNCTION: """
         a about after al all also although am an and any appear appears are as at auf aus avec be because been before bei
@@ -305,5 +310,14 @@ WORDS: dict[int, str] = {
     """,
     BARE_NOT: """
         never not
+    """,
+    TAKE: """
+        dauert demora* gedauert last lasted lasts take taken takes taking tard* temps took
+    """,
+    SLOW: """
+        ages demasiado forever lang lange long longer trop
+    """,
+    ARTICLE: """
+        a all an any das der die each el every la le les los the these those un una une
     """,
 }

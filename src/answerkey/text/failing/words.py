@@ -23,6 +23,7 @@ from answerkey.text.failing.roles import (
     OWNER,
     QUOTE,
     RETRY,
+    SLOW,
     STATUS,
     THING,
     TROUBLE,
@@ -33,7 +34,7 @@ from answerkey.text.lazy import lazy
 __all__ = ["SIGNS", "is_sign", "roles_of"]
 
 # A reply without any of these is no notice of failure.
-SIGNS = FAIL | TROUBLE | BAD | NEGATION | STATUS | RETRY | APOLOGY | CODE | LIMIT | FOREIGN
+SIGNS = FAIL | TROUBLE | BAD | NEGATION | STATUS | RETRY | APOLOGY | CODE | LIMIT | SLOW | FOREIGN
 
 _EXACT: dict[str, int] = {}
 _PREFIXES: list[tuple[str, int]] = []
@@ -54,8 +55,8 @@ _SUFFIXES = (
 )  # fmt: skip
 
 _FACT = lazy(
-    r"[$€£¥]-?\d.*|\d[\d.,]*(?:%|k|bn|ft|mi|km|kg|lb|am|pm)|\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:19|20)\d\d|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{4}-\d\d-\d\d"
-    r"|jan|january|feb|february|mar|march|apr|april|june|july|aug|august|sept?|september|oct|october|nov|november|dec|december|mon|monday|tue|tuesday|wed|wednesday|thu|thursday|fri|friday|sat|saturday|sunday",
+    r"[$€£¥]-?\d.*|\d[\d.,]*(?:%|k|bn|ft|mi|km|kg|lb|am|pm)|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}:\d\d|(?:19|20)\d\d|\d{1,2}[-/]\d{1,2}[-/]\d{2,4}|\d{4}-\d\d-\d\d"
+    r"|jan|january|feb|february|mar|march|apr|april|june|july|aug|august|sept?|september|oct|october|nov|november|dec|december|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|januar|februar|märz|juni|juli|oktober|dezember|janvier|février|avril|juin|juillet|août|septembre|octobre|novembre|décembre|mon|monday|tue|tuesday|wed|wednesday|thu|thursday|fri|friday|sat|saturday|sunday",
     re.IGNORECASE,
 )  # fmt: skip
 _CODE = lazy(
@@ -103,10 +104,10 @@ def _word_roles(word: str) -> int:
             roles |= role
     if roles & OTHERS and lowered.endswith("'s"):
         roles |= OWNER
-    if _CODE.fullmatch(word):
-        roles |= CODE
-    elif _FACT.fullmatch(word):
+    if _FACT.fullmatch(word):
         roles |= FACT
+    elif _CODE.fullmatch(word):
+        roles |= CODE
     elif word[:1].isdigit():
         roles |= NUMBER | (STATUS if _STATUS.fullmatch(word) else 0)
     if not roles and word[:1].isupper() and word[1:].islower():
