@@ -189,6 +189,24 @@ LEASE = "Five (5) years from September 1, 2023. Rent $1,200 a month, due on the 
             (),
             ("1,180 rentable square feet, $1,770 a month",),
         ),
+        (
+            "Limits are 12 months' fees, i.e. £13,800.",
+            (),
+            ("Monthly fee £1,150. Capped at 12 months' fees.",),
+        ),
+        (
+            "| Rank | Who |\n|---|---|\n| 1 | Ann Ito |\n| 2 | Bo Ek |",
+            ([{"who": "Ann Ito"}, {"who": "Bo Ek"}],),
+            (),
+        ),
+        ("11 days are left.", ({"entitled": 20, "carried_over": 3, "taken": 12},), ()),
+        ("Units 2B and 4A are vacant.", ([{"unit": "2B"}, {"unit": "4A"}],), ()),
+        ("Revenue in Q2 was $900.", ([{"region": "North", "q2": 900, "q3": 950}],), ()),
+        (
+            "It cost $32,000 over 5 years, $6,400 per year. After two years $19,200 is left.",
+            ({"cost": 32000, "life_years": 5, "years_in_service": 2},),
+            (),
+        ),
         ("The fee is $150, about 30% of the total.", (), ("The fee is $150; the total $500.",)),
     ],
 )
@@ -207,6 +225,7 @@ def test_what_follows_in_other_words_is_supported(text, results, sources):
         ("In September you got $412.35.", (LOG,), (), ["$412.35"]),
         ("Three payments passed $1,000:\n- Vance\n- Okafor", (LOG,), (), ["Three", "$1,000"]),
         ("The average payment is $1,620.00.", (LOG,), (), ["$1,620.00"]),
+        ("Approved by Ida Ek.", ({"requested_by": "Ida Ek", "approved_by": "Bo Ito"},), (), ["Ida Ek"]),
         ("It pays 0.32 EUR per mile.", (), ("mileage is paid at 0.32 EUR per kilometre",), ["0.32 EUR"]),
         ("Repairs fell by 42.9%.", ({"repairs_2023": 4180, "repairs_2024": 2926},), (), ["42.9%"]),
         ("Tarheel Group, $572.", (), ("Appraisal fee $525 to Tarheel Group. Transfer tax $572.",), ["$572"]),

@@ -135,6 +135,10 @@ def find_year(year: int | None, evidence: Evidence) -> Found | None:
     for dated in evidence.dates:
         if dated.date.year == year:
             return Found(dated.where, dated.text)
+    for leaf in evidence.arguments:
+        # What was asked for: "WHERE year = 2023", "FROM revenue_2024".
+        if re.search(rf"(?<![0-9]){year}(?![0-9])", str(leaf.value)):
+            return Found(leaf.where, str(year))
     return None
 
 
@@ -164,7 +168,8 @@ def _named(claim: Claim, evidence: Evidence) -> Found | None:
             if in_quarter and (year is None or fact.date.year == int(year[0])):
                 return Found(fact.where, fact.text)
         spelled = next(name for name, value in _QUARTERS.items() if value == number)
-        found = _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)
+        named = Found("names of values", f"q{number}") if f"q{number}" in evidence.vocabulary else None
+        found = named or _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)
         return found if found and (year is None or find_year(int(year[0]), evidence)) else None
     if year := re.search(r"\d{4}", claim.text):
         return find_year(int(year[0]), evidence)

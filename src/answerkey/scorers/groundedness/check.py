@@ -17,6 +17,7 @@ from answerkey.scorers.groundedness.direct import (
 )
 from answerkey.scorers.groundedness.equations import CALENDAR, Equations
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
+from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.following import follow
 from answerkey.scorers.groundedness.listed import counts_items_below, counts_other_items
 from answerkey.scorers.groundedness.pairing import of_another_sentence
@@ -102,9 +103,34 @@ class _Checker:
     def _told(self, claim: Claim, found: Found | None, what: str) -> CheckedClaim:
         if found is None:
             return unsupported(claim, f"no source or tool result {what}")
-        if (instead := self._of_another_record(claim)) is not None:
+        instead = self._of_another_record(claim) or (
+            self._of_another_field(claim, found.where) if claim.kind == "name" else None
+        )
+        if instead is not None:
             return contradicted(claim, instead)
         return CheckedClaim(claim=claim, supported=True, where=found.where, text=found.text)
+
+    def _of_another_field(self, claim: Claim, where: str) -> Contradiction | None:
+        """What the field has that the words before a name speak of: "approved by" the one who requested it."""
+        record, _, field = where.rpartition(".")
+        if not record or not field:
+            return None
+        before = folded_text(self._text[max(0, claim.start - 40) : claim.start])
+        spoken = {
+            key
+            for key in self._evidence.names_of_values
+            if len(words := key_words(key)) > 1 and before.endswith(f" {' '.join(words)} ")
+        }
+        named = folded_text(claim.text).strip()
+        other = None
+        for leaf in self._evidence.leaves if spoken and field not in spoken else ():
+            if leaf.key not in spoken or not isinstance(leaf.value, str):
+                continue
+            if named in folded_text(leaf.value):
+                return None
+            if leaf.where.rpartition(".")[0] == record:
+                other = Contradiction(leaf.where, f"{leaf.key}: {leaf.value}")
+        return other
 
     def _of_another_record(self, claim: Claim) -> Contradiction | None:
         """What the record that the sentence speaks of has, if a date or name in it is only another record's."""

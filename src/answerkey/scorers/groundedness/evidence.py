@@ -116,6 +116,11 @@ class Evidence:
         return frozenset(words)
 
     @cached_property
+    def names_of_values(self) -> frozenset[str]:
+        """The nearest name of every value."""
+        return frozenset(leaf.key for leaf in self.leaves)
+
+    @cached_property
     def _keys(self) -> set[str]:
         """The names on the way to every value."""
         return {name for leaf in self.leaves for name in leaf.where.split(".")[1:]}

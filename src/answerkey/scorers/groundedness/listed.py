@@ -40,7 +40,7 @@ def counts_other_items(text: str, claim: Claim, formula: str) -> bool:
     """A count of rows that introduces a list with another number of items."""
     if not formula.startswith("count of rows") or claim.quantity is None:
         return False
-    if _PART_OF.search(text[max(0, claim.start - 16) : claim.start]):
+    if _PART_OF.search(text[max(0, claim.start - 16) : claim.start]) or _OF_THEM.match(text, claim.end):
         return False
     items = _items_below(text, claim)
     return items > 0 and items != claim.quantity.value
@@ -77,6 +77,7 @@ def _items_beside(text: str, claim: Claim, claims: Sequence[Claim]) -> int:
 
 
 _PART_OF = re.compile(r"\bof\s+(?:the |our |your |its )?$", re.IGNORECASE)
+_OF_THEM = re.compile(r"\s+of\s+(?:them|these|those|which)\b", re.IGNORECASE)
 _OPENED = re.compile(r"[^.;:()\n]{0,60}?(?:\(|:\s|,\s|\s[–—-]\s)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)|\n")
 

@@ -13,7 +13,7 @@ __all__ = ["Sentences"]
 # Where a sentence or a line of a list ends.
 _BREAK = re.compile(
     r"(?<=[.!?])(?<!\bNo\.)(?<!\bSt\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bvs\.)(?<!\bpp\.)(?<!\bp\.)(?<!\bSec\.)"
-    r"(?<!\bapprox\.)(?<!\bInc\.)(?<!\bCo\.)(?<!\bJr\.)(?<!\bProf\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9$€£\"“*(\[#])|\n+|;\s"
+    r"(?<!\bapprox\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bInc\.)(?<!\bCo\.)(?<!\bJr\.)(?<!\bProf\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9$€£\"“*(\[#])|\n+|;\s"
 )
 # Where one part of a sentence ends and speaks of something else from there on.
 _PART = re.compile(r",(?!\d)|[()+=→]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared)\b|[–—]")

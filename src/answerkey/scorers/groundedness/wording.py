@@ -183,6 +183,12 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
     ) is not None:
         return _state(state, evidence)
+    if len(telling) > 1:
+        phrase = f" {' '.join(words)} "
+        for leaf in evidence.arguments:
+            # The name of what a tool was asked about.
+            if isinstance(leaf.value, str) and phrase in f" {folded_text(leaf.value).strip()} ":
+                return Found(leaf.where, claim.text)
     return _abbreviation(claim, evidence) or (_run_together(telling, evidence) if len(telling) > 1 else None)
 
 

@@ -33,6 +33,9 @@ _NO_CLAIM = re.compile(
 )
 # "I need (1) the name, (2) the date": where there are a first and a second one.
 _NUMBERING = re.compile(r"(?<![\w])\(\d{1,2}\)(?=\s+[A-Za-z*“\"])")
+# A table whose first column numbers its rows.
+_RANKED = re.compile(r"(?mi)^[ \t]*\|[ \t*]*(?:rank|#|no\.?|nr\.?|place|pos(?:ition)?\.?)[ \t*]*\|")
+_RANK = re.compile(r"(?m)^[ \t]*\|[ \t*#]*\d{1,3}\.?[ \t*]*(?=\|)")
 _TIMES = re.compile(
     r"(?<![\d:.])(?:(\d{1,2}):(\d{2})(?::\d{2})?\s?([ap]\.m\.|[ap]m)?|(\d{1,2})\s?([ap]\.m\.|[ap]m))(?![\d:\w])",
     re.IGNORECASE,
@@ -73,6 +76,8 @@ def find_claims(text: str) -> list[Claim]:
     taken = _Text(text)
     taken.hide(_EMPHASIS)
     taken.hide(_NO_CLAIM)
+    if _RANKED.search(text):
+        taken.hide(_RANK)
     if "(1)" in text and "(2)" in text:
         taken.hide(_NUMBERING)
     claims = [

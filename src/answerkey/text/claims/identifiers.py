@@ -52,6 +52,10 @@ _GROUPS = re.compile(r"(?<![\w.$-])\d{1,9}(?:-\d{1,9})+(?![\w%-]|\.\d)")
 # Letters and digits in one word, which may have hyphens, underscores or strokes in it.
 _CODE = re.compile(r"(?<![\w$.,/-])[A-Za-z0-9]++(?:[-_/][A-Za-z0-9]++)*+(?!\w)")
 _LONGEST_CODE = 80
+_LETTERED_BEFORE = re.compile(
+    r"\b(?:units?|apts?\.?|apartments?|suites?|rooms?|flats?|seats?|gates?|lots?|bays?|buildings?|bldg\.?|section|form)\s$",
+    re.IGNORECASE,
+)
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[A-Za-z]")
 _RUNS = re.compile(r"[A-Za-z]+|\d+")
@@ -79,7 +83,12 @@ def find_identifiers(text: str) -> Iterator[tuple[int, int]]:
             yield found.span()
     for found in _CODE.finditer(text):
         word = found[0]
-        if len(word) > _LONGEST_CODE or word.isdigit() or word.isalpha() or _NOT_A_CODE.fullmatch(word):
+        if len(word) > _LONGEST_CODE or word.isdigit() or word.isalpha():
+            continue
+        if _NOT_A_CODE.fullmatch(word) and not (
+            # "Unit 2B" is not two billion of them.
+            word[-1] in "KMB" and _LETTERED_BEFORE.search(text[max(0, found.start() - 14) : found.start()])
+        ):
             continue
         if _DIGIT.search(word) is None or _LETTER.search(word) is None:
             continue

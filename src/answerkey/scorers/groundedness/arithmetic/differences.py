@@ -1,5 +1,6 @@
 """Differences between figures that it makes sense to compare, and between percentages."""
 
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from math import fsum
@@ -18,6 +19,9 @@ _MOST_COMPARED = 60
 _MOST_LESSENED = 5
 
 
+_LEFT = re.compile(r"\b(?:left|remain\w*|available|balance)\b", re.IGNORECASE)
+
+
 def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
     """Every difference of two comparable figures; of many only where the clause speaks of one."""
     cue = clause.says(DIFFERENCE)
@@ -34,6 +38,12 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
         if len(values) <= FEW or (cue and (large or len(values) <= 8)):
             for one, other in combinations(values[:_MOST_COMPARED], 2):
                 yield one - other, f"{max(one, other):g} − {min(one, other):g}", where
+        if 3 <= len(values) <= FEW and "[*]" not in where and clause.says(_LEFT):
+            # "20 days, 3 carried over, 12 taken, 11 left".
+            for one, other in combinations(values, 2):
+                for third in values:
+                    if third not in (one, other):
+                        yield one + other - third, f"{one:g} + {other:g} − {third:g}", where
         if cue and 3 <= len(values) <= _MOST_LESSENED:
             # "25 days, 9 taken, 4 booked, 12 left": the largest, lessened by others.
             whole = max(values, key=abs)

@@ -86,6 +86,7 @@ def derive_with_evidence(
     return None
 
 
+_AFTER = re.compile(r"\b(?:after|remaining|left|book value)\b", re.IGNORECASE)
 _MIDDLE = re.compile(r"\b(?:midpoint|average|mean|middle)\b", re.IGNORECASE)
 _MOST_JOINED = 2
 _LARGE = 100
@@ -145,6 +146,12 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for amount in amounts:
             yield amount * 12, f"{amount:g} × 12"
             yield amount / 12, f"{amount:g} ÷ 12"
+    if quantity.kind == "money" and clause.says(_AFTER):
+        counts = [operand.value for operand in near if operand.kind == "number" and operand.unit == 1]
+        money = [operand.value for operand in near if operand.kind == "money"]
+        for one, other in permutations(money, 2):
+            for count in counts:
+                yield one - count * other, f"{one:g} − {count:g} × {other:g}"
     if clause.says(_MIDDLE):
         for one, other in combinations(amounts, 2):
             yield (one + other) / 2, f"({one:g} + {other:g}) ÷ 2"
