@@ -28,7 +28,7 @@ _FOREIGN = lazy(
     r"servicio|base|momento|conexi))"
     r"|(?:servicio|servidor|sistema|base de datos|herramienta|b[uú]squeda|consulta|solicitud|"
     r"petici[oó]n|conexi[oó]n)(?: [\w]+){0,3}? (?:no (?:est[aá] disponible|responde|respondi[oó]|"
-    r"funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de servicio|"
+    r"funciona|se pudo|pudo|se ha podido)|ha fallado|fall[oó]|ca[ií]do|fuera de (?:servicio|l[ií]nea)|"
     r"en mantenimiento|sobrecargado|agot[oó]|ha expirado|super[oó])"
     r"|(?:tard[oó]|ha tardado|est[aá] tardando) (?:demasiado|m[aá]s de)|(?:super|agot|exced)\w+ (?:el )?(?:tiempo|l[ií]mite)|"
     r"tiempo (?:de (?:espera|respuesta) )?(?:agotado|superado|excedido)"

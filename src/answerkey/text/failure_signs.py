@@ -287,6 +287,16 @@ NOTICES = tuple(
         r"\W*(?:oops|uh[- ]oh|whoops)\b.{0,40}(?:wrong|error|broke|failed|problem|again)",
         r"\W*(?:sorry|apologies),? (?:but )?(?:the|an?|our|my) (?:\w+ ){0,3}(?:failed|crashed|"
         r"timed out|is down|is unavailable|is not available|error)\b",
+        # What was generated is withheld or cut.
+        r"\W*(?:the |your |model )?(?:response|output|completion|reply|generation|message|prompt|content|request) "
+        r"(?:was |has been |is )?(?:truncated|removed|blocked|filtered|flagged|withheld|throttled|cut off|discarded)\b",
+        r"\W*(?:blocked|filtered|flagged|stopped) by (?:the |our )?(?:\w+ )?(?:policy|filters?|moderation|guardrails?)\b|"
+        r"\W*(?:the |our )?(?:content|safety|moderation) filter(?:ing)? (?:was |has been )?triggered",
+        # What browsers show.
+        r"\W*(?:this |the )?(?:web ?)?(?:page|site) (?:isn['’]t|is not|can['’]t|cannot|could not) "
+        r"(?:working|available|be (?:reached|displayed|found|loaded))",
+        _SORRY + r"(?:" + _APOLOGY + r")?(?:i|we|the \w+)(?: have| has|['’]ve)? (?:ran|run) out of "
+        r"(?:time|memory|tokens|steps|retries|attempts|credits|budget|context)\b",
         r"\W*(?:[\w'’-]+ ){1,5}?(?:is|are|'re|’re) (?:currently |now |still )?(?:at|over|out of|beyond) "
         r"(?:full |max\w* |its |our )?capacity\b",
         r"\W*you(?:['’]ve| have) (?:sent|made) too many (?:requests|messages|calls)",

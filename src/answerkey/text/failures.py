@@ -98,7 +98,9 @@ _LEAK_SIGNS = (
     "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
     "#<", "Stream {",
 )  # fmt: skip
-_TEMPLATE_SIGNS = ("{", "[", "<", "%(", "__", "%s", "%d", "%, ", "% ", "%.", "«")
+_TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
+# "%FIRST_NAME%", and not a share.
+_PERCENT_NAME = lazy(r"%[A-Z]")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
 _LEAK_MARKS = "[<@={%#_`(:«"
@@ -198,7 +200,11 @@ def _leak(head: str) -> DetectedFailure | None:
     if not any(map(head.__contains__, _LEAK_MARKS)) and not any(map(head.__contains__, _LEAK_WORDS)):
         return None
     leaky = any(map(head.__contains__, _LEAK_SIGNS))
-    if not leaky and not any(map(head.__contains__, _TEMPLATE_SIGNS)):
+    if (
+        not leaky
+        and not any(map(head.__contains__, _TEMPLATE_SIGNS))
+        and not ("%" in head and _PERCENT_NAME.search(head))
+    ):
         return None
     prose = _FENCED.sub(lambda code: " " * len(code.group()), head) if "`" in head else head
     found = LEAKS.search(prose) if leaky else None

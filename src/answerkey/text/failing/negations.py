@@ -61,7 +61,7 @@ def read_negation(reading: Reading, word: int) -> None:
             if any_of(wanted, AGENT) or (any_of(wanted, USER) and any_of(wanted, THING)):
                 reading.add("machine_unreached")
         elif not others:
-            reading.add("left_undone")
+            reading.add("no_result" if any_of(near(-4, 0), RESULT) else "left_undone")
     elif any_of(near(1, 4), RESULT):
         reading.add("no_result")
         if machine or any_of(near(2, 9), MACHINE):

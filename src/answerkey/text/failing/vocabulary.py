@@ -198,22 +198,22 @@ WORDS: dict[int, str] = {
     OTHERS: """
         account accounts actor agency agent agents aircraft alarm album alquiler animal animals apartment attorney audit
         auditor author bail balance bank battery bird birds board boiler book borrower brake brakes bridge budget building
-        bus buyer buyers calefacción car case cases cat cats chauffage check cheque child children city claim claims client
-        clients committee company contractor contractors contrat contrato cooling county court coverage crop customer
+        bus buyer buyers calefacción car case cases cat cats chauffage check checks cheque child children city claim claims
+        client clients committee company contractor contractors contrat contrato cooling county court coverage crop customer
         customers deed defendant department departments deposit dishwasher dividend doctor dog dogs door dose drain drug
         dryer election electricity elevator employee employees escrow expense expenses factura facture faucet fee fees fence
         film fish flight flug flüge formulaire formular formulario furnace game gas gate guest guests he heater heating
         heizung her him his hotel house hvac income inquilino inspection inspector insurer interest invoice irs judge king
         kitchen landlord landlords lawyer lease leases ledger lender line lines loan locataire loyer mairie man manager
         match mechanic member members miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner
-        owners package pago pagos paiement partner partners patient patients payment payments payroll penalty people permis
-        permit person pipe plaintiff plane plant plants player players plumbing policy power premium president printer
-        printers property pump purchase queen rack rechnung refrigerator refund refunds rent revenue rocket roof room rooms
-        router salary sale sales school seal seller sellers senate septic sewer she shed ship shipment soil song space
-        sprinkler statement stock student students suite symptom symptoms tax taxes teacher team tenant tenants test tests
-        their thermostat they tickets title train transaction transactions transfer tren trenes truck unit utility variance
-        vendor vendors vermieter version versions vertrag vol vols vote vuelo vuelos wage war warranty washer water window
-        wire woman zahlung zoning zug züge
+        owners package pago pagos paiement parcel parcels partner partners patient patients payment payments payroll penalty
+        people permis permit person pipe plaintiff plane plant plants player players plumbing policy power premium president
+        printer printers property pump purchase queen rack rechnung refrigerator refund refunds rent revenue rocket roof
+        room rooms router row rows salary sale sales school seal seller sellers senate sensor sensors septic sewer she shed
+        ship shipment soil song space sprinkler statement stock student students suite symptom symptoms tax taxes teacher
+        team tenant tenants test tests their thermostat they tickets title train transaction transactions transfer tren
+        trenes truck unit utility variance vendor vendors vermieter version versions vertrag vol vols vote vuelo vuelos wage
+        war warranty washer water window wire woman zahlung zoning zug züge
     """,
     MENDED: """
         afterwards ago behoben cleared completed corrected credited eventually finally finished fixed imported migrated
