@@ -49,6 +49,7 @@ __all__ = ["check_claims"]
 _HOURS = re.compile(r"(\d+)\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?$", re.IGNORECASE)
 _MINUTES = re.compile(r"\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?(\d+)\s?min", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:born|aged?|years? old|turn(?:s|ed|ing)?|birthday)\b", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:end|beginning|start|middle) of\s+$", re.IGNORECASE)
 _MOST_CLAIMS = 400
 
 
@@ -135,6 +136,9 @@ class _Checker:
     def _of_another_record(self, claim: Claim) -> Contradiction | None:
         """What the record that the sentence speaks of has, if a date or name in it is only another record's."""
         if not self._records or not (places := support_places(claim, self._evidence)):
+            return None
+        if claim.date is not None and _LIMIT.search(self._text[max(0, claim.start - 20) : claim.start]):
+            # "By the end of 2026": a limit is not the time of one record.
             return None
         sentence = self._sentences.without(claim)
         start, _ = self._sentences.span(claim)

@@ -34,8 +34,8 @@ def follow(
     equations: Equations,
 ) -> list[CheckedClaim]:
     """The claims again, those supported that follow from others."""
-    # Twice, as a figure that follows from others may be what a third one follows from.
-    for _ in range(2):
+    # Several times, as a figure that follows from others may be what a third one follows from.
+    for _ in range(3):
         if all(one.supported or one.contradicted for one in checked):
             break
         following = _Following(checked, sentences, evidence, arithmetic, equations)

@@ -39,7 +39,9 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
         return None
     facts = evidence.days[:_MOST_DATES]
     for one, other in _pairs(facts):
-        if _spans(one, other, unit, quantity.value, inclusive=_record(one) == _record(other)):
+        if _spans(one, other, unit, quantity.value, inclusive=_record(one) == _record(other)) or (
+            quantity.bound and _nearly(one, other, unit, quantity)
+        ):
             return Found(one.where, f"{one.text} to {other.text}")
     if unit in _UNITS:
         for where, total in _totals(facts):
@@ -79,6 +81,18 @@ def _totals(facts: list[DateFact]) -> Iterator[tuple[str, int]]:
     for where, spans in lists.items():
         if len(spans) > 1:
             yield where, sum(spans)
+
+
+def _nearly(one: DateFact, other: DateFact, unit: str, quantity: Quantity) -> bool:
+    """ "Just over five years", "about three months"."""
+    if one.day is None or other.day is None or unit not in _LENGTHS:
+        return False
+    off = abs((one.day - other.day).days) / _LENGTHS[unit] - quantity.value
+    low, high = {"above": (0.0, 0.5), "below": (-0.5, 0.0)}.get(quantity.bound, (-0.4, 0.4))
+    return low <= off <= high
+
+
+_LENGTHS = {"week": 7.0, "month": 30.44, "year": 365.25}
 
 
 def _spans(one: DateFact, other: DateFact, unit: str, stated: float, *, inclusive: bool) -> bool:

@@ -52,7 +52,9 @@ _WEEKDAY = re.compile(
 )
 _QUARTER = re.compile(
     r"\bQ[1-4](?:[ -]?(?:of )?(?:FY)?(?:19|20)\d\d)?\b"
-    r"|\b(?i:first|second|third|fourth|last|1st|2nd|3rd|4th) quarter(?: of)?(?: (?:FY)?(?:19|20)\d\d)?\b"
+    r"|\b(?i:first|second|third|fourth|1st|2nd|3rd|4th) quarter(?: of)?(?: (?:FY)?(?:19|20)\d\d)?\b"
+    # "Last quarter" alone is the one before this one.
+    r"|\b(?i:last quarter of )(?:FY)?(?:19|20)\d\d\b"
     r"|\b(?:FY|fiscal year )(?:19|20)?\d\d\b"
 )
 _YEAR_BEFORE = re.compile(

@@ -139,6 +139,7 @@ def _parts(facts: list[NumberFact], totals: list[float], *, net: bool) -> Iterat
                 yield base / (1 + rate / 100), f"{base:g} without {rate:g}% on top", where
 
 
+_MOST_TOTALS = 8
 _MANY = frozenset(
     ["qty", "quantity", "hours", "units", "count", "nights", "days", "shares", "seats", "pieces", "items"]
 )
@@ -161,6 +162,12 @@ def _times(figures: Figures, *, named: bool = False) -> Iterator[tuple[float, st
                 yield product, f"{left.name} × {right.name}", table.where
             if len(found) > 1:
                 yield fsum(found), f"sum of {left.name} × {right.name}", table.where
+    totals = [(fsum(column.values), column) for column in figures.columns if len(column.cells) > 1]
+    if not named and len(totals) * len(figures.scalars) <= _MOST_TOTALS:
+        # "186.5 hours at $95": the hours of a list and a rate from elsewhere.
+        for total, column in totals:
+            for value in figures.scalars.values():
+                yield total * value, f"sum of {column.name} × {value:g}", column.where
     for where, values in figures.several if not named else ():
         if len(values) <= FEW:
             for one, other in combinations(values, 2):

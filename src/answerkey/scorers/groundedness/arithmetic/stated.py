@@ -10,6 +10,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
     CLEAR_SUM,
     COMPLEMENT,
     MEAN,
+    RATE,
     SUM,
     TIMES,
     YEAR,
@@ -163,3 +164,5 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
     for rate in rates:
         for amount in amounts:
             yield amount * rate / 100, f"{rate:g}% of {amount:g}"
+        for one, other in combinations(amounts, 2) if quantity.kind == "money" and clause.says(RATE) else ():
+            yield (one + other) * rate / 100, f"{rate:g}% of ({one:g} + {other:g})"
