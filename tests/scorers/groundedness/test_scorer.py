@@ -53,6 +53,7 @@ def test_nothing_checkable_has_no_value():
     assert "nothing that can be checked" in score.reason
 
 
+CHURN = [{"customers": 500, "lost": 20}, {"customers": 500, "lost": 16}]
 PROFILE = [{"key": "legal_name", "value": "Elm Row LLC"}, {"key": "ein", "value": "84-2917753"}]
 
 
@@ -201,6 +202,13 @@ LEASE = "Five (5) years from September 1, 2023. Rent $1,200 a month, due on the 
         ),
         ("11 days are left.", ({"entitled": 20, "carried_over": 3, "taken": 12},), ()),
         ("Units 2B and 4A are vacant.", ([{"unit": "2B"}, {"unit": "4A"}],), ()),
+        (
+            "She has been here for just over five years.",
+            ({"hired": "2019-09-09", "today": "2024-11-04"},),
+            (),
+        ),
+        ("16 of 500 left, 3.2%. Before it was 4.0%, so it fell by 0.8 points.", (CHURN,), ()),
+        ("At $95 an hour that is $17,717.50.", ([{"hours": 74}, {"hours": 112.5}], {"rate": 95}), ()),
         ("Revenue in Q2 was $900.", ([{"region": "North", "q2": 900, "q3": 950}],), ()),
         (
             "It cost $32,000 over 5 years, $6,400 per year. After two years $19,200 is left.",

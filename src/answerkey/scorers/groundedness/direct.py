@@ -157,7 +157,7 @@ def other_value(
     labelled = [
         fact
         for fact in evidence.numbers
-        if fact.key and not fact.names_something and _same_name(fact.key, names)
+        if fact.key and not fact.names_something and _same_name(fact.key, names, clause.words)
     ]
     if not labelled or any(fact in labelled for fact in found):
         return None
@@ -230,6 +230,12 @@ def _names_of(key: str) -> set[str]:
     return {stem(word) for word in key_words(key)}
 
 
-def _same_name(key: str, names: Sequence[str]) -> bool:
+def _same_name(key: str, names: Sequence[str], spoken: str) -> bool:
+    """Whether a name of values is what a figure is said to be of; "20 customers" need not be the `start_customers`."""
     words = key_words(key)
-    return len(words) <= 2 and bool(words) and stem(words[-1]) in names
+    if len(words) > 2 or not words or stem(words[-1]) not in names:
+        return False
+    return len(words) == 1 or words[0] in _COUNTING or f" {words[0][:5]}" in spoken
+
+
+_COUNTING = frozenset(["num", "number", "no", "n", "count", "total", "qty", "monthly", "annual", "current"])

@@ -36,7 +36,7 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
             for one, other in combinations(values, 2):
                 if changed:
                     yield from _changes(one, other, where, clause.direction)
-                else:
+                if not changed or (len(values) <= 2 and CHANGE.search(clause.part) is None):
                     yield from _ratios(one, other, where)
 
 

@@ -126,6 +126,9 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             if clause.says(YEARLY):
                 yield rate * 12, f"{rate:g}% × 12"
         return
+    if clause.next_word.startswith(("point", "percentage")):
+        for one, other in combinations(rates, 2):
+            yield abs(one - other), f"{max(one, other):g}% − {min(one, other):g}%"
     small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
     few = quantity.kind == "money" and len(amounts) <= _FEW and " so " in clause.words
     if clause.says(CLEAR_DIFFERENCE) or not small or few or clause.says(COMPLEMENT):
