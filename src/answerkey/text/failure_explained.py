@@ -41,7 +41,9 @@ _CODE_ENTRY = lazy(
 )
 # A text that the asker ordered: "Sample apology email: …", a letter with its subject.
 _DRAFT = lazy(
-    r"\A[^\n:]{0,80}\b(?:sample|draft|template|wording|e-?mail|letter|text for|message (?:you|for)|reply for)\b[^\n:]{0,60}:|^\W*(?:Subject|Betreff|Asunto|Objet): ",
+    r"\A[^\n:]{0,80}\b(?:sample|draft|template|wording|e-?mail|letter|text for|message (?:you|for)|reply for)\b[^\n:]{0,60}:"
+    r"|\A(?:(?:sure|of course|certainly|gladly)\b[!,.]? )?here(?:['’]s| is) an? (?!error)[^\n:]{3,80}:\s*\n"
+    r"|^\W*(?:Subject|Betreff|Asunto|Objet): ",
     re.IGNORECASE | re.MULTILINE,
 )
 _MACHINE_LINE = lazy(r"[{}<>=\\]|\w\.\w+\(|:\d+\b|\w/\w+/|::|^\s|\w(?:Error|Exception)\b")

@@ -16,13 +16,14 @@ __all__ = ["failing_fragment"]
 _LONGEST_NAME = 80
 # "insufficient_quota", "ActiveRecord::ConnectionNotEstablished": one word in a program's spelling that names a failure.
 _NAME = lazy(
-    r"(?=\S*(?:[a-z][A-Z]|_|::|[A-Z]{6}))\W*[\w:.$]*?(?i:error|exception|fail|timeout|timed_?out|denied|refused|quota|exceed|invalid|unavailable|unauth|exhaust|not_?found|overload|not_?(?:established|available|connected|allowed|implemented)|throttl)[\w:.$]*\W*"
+    r"(?=\S*(?:[a-z][A-Z]|_|::|[A-Z]{6}))\W*[\w:.$]*?(?i:error|exception|fail|timeout|timed_?out|denied|refused|quota|exceed|invalid|unavailable|unauth|exhaust|not_?found|overload|not_?(?:established|available|connected|allowed|implemented)|throttl|bad_alloc|interrupt|aborted)[\w:.$]*\W*"
 )
 _LONGEST_LINE = 60
 # A gateway's whole answer.
 _GATEWAY = lazy(
     r"\W*(?:no (?:healthy|available|live|reachable|active|working) (?:upstreams?|servers?|backends?|nodes?|instances?|workers?|hosts?|endpoints?|providers?|deployments?|models?)(?: available| found)?"
     r"|(?:[a-z]+ ){0,3}[-–:] ?[45]\d\d|[45]\d\d (?:[a-z]+ ){0,2}not found|cannot (?:get|post|put|delete) /\S*"
+    r"|socket hang up|(?:data: ?)?\[done\]"
     r"|(?:error )?no (?:response|output|content|completion|reply)(?: (?:available|received|returned|generated))?)\W*",
     re.IGNORECASE,
 )

@@ -292,6 +292,7 @@ NOTICES = tuple(
         r"(?:was |has been |is )?(?:truncated|removed|blocked|filtered|flagged|withheld|throttled|cut off|discarded)\b",
         r"\W*(?:blocked|filtered|flagged|stopped) by (?:the |our )?(?:\w+ )?(?:policy|filters?|moderation|guardrails?)\b|"
         r"\W*(?:the |our )?(?:content|safety|moderation) filter(?:ing)? (?:was |has been )?triggered",
+        r"\W*(?:the )?model (?:\S{1,60} )?is (?:currently |still )?(?:loading|starting|warming up)\b",
         # What browsers show.
         r"\W*(?:this |the )?(?:web ?)?(?:page|site) (?:isn['’]t|is not|can['’]t|cannot|could not) "
         r"(?:working|available|be (?:reached|displayed|found|loaded))",

@@ -110,7 +110,17 @@ def _read_failing(reading: Reading, word: int) -> None:
             # "Failed payments", "failed items".
             reading.add("matter")
             fail = 0
-    if fail and at and len(words) > at + 1 and words[at - 1] & ARTICLE and not word & (COMMA | END):
+    if fail and any_of(near(1, 2), ARTICLE) and any_of(near(2, 4), OTHERS):
+        # "The system failed the audit."
+        reading.add("matter")
+        fail = 0
+    if (
+        fail
+        and at
+        and len(words) > at + 1
+        and words[at - 1] & (ARTICLE | NUMBER)
+        and not word & (COMMA | END)
+    ):
         following = words[at + 1]
         if not following & (FUNCTION | JOINT | NOW | TROUBLE):
             # "The failed jobs", "a failed upgrade": which one it is, not what happens now.
