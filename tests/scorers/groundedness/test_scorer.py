@@ -209,6 +209,12 @@ LEASE = "Five (5) years from September 1, 2023. Rent $1,200 a month, due on the 
         ),
         ("16 of 500 left, 3.2%. Before it was 4.0%, so it fell by 0.8 points.", (CHURN,), ()),
         ("At $95 an hour that is $17,717.50.", ([{"hours": 74}, {"hours": 112.5}], {"rate": 95}), ()),
+        (
+            "February was $310 over budget.",
+            ([{"month": "2024-01", "spent": 2390}, {"month": "2024-02", "spent": 2810}], {"budget": 2500}),
+            (),
+        ),
+        ("You reach that on May 3, 2032.", ({"born": "1970-05-03"},), ("Full benefits at age 62.",)),
         ("Revenue in Q2 was $900.", ([{"region": "North", "q2": 900, "q3": 950}],), ()),
         (
             "It cost $32,000 over 5 years, $6,400 per year. After two years $19,200 is left.",

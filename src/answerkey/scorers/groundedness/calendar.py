@@ -27,7 +27,7 @@ _QUARTERS = {
 
 # What a date is said with that lies some time before or after another.
 _RECKONED = re.compile(
-    r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ended|ending|until|till|within|notice|renew\w*|starts?|"
+    r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ended|ending|reach\w*|until|till|within|notice|renew\w*|starts?|"
     r"returned?|matur\w+|follow\w*|anniversary|again|next|prior|lapses?|runs? out|falls?|through|around|"
     r"in \w+ (?:days|weeks|months|years))\b",
     re.IGNORECASE,

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import msgspec
 
-from answerkey.scorers.groundedness.evidence import DateFact, Evidence
+from answerkey.scorers.groundedness.evidence import DateFact, Evidence, NumberFact
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.wording import Found
 from answerkey.text.claims.quantity import Quantity
@@ -147,7 +147,7 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
     spans = [
         fact
         for fact in evidence.numbers
-        if fact.measure in ("day", "week", "month", "year")
+        if (fact.measure in ("day", "week", "month", "year") or _is_age(fact))
         and fact.value == int(fact.value)
         and 0 < fact.value < 5000
         and _COUNTED.isdisjoint(key_words(fact.key))
@@ -166,7 +166,7 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
     for base in bases[:_MOST_BASES]:
         for span in spans:
             for sign in (1, -1):
-                day = _moved(base.day, span.measure, sign * int(span.value))
+                day = _moved(base.day, span.measure or "year", sign * int(span.value))
                 if day is None:
                     continue
                 # A term of five years from 1 September ends on 31 August.
@@ -176,6 +176,11 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
                         word = "after" if sign > 0 else "before"
                         return Found(base.where, f"{span.value:g} {span.measure}s {word} {base.day}")
     return None
+
+
+def _is_age(fact: NumberFact) -> bool:
+    """ "At age 62": as many years after a birth."""
+    return fact.label == "age" or key_words(fact.key)[-1:] == ("age",)
 
 
 def _moved(day: calendar_date | None, unit: str, count: int) -> calendar_date | None:

@@ -6,6 +6,7 @@ from itertools import combinations
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import DIFFERENCE, Clause
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Column, Figures
 from answerkey.text.units import UNIT_SPELLINGS
@@ -32,6 +33,8 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
         for column in figures.columns:
             first, second = halves(column)
             yield second - first, f"second half of {column.name} − first half", column.where
+    if cue:
+        yield from _from_a_mark(figures, clause)
     # "Two months' notice" does not follow from hours and days: small figures with a unit only from those in the same unit.
     in_unit = not large and clause.next_word.lower() in UNIT_SPELLINGS
     for where, values in comparable(figures, texts=not in_unit):
@@ -53,6 +56,17 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
                 for some in combinations(rest, size):
                     parts = " − ".join(f"{abs(part):g}" for part in some)
                     yield abs(whole) - fsum(map(abs, some)), f"{abs(whole):g} − {parts}", where
+
+
+def _from_a_mark(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """ "February was $310 over": a named row's figure against one that holds for all rows, such as a budget."""
+    marks = list(figures.scalars.values())
+    for column in figures.columns if 0 < len(marks) <= FEW else ():
+        rows = mentioned_rows(figures, column.table, clause) if len(column.cells) > 1 else frozenset()
+        for row, value in column.cells:
+            if row in rows:
+                for mark in marks:
+                    yield value - mark, f"{max(value, mark):g} − {min(value, mark):g}", column.where
 
 
 def halves(column: Column) -> tuple[float, float]:
