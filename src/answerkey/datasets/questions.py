@@ -1,7 +1,9 @@
 """Golden sets: rows of any format become Questions, and what does not fit is refused with file and line."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
+from sys import intern
 from typing import Any, cast
 
 import msgspec
@@ -81,7 +83,7 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
     if identity is not None and (not isinstance(identity, str) or not identity.strip()):
         raise ValueError("'id' must be non-empty text")
     identity = identity or question_id(text, [str(turn.get("question")) for turn in turns])
-    category = _text(row, "category") or UNCATEGORISED
+    category = intern(_text(row, "category") or UNCATEGORISED)
     metadata = {name: value for name, value in row.items() if name not in _KNOWN}
     return Question(
         id=identity,
@@ -198,7 +200,7 @@ def _weight(row: Mapping[str, Any]) -> float:
 def _tools(row: Mapping[str, Any]) -> tuple[ExpectedTool, ...]:
     values = _list(row, "expected_tools")
     if _are_texts(values):
-        return tuple([ExpectedTool(name) for name in values])
+        return tuple(map(_plain_tool, values))
     tools = []
     for number, value in enumerate(values, start=1):
         where = f"'expected_tools' item {number}"
@@ -218,6 +220,11 @@ def _tools(row: Mapping[str, Any]) -> tuple[ExpectedTool, ...]:
         else:
             raise ValueError(f"{where} must be a tool's name or an object with 'name', not {_kind(value)}")
     return tuple(tools)
+
+
+@lru_cache(maxsize=1000)
+def _plain_tool(name: str) -> ExpectedTool:
+    return ExpectedTool(name)
 
 
 def _check_arguments(arguments: Mapping[str, Any], where: str) -> None:
