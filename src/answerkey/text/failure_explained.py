@@ -10,7 +10,14 @@ import re
 
 from answerkey.text.lazy import lazy
 
-__all__ = ["advises", "beside_fences", "explains_at_once", "is_explaining_prose", "words_around"]
+__all__ = [
+    "advises",
+    "beside_fences",
+    "explains_at_once",
+    "has_no_data",
+    "is_explaining_prose",
+    "words_around",
+]
 
 _FENCE = lazy(r"```.*?(?:```|\Z)", re.DOTALL)
 _INLINE = lazy(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|`[^`\n]{1,300}`")
@@ -20,8 +27,8 @@ _DEFINED = lazy(
     r"(?!\W*(?:i|we|it|this|that|there|sorry|unfortunately|oops|your|our|my|something)\b)[^\n:.!?]{2,90}?(?<!which)(?<!that)(?<!this)(?<!, it)"
     r"(?:[\"”`*)]?,? (?:just |simply |only |usually |typically |normally )?"
     r"(?:means?|stands? for|tells? (?:you|us|me)|says? (?:that|so|no more)|refers? to|denotes?|signals? that|indicates?)"
-    r"|[\"”`*)]?,? (?:that )?(?:is|was|are) (?:just |simply |usually |typically )?(?:the (?:\w+ )?(?:errno|code|name|status|signal|message|error|exception|return|answer|kernel|exit|http)|"
-    r"an? (?:\w+ ){0,2}(?:errno|code|status|signal|message|error|exception|class|subclass|answer|way|sign)|errno|signal|what|how|not a|written|sent|returned by|raised (?:by|when|if)|thrown (?:by|when|if)|shown (?:by|when|if)|issued|caused by|[A-Z]\w+ telling))\b",
+    r"|[\"”`*)]?,? (?:that )?(?:is|was|are) (?:just |simply |usually |typically )?(?:the (?:[\w-]+ ){0,3}(?:errno|code|name|status|signal|message|error|exception|return|answer|kernel|exit|http)|"
+    r"an? (?:[\w-]+ ){0,3}(?:errno|code|status|signal|message|error|exception|class|subclass|answer|way|sign)|errno|signal|what|how|not a|written|sent|returned by|raised (?:by|when|if)|thrown (?:by|when|if)|shown (?:by|when|if)|issued|caused by|[A-Z]\w+ telling))\b",
     re.IGNORECASE,
 )
 # What another reply said: "Reply 17 reads: …", "The bot's answer was …".
@@ -45,6 +52,19 @@ _DRAFT = lazy(
     r"|\A(?:(?:sure|of course|certainly|gladly)\b[!,.]? )?here(?:['’]s| is) an? (?!error)[^\n:]{3,80}:\s*\n"
     r"|^\W*(?:Subject|Betreff|Asunto|Objet): ",
     re.IGNORECASE | re.MULTILINE,
+)
+# "isn't available in the database", "was never recorded in our books": what is not in a place is not there, which is an answer ...
+_NOT_IN = lazy(
+    r"\b(?:not|never|no|cannot|can['’]t|(?:is|are|was|were|do|does|did)n['’]t)\b (?:\w+ ){0,3}?"
+    r"(?:available|recorded|stored|listed|kept|found|find|included|contained|mentioned|tracked|see|exist|on file)\b[^.\n]{0,25}? (?:in|among|on) "
+    r"(?:the|our|your|my|any|this|these|those) (?:[\w-]+ ){0,3}?(?:database|records?|documents?|files?|index|ledger|books?|data|archive|leases?|contracts?|list)\b",
+    re.IGNORECASE,
+)
+# ... unless something keeps it from being seen now.
+_FOR_NOW = lazy(
+    r"\b(?:right now|currently|at the moment|at this (?:time|moment)|temporar\w*|due to|because|again|later|error|errors|fail\w*|issues?|problems?|trouble|"
+    r"time[ds]?[- ]?out|outage|down|offline|unable|unavailable|connect\w*|reach\w*|access\w*|respond\w*|crash\w*)\b",
+    re.IGNORECASE,
 )
 _MACHINE_LINE = lazy(r"[{}<>=\\]|\w\.\w+\(|:\d+\b|\w/\w+/|::|^\s|\w(?:Error|Exception)\b")
 _SENTENCE_END = (".", "!", "?", ".)", ".”", '."', "`", "。")
@@ -74,6 +94,12 @@ def explains_at_once(text: str) -> bool:
     if _DEFINED.match(said) or _REPORTED.match(said) or (":" in head and _DRAFT.search(head)):
         return True
     return len(set(_CODE_ENTRY.findall(head))) >= 2
+
+
+def has_no_data(text: str) -> bool:
+    """Whether a reply says that something is not in a place, and nothing of why it could not be seen there."""
+    head = text[:600]
+    return _NOT_IN.search(head) is not None and _FOR_NOW.search(head) is None
 
 
 def advises(rest: str) -> bool:

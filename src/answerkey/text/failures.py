@@ -20,6 +20,7 @@ from answerkey.text.failure_explained import (
     advises,
     beside_fences,
     explains_at_once,
+    has_no_data,
     is_explaining_prose,
     words_around,
 )
@@ -244,7 +245,7 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
             span = failing_reply(stripped)
     if span is None and foreign:
         span = failing_sentence(stripped)
-    if span is None or explains_at_once(stripped):
+    if span is None or explains_at_once(stripped) or has_no_data(stripped):
         return None
     if (
         not roles & (SELF | APOLOGY)

@@ -318,4 +318,12 @@ def find_keywords(
 
     With `embeddings`, `smart` also finds synonyms; without their package it does what it can.
     """
+    if mode != "smart":
+        return _plain_matcher(tuple(keywords), mode).match(text)
     return keyword_matcher(tuple(keywords), mode, question, embeddings).match(text)
+
+
+# Fewer: what is prepared here is soon prepared again, and a large golden set would fill the memory with it.
+@lru_cache(maxsize=1024)
+def _plain_matcher(keywords: tuple[Keyword, ...], mode: MatchMode) -> KeywordMatcher:
+    return KeywordMatcher(keywords, mode)
