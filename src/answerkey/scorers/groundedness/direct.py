@@ -35,9 +35,9 @@ _FACTORS = {
     ("ounce", "pound"): 16.0, ("kilobyte", "megabyte"): 1024.0, ("megabyte", "gigabyte"): 1024.0,
     ("gigabyte", "terabyte"): 1024.0, ("second", "day"): 86400.0, ("minute", "day"): 1440.0,
 }  # fmt: skip
-# What may stand between a label and its value.
+# What may stand between a label and its value; in "4 nights: €596" the nights have their number already.
 _LABEL = re.compile(
-    r"\b([A-Za-z]{3,})[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)[*_\s]*(?:currently|now|about|around)?\s*$"
+    r"(?<!\d )\b([A-Za-z]{3,})[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)[*_\s]*(?:currently|now|about|around)?\s*$"
 )
 _NAMED_BEFORE = re.compile(
     r"(?:#|\b(?:id|no\.?|number|code|unit|suite|apt\.?|room|account|zip|ending in|ends in|form|section|page|line|item|case|"
