@@ -44,6 +44,16 @@ PAGES = {
 }
 
 
+# A busy machine may take its time over a page.
+expect.set_options(timeout=120_000)
+
+
+def press(page, key):
+    """Press a key once the page's script listens; before that nobody would hear it."""
+    page.wait_for_load_state("load")
+    page.keyboard.press(key)
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("browser") / "s.db")
@@ -105,7 +115,7 @@ def chromium():
 @pytest.fixture
 def page(chromium, client):
     context = chromium.new_context(base_url=client.url, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(120_000)
     opened = context.new_page()
     problems: list[str] = []
     opened.on("pageerror", lambda error: problems.append(str(error)))
@@ -158,24 +168,24 @@ def test_everything_can_be_read_without_javascript(chromium, client, name):
 
 def test_rows_by_keyboard_and_the_question_and_back(page):
     page.goto("/runs/aaaa1")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
+    press(page, "j")
+    press(page, "j")
     expect(page.locator(".row.here")).to_have_count(1)
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.wait_for_url("**/questions/q5?at=1")
-    page.keyboard.press("j")
+    press(page, "j")
     page.wait_for_url("**/questions/q8?at=2")
-    page.keyboard.press("k")
+    press(page, "k")
     page.wait_for_url("**/questions/q5?at=1")
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_url("**/runs/aaaa1?page=1#questions")
 
 
 def test_search_by_keyboard_keeps_its_state_in_the_address(page):
     page.goto("/runs/aaaa1")
-    page.keyboard.press("/")
+    press(page, "/")
     page.keyboard.type("fact16")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.wait_for_url("**/runs/aaaa1?text=fact16&sort=worst#questions")
     expect(page.locator("ol.rows > li")).to_have_count(1)
     page.locator("select[name=result]").select_option("passed")
@@ -187,13 +197,13 @@ def test_search_by_keyboard_keeps_its_state_in_the_address(page):
 
 def test_the_run_switcher(page):
     page.goto("/feedback")
-    page.keyboard.press("Control+k")
+    press(page, "Control+k")
     expect(page.locator("#switcher-list li")).to_have_count(7)
     page.keyboard.type("after")
     expect(page.locator("#switcher-list li")).to_have_count(1)
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.wait_for_url("**/runs/bbbb2")
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
 
 
@@ -232,14 +242,14 @@ def test_a_baseline_is_set_and_unset(page):
 
 def test_a_production_reply_is_found_read_and_made_a_golden_case(page, tmp_path):
     page.goto("/replies")
-    page.keyboard.press("/")
+    press(page, "/")
     page.keyboard.type("fact1")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.wait_for_url("**/replies?text=fact1&sort=newest#replies")
     expect(page.locator("ol.rows > li")).to_have_count(1)
     expect(page.get_by_text("where is Montrose?")).to_be_visible()
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    press(page, "j")
+    press(page, "Enter")
     page.wait_for_url("**/replies/prod-1")
     page.get_by_label("What a good reply contains").fill("fact1\nMontrose")
     with page.expect_download() as loading:
@@ -247,17 +257,17 @@ def test_a_production_reply_is_found_read_and_made_a_golden_case(page, tmp_path)
     loading.value.save_as(tmp_path / "case.jsonl")
     [question] = read_questions(tmp_path / "case.jsonl")
     assert question.expected_keywords == ("fact1", "Montrose")
-    page.keyboard.press("u")
+    press(page, "u")
     page.wait_for_url("**/replies")
 
 
 def test_the_keys_are_shown_and_closed_again(page):
     page.goto("/")
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
-    page.keyboard.press("Escape")
+    press(page, "Escape")
     expect(page.locator("#keys")).to_be_hidden()
-    page.keyboard.press("k")
+    press(page, "k")
     expect(page.locator("tr.here")).to_have_count(1)
 
 
@@ -274,15 +284,15 @@ def test_on_a_phone_the_verdict_is_within_reach_of_the_thumb(chromium, client):
 def test_the_review_lane_by_keyboard(page, path):
     page.goto("/review?run=aaaa1")
     first = page.locator(".asked").inner_text()
-    page.keyboard.press("c")
+    press(page, "c")
     page.keyboard.type("says nothing of Montrose")
-    page.keyboard.press("Escape")
-    page.keyboard.press("d")
+    press(page, "Escape")
+    press(page, "d")
     expect(page.locator(".queue")).to_contain_text("1 done")
     assert page.locator(".asked").inner_text() != first
-    page.keyboard.press("s")
+    press(page, "s")
     page.wait_for_url("**at=1")
-    page.keyboard.press("t")
+    press(page, "t")
     expect(page.locator(".queue")).to_contain_text("2 done")
     with open_store(path) as store:
         given = FeedbackBook(store).verdicts("aaaa1", source="review")
@@ -309,7 +319,7 @@ def test_a_chat_page_of_an_allowed_origin_sends_a_thumb(chromium, path, tmp_path
                 f"<!doctype html><meta charset=utf-8><title>chat</title>{reply}{text}"
             )
             context = chromium.new_context()
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(120_000)
             page = context.new_page()
             page.goto(f"{origin}/chat.html")
             with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
@@ -339,7 +349,7 @@ def test_a_run_under_way_moves_on_by_itself(page, path):
         info = store.find_run("cccc3")
         store.finish_run(finished(info), summarise(store.results(info), planned=60))
     # The page notices by itself that the run has ended.
-    expect(page.locator(".hero .letter")).to_be_visible(timeout=10_000)
+    expect(page.locator(".hero .letter")).to_be_visible()
 
 
 def test_down_voted_questions_download_with_one_click(page):
