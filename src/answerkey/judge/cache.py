@@ -17,6 +17,7 @@ from answerkey.judge.ledger import Spent
 __all__ = ["Answer", "JudgementCache", "JudgementStore"]
 
 _MOST_PER_BATCH = 500
+_GATHERING_S = 0.01
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +97,8 @@ class JudgementCache:
         loop = asyncio.get_running_loop()
         while True:
             await self._work.wait()
+            # A moment for others to join: one transaction for many costs hardly more than one for each.
+            await asyncio.sleep(_GATHERING_S)
             wanted, self._wanted = self._wanted[:_MOST_PER_BATCH], self._wanted[_MOST_PER_BATCH:]
             written, self._written = self._written, []
             if not self._wanted:
