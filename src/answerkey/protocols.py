@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.question import Question, QuestionSet
 from answerkey.reply import Reply
-from answerkey.run import Run, RunInfo
+from answerkey.run import RunInfo
 from answerkey.scorecard import Score, Scorecard
 from answerkey.summary import Summary
 
@@ -118,7 +118,7 @@ class Graded(msgspec.Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Where runs, replies and scorecards last."""
+    """Where a run's replies and scorecards last, as the asking sees it; what reads them is the store's own."""
 
     def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
         """Begin a run."""
@@ -134,12 +134,4 @@ class Store(Protocol):
 
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
         """Keep the run's summary and status."""
-        ...
-
-    def find_run(self, reference: str) -> RunInfo:
-        """The run with this id, unique prefix or name, or `latest`, `latest~1`, …"""
-        ...
-
-    def load_run(self, info: RunInfo) -> Run:
-        """A run with its summary; its results are read when they are asked for, in the set's order."""
         ...

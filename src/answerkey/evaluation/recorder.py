@@ -10,11 +10,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from answerkey.evaluation.progress import Progress, RunningScore
-from answerkey.protocols import Exchange, Graded
+from answerkey.protocols import Exchange, Graded, Store
 from answerkey.run import RunInfo
 from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
-from answerkey.store.writing import RunWriter
 from answerkey.summary import Result
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: RunWriter,
+        store: Store,
         info: RunInfo,
         grader: Grader,
         progress: Progress,

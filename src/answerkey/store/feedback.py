@@ -63,7 +63,7 @@ class FeedbackBook:
                 kept = msgspec.structs.replace(kept, id=known)
                 connection.execute(update(schema.feedback).where(columns.id == known).values(_row(kept)))
                 return kept, False
-        connection.execute(self._store.upsert(schema.feedback), [_row(kept)])
+        self._store.write(connection, "feedback", [_row(kept)])
         return kept, True
 
     def _with_reply(self, connection: Connection, feedback: Feedback) -> Feedback:

@@ -69,12 +69,8 @@ class ProductionReplies:
         linked = 0
         book = FeedbackBook(self._store)
         with self._store.transaction() as connection:
-            connection.execute(
-                self._store.upsert(schema.production_replies), [_row(reply) for reply in replies]
-            )
-            connection.execute(
-                self._store.upsert(schema.production_texts), [_text_row(reply) for reply in replies]
-            )
+            self._store.write(connection, "production_replies", [_row(reply) for reply in replies])
+            self._store.write(connection, "production_texts", [_text_row(reply) for reply in replies])
             for item in replies:
                 linked += book.link(
                     connection,

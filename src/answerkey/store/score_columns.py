@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from answerkey.run import RunInfo
 from answerkey.store import schema
-from answerkey.store.writing import LEAST_COLUMNS
+from answerkey.store.writing import LEAST_COLUMNS, write_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,8 +65,8 @@ def keep_columns(store: "SqlStore", info: RunInfo) -> None:
         "trials": columns.replies,
         "payload": _encode(_packed(columns)),
     }
-    with store.transaction() as connection:
-        connection.execute(store.upsert(schema.score_columns), [row])
+    with store.statements() as statements:
+        write_rows(statements, "score_columns", [row])
 
 
 def kept_columns(store: "SqlStore", info: RunInfo) -> "Columns | None":

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from answerkey.scorecard import Scorecard
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
 from answerkey.store.score_columns import keep_columns
-from answerkey.store.writing import RunWriter
+from answerkey.store.writing import RunWriter, write_rows
 from answerkey.summary import Result, Summary
 from answerkey.tally import summarise
 
@@ -91,7 +90,10 @@ class SqlStore(RunWriter):
     def statements(self) -> Iterator["_Statements"]:
         """A transaction straight through the driver."""
         with self.transaction() as connection:
-            yield _Statements(connection, "?" if self.engine.dialect.name == "sqlite" else "%s")
+            yield self._through(connection)
+
+    def _through(self, connection: Connection) -> "_Statements":
+        return _Statements(connection, "?" if self.engine.dialect.name == "sqlite" else "%s")
 
     def keep_columns(self, info: RunInfo) -> None:
         """Keep what comparisons read of a run that has ended."""
@@ -108,17 +110,9 @@ class SqlStore(RunWriter):
             connection.execute(delete(schema.baselines).where(schema.baselines.c.run_id == run_id))
             connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
 
-    def upsert(self, table: Any, *, replace: bool = True) -> Any:
-        """An insert that replaces (or keeps) a row with the same key, so that writing twice is harmless."""
-        # Only the dialect in use: PostgreSQL's takes as long to import as a small run takes to ask.
-        statement = import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
-        keys = [column.name for column in table.primary_key]
-        if not replace:
-            return statement.on_conflict_do_nothing(index_elements=keys)
-        changed = {
-            column.name: statement.excluded[column.name] for column in table.c if column.name not in keys
-        }
-        return statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    def write(self, connection: Connection, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Write rows within a transaction; one with the same key is replaced, so that writing twice is harmless."""
+        write_rows(self._through(connection), table, rows)
 
     # Reading
 
@@ -293,7 +287,7 @@ class SqlStore(RunWriter):
         """Give a run a name that stays until it is given to another."""
         with self.transaction() as connection:
             row = {"name": name, "run_id": run_id, "set_at": _now()}
-            connection.execute(self.upsert(schema.baselines), [row])
+            self.write(connection, "baselines", [row])
 
     def baselines(self) -> Mapping[str, str]:
         """Baseline name → run id."""

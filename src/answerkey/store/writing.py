@@ -31,6 +31,11 @@ KEYS = {
     "reply_texts": ("run_id", "ask_hash", "trial"),
     "reply_ids": ("external_id", "kind", "run_id", "ask_hash", "trial"),
     "judgements": ("key",),
+    "score_columns": ("run_id", "scoring_hash"),
+    "baselines": ("name",),
+    "feedback": ("id",),
+    "production_replies": ("id",),
+    "production_texts": ("id",),
     "scorecards": ("run_id", "scoring_hash", "position", "trial"),
 }
 # Runs of fewer trials are read in no time: nothing is kept of them for comparisons.
