@@ -19,6 +19,7 @@ from answerkey.summary import Result
 from answerkey.tally import summarise
 
 CHROMIUM = Path("/usr/bin/chromium")
+PATIENCE_MS = 120_000
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -177,6 +178,7 @@ def browser() -> Iterator[Any]:
 class Opened:
     def __init__(self, browser: Any, path: Path, **options: Any) -> None:
         self.page = browser.new_page(**options)
+        self.page.set_default_timeout(PATIENCE_MS)
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.problems.append(message.text))
@@ -200,8 +202,18 @@ def open_report(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]
         report.page.close()
 
 
-def visible(page: Any) -> list[str]:
-    return page.locator("details.question:visible .text").all_inner_texts()  # type: ignore[no-any-return]
+def shows(page: Any, number: int) -> None:
+    """So many questions can be seen; a busy browser may take its time."""
+    from playwright.sync_api import expect
+
+    expect(page.locator("details.question:visible")).to_have_count(number, timeout=PATIENCE_MS)
+
+
+def opened_are(page: Any, number: int) -> None:
+    """So many questions are opened."""
+    from playwright.sync_api import expect
+
+    expect(page.locator("details.question[open]")).to_have_count(number, timeout=PATIENCE_MS)
 
 
 @pytest.mark.browser
@@ -210,41 +222,45 @@ def test_filters_and_search(golden_run: Run, open_report: Callable[..., Opened])
 
     report = open_report(golden_run)
     page = report.page
-    assert len(visible(page)) == 15
+    shows(page, 15)
     page.select_option("#status", "failed")
-    assert visible(page) == [
-        "What was my rental income in August 2024?",
-        "What's our business purpose in the operating agreement?",
-    ]
-    assert page.inner_text("#shown") == "2 of 15 questions match"
+    expect(page.locator("details.question:visible .text")).to_have_text(
+        [
+            "What was my rental income in August 2024?",
+            "What's our business purpose in the operating agreement?",
+        ]
+    )
+    expect(page.locator("#shown")).to_have_text("2 of 15 questions match")
     page.select_option("#status", "error")
-    assert len(visible(page)) == 1
+    shows(page, 1)
     page.select_option("#status", "")
     page.select_option("#category", "tax")
-    assert len(visible(page)) == 2
+    shows(page, 2)
     page.select_option("#grade", "A")
-    assert len(visible(page)) == 1
+    shows(page, 1)
     page.click("button[type=reset]")
-    expect(page.locator("details.question:visible")).to_have_count(15)
+    shows(page, 15)
     # Words inside the closed details are searched, in any order.
     page.fill("#search", "schedule DEPRECIATION")
-    assert len(visible(page)) == 1
+    shows(page, 1)
     page.fill("#search", "nothing has this")
-    assert page.is_visible("#nothing")
+    expect(page.locator("#nothing")).to_be_visible()
     assert report.problems == []
 
 
 @pytest.mark.browser
 def test_details_open_and_close(golden_run: Run, open_report: Callable[..., Opened]) -> None:
+    from playwright.sync_api import expect
+
     page = open_report(golden_run).page
     first = page.locator("details.question").first
-    assert not first.locator(".turn").is_visible()
+    expect(first.locator(".turn")).to_be_hidden()
     first.locator("summary").click()
-    assert first.locator(".turn").is_visible()
+    expect(first.locator(".turn")).to_be_visible()
     page.click("#open")
-    assert page.locator("details.question[open]").count() == 15
+    opened_are(page, 15)
     page.click("#close")
-    assert page.locator("details.question[open]").count() == 0
+    opened_are(page, 0)
 
 
 @pytest.mark.browser
@@ -275,9 +291,9 @@ def test_dark_mode_and_narrow_screens(golden_run: Run, open_report: Callable[...
 def test_printing_shows_the_failures_in_full(golden_run: Run, open_report: Callable[..., Opened]) -> None:
     page = open_report(golden_run).page
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details.question[open]").count() == 2
+    opened_are(page, 2)
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    assert page.locator("details.question[open]").count() == 0
+    opened_are(page, 0)
     assert page.pdf(format="A4")[:4] == b"%PDF"
 
 

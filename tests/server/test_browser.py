@@ -131,6 +131,7 @@ def page(chromium, client):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_accessible_in_light_and_dark(chromium, client, name, scheme):
     context = chromium.new_context(base_url=client.url, color_scheme=scheme)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(PAGES[name])
     found = Axe().run(page)
@@ -147,6 +148,7 @@ def test_no_page_is_wider_than_a_phone(chromium, client, name):
     context = chromium.new_context(
         base_url=client.url, viewport={"width": 375, "height": 700}, is_mobile=True
     )
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(PAGES[name])
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
@@ -159,6 +161,7 @@ def test_no_page_is_wider_than_a_phone(chromium, client, name):
 )
 def test_everything_can_be_read_without_javascript(chromium, client, name):
     context = chromium.new_context(base_url=client.url, java_script_enabled=False)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(PAGES[name])
     expect(page.locator("h1")).to_be_visible()
@@ -275,6 +278,7 @@ def test_on_a_phone_the_verdict_is_within_reach_of_the_thumb(chromium, client):
     context = chromium.new_context(
         base_url=client.url, viewport={"width": 375, "height": 700}, is_mobile=True
     )
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto("/review?run=aaaa1")
     expect(page.get_by_role("button", name="Don’t trust")).to_be_in_viewport()
@@ -289,7 +293,7 @@ def test_the_review_lane_by_keyboard(page, path):
     press(page, "Escape")
     press(page, "d")
     expect(page.locator(".queue")).to_contain_text("1 done")
-    assert page.locator(".asked").inner_text() != first
+    expect(page.locator(".asked")).not_to_have_text(first)
     press(page, "s")
     page.wait_for_url("**at=1")
     press(page, "t")
@@ -338,8 +342,9 @@ def test_the_theme_can_be_forced(page):
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator("form[action='/theme'] button").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
-    assert "theme=dark" in page.locator("img.chart").first.get_attribute("src")
+    # The page may be there before its style sheets are.
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    expect(page.locator("img.chart").first).to_have_attribute("src", re.compile("theme=dark"))
 
 
 def test_a_run_under_way_moves_on_by_itself(page, path):

@@ -44,6 +44,8 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def test_ask_see_tools_and_sources_and_judge(service: Any, page: Any) -> None:
+    from playwright.sync_api import expect
+
     page.goto(service.url)
     page.get_by_label("Your question").fill(
         "What does the operating agreement say about selling real estate?"
@@ -51,9 +53,9 @@ def test_ask_see_tools_and_sources_and_judge(service: Any, page: Any) -> None:
     page.get_by_role("button", name="Ask").click()
     card = page.locator(".reply").first
     card.get_by_text("supermajority of 80%").first.wait_for()
-    assert card.locator(".chip").all_inner_texts() == ["search_document_content"]
+    expect(card.locator(".chip")).to_have_text(["search_document_content"])
     card.get_by_text("source", exact=False).first.click()
-    assert "Operating Agreement" in card.locator(".sources li").first.inner_text()
+    expect(card.locator(".sources li").first).to_contain_text("Operating Agreement")
     card.get_by_role("button", name="Not helpful").click()
     card.get_by_label("What was wrong?").fill("Which paragraph is it?")
     card.get_by_role("button", name="Send").click()
@@ -80,24 +82,29 @@ def test_an_example_and_a_follow_up_with_the_keyboard(service: Any, page: Any) -
 
 
 def test_text_is_never_run(service: Any, page: Any) -> None:
+    from playwright.sync_api import expect
+
     page.goto(service.url)
     nasty = '<img src=x onerror="document.title=1"><script>document.title=2</script> rent?'
     page.get_by_label("Your question").fill(nasty)
     page.get_by_role("button", name="Ask").click()
     page.locator(".judge").wait_for()
-    assert page.locator(".question").inner_text() == nasty
+    expect(page.locator(".question")).to_have_text(nasty)
     assert page.locator("#log img, #log script").count() == 0
     assert "assistant" in page.title()
 
 
 def test_a_failure_is_told(start: Any, browser: Any) -> None:
+    from playwright.sync_api import expect
+
     running = start("flaky?kinds=memory&rate=1")
     other = browser.new_page()
+    other.set_default_timeout(60_000)
     other.goto(running.url)
     other.get_by_label("Your question").fill("What is our EIN?")
     other.get_by_role("button", name="Ask").click()
     other.get_by_text("that did not work").wait_for()
-    assert "MemoryError" in other.locator(".reply.failed").inner_text()
+    expect(other.locator(".reply.failed")).to_contain_text("MemoryError")
     other.close()
 
 

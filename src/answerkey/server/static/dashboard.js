@@ -73,8 +73,10 @@
 
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openSwitcher(); return; }
-    const typing = event.target.closest("input, textarea, select, dialog");
-    if (typing && event.key === "Escape" && !event.target.closest("dialog")) { event.target.blur(); return; }
+    // A dialog that was just closed may still hold the focus: it no longer keeps the keys.
+    const dialog = event.target.closest("dialog");
+    const typing = dialog ? dialog.open : event.target.closest("input, textarea, select");
+    if (typing && event.key === "Escape" && !dialog) { event.target.blur(); return; }
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.key;
     if (key === "?") byId("keys").showModal();
