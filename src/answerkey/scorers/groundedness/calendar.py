@@ -41,6 +41,14 @@ _SO_LONG = re.compile(
 )
 
 
+# A sentence that states how long something takes reckons with it.
+_A_SPAN = re.compile(
+    r"\b(?:\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|fifteen|eighteen|twenty|thirty|sixty|ninety)"
+    r"[ -](?:(?:business|working|calendar|more|full|additional|further)[ -])?(?:days?|weeks?|months?|years?)\b",
+    re.IGNORECASE,
+)
+
+
 def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | None:
     """A date that the evidence has with at least the same parts; a weekday or quarter that one of its dates falls in.
 
@@ -57,7 +65,9 @@ def may_be_reckoned(date: Date, sentence: str) -> bool:
     """Whether a sentence has words for a time before or after another; for a month alone it must say how long."""
     if date.day is None and date.month is None and date.year is None:
         return False
-    return (_RECKONED if date.day or date.year else _SO_LONG).search(sentence) is not None
+    if date.day is None and date.year is None:
+        return _SO_LONG.search(sentence) is not None
+    return _RECKONED.search(sentence) is not None or _A_SPAN.search(sentence) is not None
 
 
 def _stands(claim: Claim, evidence: Evidence) -> Found | None:

@@ -1,13 +1,21 @@
 """Checks every claim of a reply against the evidence, and says where each is supported or why it is not."""
 
 import re
+from itertools import combinations
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import YEAR, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_SUM, DIFFERENCE, YEAR, Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
 from answerkey.scorers.groundedness.calendar import find_date, find_time, find_year
 from answerkey.scorers.groundedness.checked import CheckedClaim, contradicted, derived, unsupported
+from answerkey.scorers.groundedness.conversions import (
+    converts,
+    in_other_units,
+    in_unit,
+    is_larger_part,
+    whole_of_parts,
+)
 from answerkey.scorers.groundedness.direct import (
     Contradiction,
     find_figures,
@@ -21,6 +29,8 @@ from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.following import follow
 from answerkey.scorers.groundedness.listed import counts_items_below, counts_other_items
 from answerkey.scorers.groundedness.pairing import of_another_sentence
+from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.reading import measure_after
 from answerkey.scorers.groundedness.records import (
     MixUp,
     Records,
@@ -51,6 +61,7 @@ _MINUTES = re.compile(r"\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?(\d+)\s?min", re.IG
 _AGE = re.compile(r"\b(?:born|aged?|years? old|turn(?:s|ed|ing)?|birthday)\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:end|beginning|start|middle) of\s+$", re.IGNORECASE)
 _MOST_CLAIMS = 400
+_MOST_ACROSS = 6
 
 
 def check_claims(text: str, evidence: Evidence) -> list[CheckedClaim]:
@@ -143,8 +154,17 @@ class _Checker:
         sentence = self._sentences.without(claim)
         start, _ = self._sentences.span(claim)
         first, last = self._sentences.part_span(claim, with_brackets=True)
+        # A part that names something itself is not about what the sentence names elsewhere.
+        own = any(
+            other is not claim
+            and other.kind == "name"
+            and first <= other.start < last
+            and find_name(other, self._evidence) is None
+            for other in self._claims
+        )
         for records in self._records:
-            for text, close in ((sentence[first - start : last - start], True), (sentence, False)):
+            texts = [(sentence[first - start : last - start], True), (sentence, False)]
+            for text, close in texts[: 1 if own else 2]:
                 about, field = records.subject(self._sentences.folded(text), text)
                 if len(about) == 1 and (instead := _instead(places, records, min(about), field, close)):
                     return instead
@@ -162,6 +182,9 @@ class _Checker:
             return CheckedClaim(claim=claim, supported=True, where=found[0].where, text=found[0].text)
         if YEAR.fullmatch(claim.text) and (year := find_year(int(claim.text), self._evidence)) is not None:
             return CheckedClaim(claim=claim, supported=True, where=year.where, text=year.text)
+        whole = whole_of_parts(self._text, claim, quantity)
+        if whole is not None and (fact := self._converted(*whole)) is not None:
+            return CheckedClaim(claim=claim, supported=True, where=fact.where, text=fact.text)
         if (other := other_unit(claim, self._text, self._evidence)) is not None:
             return contradicted(claim, other)
         asked_for = find_in_arguments(self._text, claim, self._evidence) if claim.kind == "number" else None
@@ -173,6 +196,22 @@ class _Checker:
         what = {"money": "amount", "percentage": "percentage"}.get(claim.kind, "number")
         return unsupported(claim, f"no source or tool result has this {what}, and it follows from none")
 
+    def _converted(self, quantity: Quantity, measure: str) -> NumberFact | None:
+        """The fact that gives a figure in this or another unit."""
+        return next(
+            (
+                fact
+                for fact in self._evidence.numbers
+                if fact.measure
+                and (
+                    fits(quantity, fact.value)
+                    if fact.measure == measure
+                    else converts(quantity, measure, fact)
+                )
+            ),
+            None,
+        )
+
     def _contradiction(self, claim: Claim, clause: Clause, found: list[NumberFact]) -> Contradiction | None:
         """What the evidence has instead, if it has a figure for something else only."""
         sentences = self._sentences
@@ -182,7 +221,7 @@ class _Checker:
         if mixed is None:
             return (
                 other_value(claim, self._text, clause, found, self._evidence)
-                or other_label(claim, self._text, found, self._evidence)
+                or other_label(claim, self._text, clause, found, self._evidence)
                 or not_the_whole(clause, found, self._records, sentences.question)
                 or self._of_another_sentence(claim, clause, found)
             )
@@ -233,9 +272,34 @@ class _Checker:
         found = self._arithmetic.derive(quantity, clause)
         if found is not None and not counts_other_items(self._text, claim, found.formula):
             return f"{found.formula} ({found.where})"
+        whole, measure = whole_of_parts(self._text, claim, quantity) or (
+            quantity,
+            measure_after(self._text, claim.end),
+        )
+        for other in in_other_units(whole, measure, self._evidence.measures) if measure else ():
+            if (found := self._arithmetic.derive(other, clause)) is not None:
+                return f"{found.formula} ({found.where}), in {measure}s"
+        if whole is not quantity and is_larger_part(self._text, claim, self._evidence.numbers):
+            return "the larger part of a figure in another unit"
+        if measure and (joined := self._across_units(whole, measure, clause)):
+            return joined
+        if whole is not quantity and (found := self._arithmetic.derive(whole, clause)) is not None:
+            return f"{found.formula} ({found.where})"
         if quantity.value in CALENDAR and self._equations.is_factor(claim):
             return "the calendar"
         return "count of the items listed" if counts_items_below(self._text, claim) else None
+
+    def _across_units(self, quantity: Quantity, measure: str, clause: Clause) -> str | None:
+        """What is left of two hours after 108 minutes, and what such figures add up to."""
+        values = in_unit((fact for fact in self._evidence.numbers if not fact.names_something), measure)
+        if not 2 <= len(values) <= _MOST_ACROSS or len(self._evidence.measures) < 2:
+            return None
+        for one, other in combinations(values, 2):
+            if clause.says(DIFFERENCE) and fits(quantity, one - other):
+                return f"{max(one, other):g} − {min(one, other):g} {measure}s"
+            if clause.says(CLEAR_SUM) and fits(quantity, one + other):
+                return f"{one:g} + {other:g} {measure}s"
+        return None
 
     def _whole_span(self, claim: Claim, quantity: Quantity, clause: Clause) -> Quantity:
         """ "1 hour 25 minutes" as a whole, in the unit of the part that is checked."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import msgspec
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.conversions import converts
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import as_number
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
 from answerkey.scorers.groundedness.reading import label_before, measure_after
 from answerkey.text.claims.claim import Claim
-from answerkey.text.claims.quantity import Quantity
 from answerkey.text.normalise import folded_text, stem
 
 __all__ = ["Contradiction", "find_figures", "other_label", "other_unit", "other_value"]
@@ -21,20 +21,6 @@ _MONEY_KEYS_TEXT = (
     "amount price cost rent total balance fee income expense revenue salary payment deposit value usd"
 )
 _MONEY_KEYS = frozenset(_MONEY_KEYS_TEXT.split())
-# Key word → (what its values are divided by, the units that the result may have).
-_CONVERSIONS = {
-    "cents": 100.0, "ms": 1000.0, "milliseconds": 1000.0, "seconds": 60.0, "secs": 60.0, "minutes": 60.0, "mins": 60.0,
-    "grams": 1000.0, "meters": 1000.0, "metres": 1000.0, "kb": 1024.0, "mb": 1024.0,
-}  # fmt: skip
-# How many of the first unit make one of the second.
-_FACTORS = {
-    ("second", "minute"): 60.0, ("minute", "hour"): 60.0, ("second", "hour"): 3600.0, ("hour", "day"): 24.0,
-    ("day", "week"): 7.0, ("month", "year"): 12.0, ("gram", "kilogram"): 1000.0, ("milligram", "gram"): 1000.0,
-    ("kilogram", "tonne"): 1000.0, ("metre", "kilometre"): 1000.0, ("centimetre", "metre"): 100.0,
-    ("millimetre", "centimetre"): 10.0, ("millilitre", "litre"): 1000.0, ("inch", "foot"): 12.0, ("foot", "yard"): 3.0,
-    ("ounce", "pound"): 16.0, ("kilobyte", "megabyte"): 1024.0, ("megabyte", "gigabyte"): 1024.0,
-    ("gigabyte", "terabyte"): 1024.0, ("second", "day"): 86400.0, ("minute", "day"): 1440.0,
-}  # fmt: skip
 # What may stand between a label and its value; in "4 nights: €596" the nights have their number already.
 _LABEL = re.compile(
     r"(?<!\d )\b([A-Za-z]{3,})[*_]*\s*(?::|\bis\b|\bwas\b|\bare\b|\bof\b|=)[*_\s]*(?:currently|now|about|around)?\s*$"
@@ -97,14 +83,6 @@ def find_figures(claim: Claim, text: str, evidence: Evidence) -> list[NumberFact
     return found
 
 
-def converts(quantity: Quantity, measure: str, fact: NumberFact) -> bool:
-    """Whether a figure is one of the evidence in a larger or smaller unit."""
-    smaller, larger = _FACTORS.get((fact.measure, measure)), _FACTORS.get((measure, fact.measure))
-    return (smaller is not None and fits(quantity, fact.value / smaller)) or (
-        larger is not None and fits(quantity, fact.value * larger)
-    )
-
-
 def _compatible(claim: Claim, fact: NumberFact) -> bool:
     quantity = claim.quantity
     if quantity is None:
@@ -123,11 +101,7 @@ def _compatible(claim: Claim, fact: NumberFact) -> bool:
         return fits_exactly(quantity, fact.value)
     if fits(quantity, fact.value):
         return True
-    return any(
-        fits(quantity, fact.value / _CONVERSIONS[word])
-        for word in key_words(fact.key)
-        if word in _CONVERSIONS
-    )
+    return "cents" in key_words(fact.key) and fits(quantity, fact.value / 100)
 
 
 def other_unit(claim: Claim, text: str, evidence: Evidence) -> Contradiction | None:
@@ -150,7 +124,8 @@ def other_value(
 ) -> Contradiction | None:
     """A figure that stands in the evidence, but under another name than the reply gives it ("3 bedrooms" for 3 baths)."""
     names = _labels_of(claim, text, clause)
-    if not names or claim.quantity is None:
+    if not names or claim.quantity is None or _YEAR.fullmatch(claim.text):
+        # "The 2023 Form 1065": the noun after a year is not what it is a number of.
         return None
     if any(not _names_of(fact.key).isdisjoint(names) for fact in found):
         return None
@@ -173,7 +148,7 @@ def other_value(
 
 
 def other_label(
-    claim: Claim, text: str, found: Sequence[NumberFact], evidence: Evidence
+    claim: Claim, text: str, clause: Clause, found: Sequence[NumberFact], evidence: Evidence
 ) -> Contradiction | None:
     """An amount that a text gives for something else: "the deposit is $1,875" where that is the rent."""
     if claim.kind not in ("money", "percentage") or claim.quantity is None:
@@ -182,8 +157,12 @@ def other_label(
     if len(label) < _SHORTEST_LABEL or label.rstrip("s") in _SAYS_LITTLE or _names_nothing(label):
         return None
     root = stem(label)
+    spoken = set(clause.words.split())
     places = {fact.where for fact in found}
     if any(root in map(stem, folded_text(f"{fact.text} {fact.key}").split()) for fact in found):
+        return None
+    if any(len(fact.label) >= _SHORTEST_LABEL and fact.label in spoken for fact in found):
+        # "For water damage the deductible is $1,000" from "Deductible: $500, except water damage: $1,000".
         return None
     if any(fact.label in _JOINED for fact in found):
         # "The allowance is 28 EUR for a day and 14 EUR for half of one": the label is that of the first.
@@ -201,6 +180,7 @@ def other_label(
 
 
 _SHORTEST_LABEL = 4
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _JOINED = frozenset(["and", "or", "then"])
 _VERBS_TEXT = """
 with from than that over about around paid pays cost costs costing spent spend earn earned receive received collect collected

@@ -23,6 +23,7 @@ id ids uuid guid hash key index idx no number zip zipcode postal phone fax code 
 _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
 _MOST_NUMBERS = 5_000
 _MOST_REPEATED = 500
+_MOST_MEASURES = 8
 _DIGIT = re.compile(r"[0-9]")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
@@ -151,6 +152,11 @@ class Evidence:
         # The question's own numbers come last: a tool result is the better support.
         asked = sum(fact.where in ("question", "context") for fact in facts)
         return facts[asked:] + facts[:asked]
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """The units that figures are given in, each once."""
+        return list(dict.fromkeys(fact.measure for fact in self.numbers if fact.measure))[:_MOST_MEASURES]
 
     @cached_property
     def dates(self) -> list[DateFact]:

@@ -150,6 +150,16 @@ class Figures:
         return self.of_records + list(self.amounts_in_texts.items())
 
     @cached_property
+    def alike(self) -> list[tuple[str, list[float]]]:
+        """The same, but of texts only what is of one kind: money, or figures in one unit."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for fact in self._evidence.numbers:
+            if fact.where in self.amounts_in_texts and self._may_be_joined(fact):
+                kind = fact.kind if fact.kind == "money" else fact.measure
+                found.setdefault((fact.where, kind), []).append(fact.value)
+        return self.of_records + [(where, values) for (where, _), values in found.items() if len(values) > 1]
+
+    @cached_property
     def of_records(self) -> list[tuple[str, list[float]]]:
         """The same without texts."""
         records: dict[str, list[float]] = {}
@@ -191,13 +201,16 @@ class Figures:
         """The measures that each text states, for texts with a few of them."""
         found: dict[str, list[float]] = {}
         for fact in self._evidence.numbers:
-            year = fact.kind == "number" and fact.unit == 1 and 1500 <= fact.value <= 2100
-            stands_in_text = fact.where not in self._numeric_leaves and not fact.names_something
-            if stands_in_text and fact.kind != "percentage" and not year:
+            if self._may_be_joined(fact):
                 found.setdefault(fact.where, []).append(fact.value)
         return {
             where: values for where, values in found.items() if 2 <= len(values) <= 12 and where != "question"
         }
+
+    def _may_be_joined(self, fact: NumberFact) -> bool:
+        year = fact.kind == "number" and fact.unit == 1 and 1500 <= fact.value <= 2100
+        stands_in_text = fact.where not in self._numeric_leaves and not fact.names_something
+        return stands_in_text and fact.kind != "percentage" and not year
 
     @cached_property
     def _numeric_leaves(self) -> frozenset[str]:
@@ -227,12 +240,17 @@ def _labels(leaf: Leaf) -> list[tuple[str, str]]:
         return [("", "yes" if value else "no")]
     if not isinstance(value, str) or not 0 < len(value) <= 60 or as_number(leaf) is not None:
         return []
+    if (ending := _FILE_ENDING.search(value)) is not None:
+        return [("", value), (" by kind of file", ending[1].lower())]
     dates = list(find_dates(value))
     if dates and dates[0].end - dates[0].start >= len(value) - 15:
         return _date_labels(dates[0])
     return [("", value)]
 
 
+_FILE_ENDING = re.compile(
+    r"\w\.(pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json|png|jpe?g|zip)$", re.IGNORECASE
+)
 _MONTH_NAMES_TEXT = """
 January February March April May June July August September October November December
 """
@@ -257,6 +275,8 @@ def _speaks_of(group: Group, words: str, roots: Mapping[str, list[str]]) -> bool
     return bool(label) and (
         group.words in words
         or _singular(group.words) in words
+        or f" {label}s " in words
+        or (group.words[-6:-3] in (" 19", " 20") and label.count(" ") > 1 and f" {label[:-5]} " in words)
         or (
             " " not in label and any(same_root(label, word) for word in roots.get(label[:_SHORTEST_ROOT], ()))
         )

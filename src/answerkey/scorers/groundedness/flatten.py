@@ -69,6 +69,8 @@ def _walk(value: Any, where: str, key: str, leaves: list[Leaf], tables: list[Tab
         first = len(leaves)
         if value and all(isinstance(row, dict) for row in value):
             _records(value, where, leaves, tables, depth)
+        elif (unnamed := _rows_without_names(value)) is not None:
+            _records(unnamed, where, leaves, tables, depth)
         else:
             for number, inner in enumerate(value):
                 _walk(inner, f"{where}[{number}]", key, leaves, tables, depth + 1)
@@ -77,6 +79,30 @@ def _walk(value: Any, where: str, key: str, leaves: list[Leaf], tables: list[Tab
                 tables.append(Table(where, rows))
     elif value is None or isinstance(value, bool | int | float):
         leaves.append(Leaf(where, key, value))
+
+
+_MOST_COLUMNS = 12
+
+
+def _rows_without_names(value: "list[Any] | tuple[Any, ...]") -> list[dict[str, Any]] | None:
+    """[[2024, 18600], [2025, 23250]] as records; a first row of texts above figures names the columns."""
+    if len(value) < 2 or not all(isinstance(row, list | tuple) for row in value):
+        return None
+    width = len(value[0])
+    if not 2 <= width <= _MOST_COLUMNS or any(
+        len(row) != width or any(isinstance(cell, dict | list | tuple) for cell in row) for row in value
+    ):
+        return None
+    rows = list(value)
+    if all(isinstance(cell, str) for cell in rows[0]) and not all(isinstance(cell, str) for cell in rows[1]):
+        return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    names = [
+        "year"
+        if all(isinstance(row[at], int) and 1900 <= row[at] <= 2100 for row in rows)
+        else f"column {at + 1}"
+        for at in range(width)
+    ]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 _SERIES_KEY = re.compile(

@@ -1,10 +1,11 @@
 """Claims that follow from others that the reply states and that are supported themselves."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
+from answerkey.scorers.groundedness.arithmetic.fractions import fractions, is_fraction
 from answerkey.scorers.groundedness.arithmetic.stated import (
     derive_from_stated,
     derive_with_evidence,
@@ -13,9 +14,10 @@ from answerkey.scorers.groundedness.arithmetic.stated import (
 from answerkey.scorers.groundedness.calendar import may_be_reckoned
 from answerkey.scorers.groundedness.checked import CheckedClaim, derived
 from answerkey.scorers.groundedness.equations import Equations
-from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.listed import counts_items_beside, total_of_items
 from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.reading import measure_after
 from answerkey.scorers.groundedness.sentences import Sentences
 from answerkey.scorers.groundedness.spans import find_date_after
 from answerkey.text.claims.claim import Claim
@@ -40,7 +42,8 @@ def follow(
             break
         following = _Following(checked, sentences, evidence, arithmetic, equations)
         checked = [one if one.supported or one.contradicted else following.check(one) for one in checked]
-    return checked
+    following = _Following(checked, sentences, evidence, arithmetic, equations)
+    return [one for one in checked if one.supported or one.contradicted or not following.is_vague(one.claim)]
 
 
 class _Following:
@@ -72,7 +75,23 @@ class _Following:
                 formula = self._figure(claim, quantity)
         return one if formula is None else derived(claim, formula)
 
+    def is_vague(self, claim: Claim) -> bool:
+        """Whether a claim says "half" of something that there is no figure for: nothing to check it by."""
+        quantity = claim.quantity
+        return (
+            quantity is not None
+            and is_fraction(quantity)
+            and claim.text.lower().endswith("half")
+            and not self._fractions(claim)
+        )
+
+    def _fractions(self, claim: Claim) -> list[tuple[float, str]]:
+        clause = self._sentences.clause(claim)
+        return fractions(self._arithmetic.figures, clause, self._near(claim), self._says(claim))
+
     def _figure(self, claim: Claim, quantity: Quantity) -> str | None:
+        if is_fraction(quantity):
+            return next((formula for value, formula in self._fractions(claim) if fits(quantity, value)), None)
         clause = self._sentences.clause(claim)
         operands = self._operands(claim)
         return (
@@ -83,7 +102,25 @@ class _Following:
             or total_of_items(self._sentences.text, claim, self._supported)
             or counts_items_beside(self._sentences.text, claim, self._supported)
             or self._count_of_summands(claim, quantity, clause)
+            or self._arithmetic.search.find(quantity, clause, self._near(claim), self._says(claim))
         )
+
+    def _near(self, claim: Claim) -> list[Quantity]:
+        """The supported figures of the reply, the nearest first: those of the sentence, then before it, then after it."""
+        at = self._sentences.index(claim)
+        near = []
+        for other in self._supported:
+            if other.quantity is None or other.kind == "date" or other is claim:
+                continue
+            off = at - self._sentences.index(other)
+            near.append((abs(off) * 2 + (off < 0), abs(other.start - claim.start), other.quantity))
+        return [operand for _, _, operand in sorted(near, key=lambda item: item[:2])]
+
+    def _says(self, claim: Claim) -> Callable[[re.Pattern[str]], bool]:
+        """Whether a claim's sentence or the one before it has words of a kind."""
+        clause = self._sentences.clause(claim)
+        before = self._sentences.before(claim)
+        return lambda words: clause.says(words) or words.search(before) is not None
 
     def _operands(self, claim: Claim) -> list[Quantity]:
         """Supported figures of the claim's sentence and of the last before it, the nearest first."""
@@ -126,8 +163,26 @@ class _Following:
         if claim.date is None or not may_be_reckoned(claim.date, self._sentences.around(claim)):
             return None
         stated = [other.date for other in self._supported if other.date is not None]
-        found = find_date_after(claim.date, self._evidence, stated)
+        found = find_date_after(claim.date, self._evidence, stated, self._spans_told(claim))
         return found.text if found else None
+
+    def _spans_told(self, claim: Claim) -> list[NumberFact]:
+        """Spans of time that the claim's sentence states and that are supported: "for eight years as of May 2025"."""
+        at = self._sentences.index(claim)
+        return [
+            NumberFact(
+                value=other.quantity.value,
+                kind="number",
+                unit=1.0,
+                where="arithmetic",
+                key="",
+                names_something=False,
+                text=other.text,
+                measure=measure_after(self._sentences.text, other.end),
+            )
+            for other in self._supported
+            if other.quantity is not None and self._sentences.index(other) == at
+        ]
 
     def _years_on(self, claim: Claim) -> str | None:
         """ "In 2026 she'll hit ten years": a year and a number of years that lead to it from a date of the evidence."""

@@ -21,6 +21,8 @@ def fits(quantity: Quantity, value: float) -> bool:
     if fits_exactly(quantity, value):
         return True
     off = abs(stated - actual)
+    if quantity.spelled and quantity.kind == "percentage" and not quantity.digits:
+        return _fits_fraction(quantity, stated, actual)
     # A small whole number is a count: 2.6 is not 3. Larger ones, amounts and percentages may be rounded.
     if (quantity.unit < 1 or actual >= 10 or quantity.kind == "percentage") and off <= quantity.unit / 2 * (
         1 + 1e-9
@@ -37,6 +39,19 @@ def fits(quantity: Quantity, value: float) -> bool:
             return False
 
 
+def _fits_fraction(quantity: Quantity, stated: float, actual: float) -> bool:
+    """ "A third" is not a figure that is rounded: "more than half" may well be 60%, "nearly half" is 46%."""
+    match quantity.bound:
+        case "about":
+            return abs(stated - actual) <= 0.1 * stated
+        case "above":
+            return stated < actual <= min(1.4 * stated, 100.0)
+        case "below":
+            return 0.7 * stated <= actual < stated
+        case _:
+            return abs(stated - actual) <= quantity.unit / 2
+
+
 def _last_digit(value: float) -> float:
     """One unit of the last digit that is not a nought: 100 for 16,100."""
     unit = 1.0
@@ -50,5 +65,5 @@ def widest(quantity: Quantity) -> tuple[float, float]:
     stated = abs(quantity.value)
     slack = quantity.unit + 1e-6 * stated
     if quantity.bound:
-        slack += 0.2 * stated
+        slack += 0.4 * stated
     return stated - slack, stated + slack

@@ -10,15 +10,23 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from answerkey.text.claims.day_ranges import find_day_ranges
-from answerkey.text.claims.extract import find_times
 from answerkey.text.claims.identifiers import find_identifiers
 from answerkey.text.claims.quantity import Quantity, find_quantities
+from answerkey.text.claims.times import find_times, may_hold_time
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import folded_text
 from answerkey.text.number_words import NUMBER_NAMES
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["ReadNumber", "Reading", "label_before", "measure_after", "measure_named", "read_text"]
+__all__ = [
+    "UNIT_NAMES",
+    "ReadNumber",
+    "Reading",
+    "label_before",
+    "measure_after",
+    "measure_named",
+    "read_text",
+]
 
 # Longer texts than the first are kept in smaller number, and those longer than the second not at all.
 _LONG = 200
@@ -63,6 +71,8 @@ class Reading:
     @cached_property
     def dates(self) -> tuple[tuple[Date, str], ...]:
         """Every date, with its words."""
+        if (day := _MONTH_AND_DAY.fullmatch(self._text)) is not None:
+            return ((Date(None, int(day[1]), int(day[2]), *day.span()), self._text),)
         text = _without_t(self._text)
         found = self._dates if text == self._text else _find_dates(text)
         return tuple((date, text[date.start : date.end]) for date in found)
@@ -74,7 +84,7 @@ class Reading:
     @cached_property
     def times(self) -> tuple[int, ...]:
         """Every time of day, as minutes since midnight."""
-        if ":" not in self._text and "m" not in self._text and "M" not in self._text:
+        if not may_hold_time(self._text):
             return ()
         return tuple(minutes for _, _, readings in find_times(_without_t(self._text)) for minutes in readings)
 
@@ -118,6 +128,8 @@ def read_text(text: str) -> Reading:
 _read_short = lru_cache(maxsize=8192)(Reading)
 _read_long = lru_cache(maxsize=512)(Reading)
 
+# A value that is a day of every year: "03-01", ISO's "--03-01".
+_MONTH_AND_DAY = re.compile(r"(?:--)?(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 # Stands where something was that is not to be read again.
 _BLANK = "\x00"
 _DIGIT = re.compile(r"[0-9]")
@@ -176,7 +188,44 @@ _MEASURE = re.compile(
 # "$0.32 per kilometre", "$18/h".
 _RATE = re.compile(r"[ \u00a0]?(?:per[ \u00a0]|/[ \u00a0]?)([A-Za-z]+)", re.IGNORECASE)
 # Units whose spelling is more often another word.
-_NO_UNITS = frozenset(["in", "m", "l", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"])
+_NO_UNITS = frozenset(
+    ["in", "an", "ore", "m", "l", "ac", "ha", "second", "foot", "yard", "mo", "amp", "volt", "gr"]
+)
+_MORE_UNITS_TEXT = """
+millisecond milliseconds msec ms
+second sekunde sekunden secondes segundos secondi
+minute minuten minutos minuti
+hour stunde stunden heure heures hora horas ore
+day tag tage tagen jour jours día días giorni dias dagen
+week woche wochen semaine semaines semana semanas
+month monat monate monaten mois mes meses mesi maanden
+year jahr jahre jahren an ans année années año años anni anos jaar
+decade decades
+tonne tonnen tonelada toneladas tonnellate t
+kilogram kilogramm kilo kilos kilogramos
+litre litros litri
+kilometre kilometern kilómetros kilomètres
+metre metern metros mètres
+centilitre centilitres centiliter centiliters cl
+hectolitre hectolitres hectoliter hectoliters hl
+pint pints
+quart quarts
+kilowatt kilowatts kw kwp
+megawatt megawatts mw
+watt-hour wh
+kilowatt-hour kwh
+megawatt-hour mwh
+gigawatt-hour gwh
+"""
+# Spelling → name, with units that only figures have and those of other languages.
+UNIT_NAMES = {
+    **{
+        spelling: line.split()[0]
+        for line in _MORE_UNITS_TEXT.strip().splitlines()
+        for spelling in line.split()
+    },
+    **UNIT_SPELLINGS,
+}
 _CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
 
 
@@ -192,11 +241,11 @@ def measure_after(text: str, end: int) -> str:
         return "celsius" if found[1][0] in "cC" else "fahrenheit"
     if found[2]:
         power = "square" if found[2][0] in "sS" else "cubic"
-        return f"{power} {UNIT_SPELLINGS.get(found[3].lower(), found[3].lower())}"
+        return f"{power} {UNIT_NAMES.get(found[3].lower(), found[3].lower())}"
     unit = found[4].lower()
     if unit[-1] in "²³":
         power = "square" if unit[-1] == "²" else "cubic"
-        return f"{power} {UNIT_SPELLINGS.get(unit[:-1], unit[:-1])}"
+        return f"{power} {UNIT_NAMES.get(unit[:-1], unit[:-1])}"
     return measure_named((unit,))
 
 
@@ -204,15 +253,31 @@ def measure_named(words: Sequence[str]) -> str:
     """The unit that words name, the last one first: ("living", "area", "sqft")."""
     for number in range(len(words) - 1, -1, -1):
         word = words[number]
-        if number and words[number - 1] in ("square", "sq") and word in UNIT_SPELLINGS:
-            return f"square {UNIT_SPELLINGS[word]}"
+        before = words[number - 1] if number else ""
+        if before in ("square", "sq") and word in UNIT_NAMES:
+            return f"square {UNIT_NAMES[word]}"
         if word in _SQUARES:
             return _SQUARES[word]
-        if _is_unit(word):
-            return UNIT_SPELLINGS[word]
+        unit = UNIT_NAMES[word] if _is_unit(word) else (_KEY_UNITS.get(word, "") if before else "")
+        if unit:
+            if unit == "metre" and not _TIME_KEYS.isdisjoint(words):
+                unit = "minute"
+            return f"per {unit}" if before == "per" else unit
     return ""
 
 
+# At the end of a name of values: `runtime_s`, `fuel_l`.
+_KEY_UNITS = {
+    "s": "second",
+    "h": "hour",
+    "m": "metre",
+    "g": "gram",
+    "l": "litre",
+    "t": "tonne",
+    "c": "celsius",
+    "f": "fahrenheit",
+}
+_TIME_KEYS = frozenset(["time", "duration", "wait", "runtime", "length_of_stay", "elapsed"])
 _SQUARES = {
     "sqft": "square foot",
     "sf": "square foot",
@@ -223,4 +288,4 @@ _SQUARES = {
 
 
 def _is_unit(word: str) -> bool:
-    return word in UNIT_SPELLINGS and word not in _NO_UNITS and UNIT_SPELLINGS[word] not in _CURRENCIES
+    return word in UNIT_NAMES and word not in _NO_UNITS and UNIT_NAMES[word] not in _CURRENCIES

@@ -245,7 +245,7 @@ def find_mix_up(
 
 
 _AGGREGATE = re.compile(
-    r"\b(?:average|mean|median|total|altogether|combined|in all|sum)\b[^.;,:\d]{0,50}$|\bTotal[*_\s]*:[*_\s]*$",
+    r"\b(?:average|mean|median|total|altogether|combined|in all|sum)\b[^.;,:(\d]{0,50}$|\bTotal[*_\s]*:[*_\s]*$",
     re.IGNORECASE,
 )
 _AGGREGATE_KEYS = frozenset(

@@ -55,6 +55,11 @@ class Sentences:
         """A claim's sentence."""
         return self.text[slice(*self.span(claim))]
 
+    def before(self, claim: Claim) -> str:
+        """The two sentences before a claim's."""
+        index = self.index(claim)
+        return self.text[self._spans[max(0, index - 2)][0] : self._spans[index][0]]
+
     def without(self, claim: Claim) -> str:
         """A claim's sentence with blanks in its place: the claim itself does not say what the sentence is about."""
         start, end = self.span(claim)

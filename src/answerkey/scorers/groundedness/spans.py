@@ -1,5 +1,6 @@
 """Spans of time: between two dates or times of the evidence, and dates that lie a span of it before or after another."""
 
+import re
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import date as calendar_date
@@ -142,11 +143,16 @@ def _between_times(minutes: float, evidence: Evidence) -> Found | None:
     return None
 
 
-def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ()) -> Found | None:
-    """A date that lies a span of time that the evidence names before or after one of its dates, or of those given."""
+def find_date_after(
+    date: Date, evidence: Evidence, stated: Sequence[Date] = (), told: Sequence[NumberFact] = ()
+) -> Found | None:
+    """A date that lies a span of time before or after one of the evidence's dates, or of those given.
+
+    Spans are those that the evidence names, and those told in the reply.
+    """
     spans = [
         fact
-        for fact in evidence.numbers
+        for fact in (*told, *evidence.numbers)
         if (fact.measure in ("day", "week", "month", "year") or _is_age(fact))
         and fact.value == int(fact.value)
         and 0 < fact.value < 5000
@@ -165,7 +171,7 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
     bases = [*evidence.days, *months, *(DateFact(date=one, where="arithmetic", text="") for one in stated)]
     for base in bases[:_MOST_BASES]:
         for span in spans:
-            for sign in (1, -1):
+            for sign in (-1,) if _NOTICE.search(span.text) else (1, -1):
                 day = _moved(base.day, span.measure or "year", sign * int(span.value))
                 if day is None:
                     continue
@@ -176,6 +182,10 @@ def find_date_after(date: Date, evidence: Evidence, stated: Sequence[Date] = ())
                         word = "after" if sign > 0 else "before"
                         return Found(base.where, f"{span.value:g} {span.measure}s {word} {base.day}")
     return None
+
+
+# Notice is given before an end, not after a beginning.
+_NOTICE = re.compile(r"\bnotice\b|\bin advance\b|\bbeforehand\b|\bprior to\b", re.IGNORECASE)
 
 
 def _is_age(fact: NumberFact) -> bool:

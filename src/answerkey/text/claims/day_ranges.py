@@ -15,7 +15,8 @@ _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
 _TO = r"\s?(?:[-–—]|to|through|until|and|&)\s?"
 _RANGE = re.compile(
     rf"\b{_MONTH.format('m1')}\s{_DAY.format('a1')}{_TO}(?:the\s)?{_DAY.format('b1')}"
-    rf"(?![\d%/:]|\s?[ap]\.?m)(?:,?\s(?P<y1>(?:19|20)\d\d)\b)?"
+    # "On March 4 and 12 minutes later": a number of something is no day.
+    rf"(?![\d%/:]|\s?[ap]\.?m|\s(?!is\b|was\b|as\b|has\b)(?:[a-z]+s|percent|kg|km)\b)(?:,?\s(?P<y1>(?:19|20)\d\d)\b)?"
     rf"|(?<![\d.,$€£/-]){_DAY.format('a2')}{_TO}{_DAY.format('b2')}\s(?:of\s)?{_MONTH.format('m2')}"
     rf"(?:,?\s(?P<y2>(?:19|20)\d\d)\b)?",
     re.IGNORECASE,

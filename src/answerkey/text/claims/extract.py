@@ -7,11 +7,13 @@ from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.day_ranges import find_day_ranges
 from answerkey.text.claims.english import is_english
 from answerkey.text.claims.identifiers import find_identifiers
+from answerkey.text.claims.language import FUNCTION_WORDS, language_of
 from answerkey.text.claims.names import find_names
 from answerkey.text.claims.quantity import Quantity, find_quantities
+from answerkey.text.claims.times import find_times
 from answerkey.text.dates import Date, find_dates
 
-__all__ = ["find_claims", "find_times"]
+__all__ = ["find_claims"]
 
 _QUOTES = re.compile(
     r"“([^”\n]{2,600})”|«\s?([^»\n]{2,600}?)\s?»|(?<![\w\"])\"([^\"\n]{2,600})\"(?![\w\"])"
@@ -29,6 +31,7 @@ _NO_CLAIM = re.compile(
     r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both)[ \t]+(?i:two|three|four|five)\b"
     r"|\b(?i:first|second)[ \t](?i:half)\b"
     r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
+    r"|(?<=\bper )(?:100|1,?000|10,?000|100,?000)\b(?!\.\d)"
     r"|\b(?i:one)[ \t](?i:of the)\b|\b(?i:one|two)[ \t](?i:or more|moment|thing|things|ways?)\b"
 )
 # "I need (1) the name, (2) the date": where there are a first and a second one.
@@ -36,10 +39,6 @@ _NUMBERING = re.compile(r"(?<![\w])\(\d{1,2}\)(?=\s+[A-Za-z*“\"])")
 # A table whose first column numbers its rows.
 _RANKED = re.compile(r"(?mi)^[ \t]*\|[ \t*]*(?:rank|#|no\.?|nr\.?|place|pos(?:ition)?\.?)[ \t*]*\|")
 _RANK = re.compile(r"(?m)^[ \t]*\|[ \t*#]*\d{1,3}\.?[ \t*]*(?=\|)")
-_TIMES = re.compile(
-    r"(?<![\d:.])(?:(\d{1,2}):(\d{2})(?::\d{2})?\s?([ap]\.m\.|[ap]m)?|(\d{1,2})\s?([ap]\.m\.|[ap]m))(?![\d:\w])",
-    re.IGNORECASE,
-)
 _MONTHS = "January|February|March|April|June|July|August|September|October|November|December"
 # A month alone; May only where it cannot be the verb.
 _MONTH = re.compile(
@@ -160,20 +159,6 @@ def _date(text: _Text, start: int, end: int, date: Date | None) -> Claim:
     return Claim(kind="date", text=text.original[start:end], start=start, end=end, date=date)
 
 
-def find_times(text: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Times of day as (start, end, minutes since midnight in each reading)."""
-    for found in _TIMES.finditer(text):
-        hour, minute = int(found[1] or found[4]), int(found[2] or 0)
-        half = (found[3] or found[5] or "").lower().replace(".", "")
-        if hour > 23 or minute > 59 or (half and not 1 <= hour <= 12):
-            continue
-        if half:
-            readings: tuple[int, ...] = ((hour % 12 + (12 if half == "pm" else 0)) * 60 + minute,)
-        else:
-            readings = (hour * 60 + minute,)
-        yield *found.span(), readings
-
-
 def _times(text: _Text) -> Iterator[Claim]:
     for start, end, minutes in find_times(text.left):
         if text.free(start, end):
@@ -202,7 +187,11 @@ def _day_of_month(text: str, quantity: Quantity) -> bool:
 def _quantities(text: _Text) -> Iterator[Claim]:
     for quantity in find_quantities(text.left):
         start, end = quantity.start, quantity.end
-        if not text.free(start, end) or _unchecked(text.left, quantity):
+        if (
+            not text.free(start, end)
+            or _unchecked(text.left, quantity)
+            or _scale_of_rating(text.original, quantity)
+        ):
             continue
         written = text.original[start:end]
         text.take(start, end)
@@ -220,18 +209,37 @@ def _unchecked(text: str, quantity: Quantity) -> bool:
     """Words that are numbers in form only: "one", "first", "second", and the digit of a word ("B2B")."""
     if quantity.spelled and (quantity.value <= 1 or quantity.ordinal) and quantity.kind == "number":
         return True
-    if quantity.spelled and text[quantity.start : quantity.end].lower() in (
-        "half",
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
+    if (
+        quantity.spelled
+        and quantity.kind != "percentage"
+        and text[quantity.start : quantity.end].lower().partition(" ")[0] in _SCALES
+        and (quantity.kind == "number" or _PART_OF_SCALE.search(text[: quantity.start][-20:]))
     ):
         return True
     before, after = text[quantity.start - 1 : quantity.start], text[quantity.end : quantity.end + 1]
     return not quantity.spelled and (
         before.isalpha() or (after.isalpha() and not quantity.ordinal and _glued(text, quantity.end))
     )
+
+
+_SCALES = frozenset(["half", "hundred", "thousand", "million", "billion"])
+# "A quarter of a million dollars".
+_PART_OF_SCALE = re.compile(r"\b(?:half|quarters?|thirds?)(?: of)? an?\s+$", re.IGNORECASE)
+# "4.6 out of 5", "rated 4/5": how far a scale goes is said with the rating and stands nowhere else.
+_RATED = re.compile(r"(\d(?:[.,]\d+)?)(?: ?/ ?| out of | von | sur )$")
+_RATING = re.compile(
+    r"\b(?:rat(?:ed?|ings?)|scor(?:es?|ed)|stars?|satisfaction|points?|review\w*|NPS|CSAT)\b", re.IGNORECASE
+)
+
+
+def _scale_of_rating(text: str, quantity: Quantity) -> bool:
+    if quantity.kind != "number" or quantity.value not in (5, 10, 100):
+        return False
+    rated = _RATED.search(text[max(0, quantity.start - 12) : quantity.start])
+    if rated is None:
+        return False
+    around = text[max(0, quantity.start - 80) : quantity.end + 30]
+    return not rated[1].isdigit() or _RATING.search(around) is not None
 
 
 def _glued(text: str, end: int) -> bool:
@@ -250,6 +258,10 @@ def _is_year(text: str, quantity: Quantity) -> bool:
 
 
 def _names(text: _Text) -> Iterator[Claim]:
+    language = language_of(text.original)
+    if language != "en":
+        yield from _names_in(text, language)
+        return
     found = list(find_names(text.left))
     # Words of names that stand within a sentence: what is a name there is one at its beginning too.
     inner = {
@@ -271,3 +283,28 @@ def _names(text: _Text) -> Iterator[Claim]:
 
 
 _NAME_WORDS = re.compile(r"[\w'’-]+")
+# After these a single German word with a capital is a name, which it otherwise need not be.
+_ADDRESSED = re.compile(r"\b(?:Herrn?|Frau|Familie|Firma|Dr\.|Prof\.)\s+$")
+
+
+def _names_in(text: _Text, language: str) -> Iterator[Claim]:
+    """Names in a text of another language: what opens a sentence there, and German nouns, have capitals without being names."""
+    for start, end, opens in find_names(text.left):
+        words = [(word.start(), word.end()) for word in _ANY_WORD.finditer(text.original, start, end)]
+        while words and text.original[slice(*words[0])].strip(".,").lower() in FUNCTION_WORDS:
+            words.pop(0)
+            opens = False
+        if not words:
+            continue
+        start = words[0][0]
+        if len(words) == 1 and (
+            opens or (language == "de" and not _ADDRESSED.search(text.original[max(0, start - 10) : start]))
+        ):
+            continue
+        if language == "de" and len(words) > 2:
+            # "Mieterin Lena Hoffmann": what somebody is has a capital too.
+            start = words[-2][0]
+        yield Claim(kind="name", text=text.original[start:end], start=start, end=end)
+
+
+_ANY_WORD = re.compile(r"\S+")

@@ -29,7 +29,7 @@ _PATTERNS = tuple(
         (("/",), r"(?<![\w/.])[A-Za-z][\w-]*/(?=[\w./-]*\d)[\w./-]*\w"),
         # UUIDs and addresses of machines, then version numbers.
         (("-",), r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
-        (_DOT, r"(?<![\w.])v?\d+\.\d+\.\d+(?:\.\d+)?(?![\w%]|\.\d)"),
+        (_DOT, r"(?<![\w.])(?!\d{1,3}(?:\.\d{3}){2}(?![\d.]))v?\d+\.\d+\.\d+(?:\.\d+)?(?![\w%]|\.\d)"),
         (_DOT, r"(?<!\w)v\d+(?:\.\d+)+(?!\w)"),
         # Names of users and fields: n.abara, rent_roll.
         (

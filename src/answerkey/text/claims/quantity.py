@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from answerkey.text.claims.fractions import find_fractions
+from answerkey.text.claims.language import comma_decimals
 from answerkey.text.number_words import scaled_worth, spelled_numbers
 from answerkey.text.numbers import CURRENCY_SIGNS, find_numbers
 
@@ -19,7 +21,10 @@ _SCALE = re.compile(
     r"\s?(k|K|bn|tn)(?![\w'’])|(M|B)(?![\w'’])|[\s-]((?i:thousand|million|billion|trillion|lakh|crore))s?\b"
 )
 _MONEY_SCALE = re.compile(r"\s?(k|mm|mn|m|bn|b|tn)(?![\w'’])", re.IGNORECASE)
-_PERCENT = re.compile(r"\s?(?:%|percent\b|per\s?cent\b|pct\b|percentage points?\b)", re.IGNORECASE)
+_PERCENT = re.compile(
+    r"\s?(?:%|percent\b|per\s?cent\b|pct\b|percentage points?\b|Prozent\b|pour\s?cent\b|por\s?ciento\b|per\s?cento\b)",
+    re.IGNORECASE,
+)
 _CODES = "USD|EUR|GBP|CAD|AUD|CHF|JPY|INR|NOK|SEK|DKK|PLN|CZK|MXN|BRL|CNY|ZAR|SGD|HKD|NZD"
 _CURRENCY_BEFORE = re.compile(rf"(?:[A-Z]{{0,3}}[{CURRENCY_SIGNS}]|\b(?:{_CODES}|US\$))\s?$")
 _CURRENCY_AFTER = re.compile(
@@ -27,11 +32,6 @@ _CURRENCY_AFTER = re.compile(
     r"|(?:US )?(?:dollars?|euros?|pounds sterling|bucks)\b)",
     re.IGNORECASE,
 )
-# "12,50 €" and "EUR 88,50": a comma before two digits beside a currency is a decimal one.
-_COMMA_DECIMALS = re.compile(
-    r"(?<![\d.,])\d{1,6},\d\d(?=\s?(?:€|EUR\b|Euros?\b|CHF\b|kr\b|zł))|(?<=€)\d{1,6},\d\d(?![\d,])|(?<=[€R]\s)\d{1,6},\d\d(?![\d,])"
-)
-_COMMA_CURRENCIES = re.compile(r"€|[Ee]u?[Rr]|CHF|kr|zł")
 _CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ABOUT = re.compile(
@@ -51,13 +51,6 @@ _BOUND_WORDS = frozenset(
      "upwards", "greater", "excess", "under", "less", "below", "fewer", "(about", "(roughly", "(approximately", "(over",
      "(nearly", "(almost", "(around", "(under", "(approx.", "(some", "(just"]
 )  # fmt: skip
-_FRACTION = re.compile(r"\b(one|two|three|four)[- ](third|quarter|fourth|fifth)s?\b", re.IGNORECASE)
-_PARTS = {"one": 1, "two": 2, "three": 3, "four": 4, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
-_ONE_IN = re.compile(
-    r"\b(?:one|1) (?:in|out of)(?: every)? (\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)\b",
-    re.IGNORECASE,
-)
-_SMALL_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _ORDINAL_ENDINGS = ("first", "second", "third", "th")
 _NO_DIGITS = re.compile(r"[^\d.]")
 _OR_SO = re.compile(r"\s*(?:\+|or so\b|-ish\b)")
@@ -89,7 +82,7 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
     bound: Bound = ""
     # Written with st, nd, rd, th, or as "first".
     ordinal: bool = False
-    # Written in words.
+    # Written in words; a percentage in words is a fraction ("two thirds").
     spelled: bool = False
     # The currency's code in small letters, "" if none is written; all dollars are one.
     currency: str = ""
@@ -99,9 +92,11 @@ class Quantity(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_quantities(text: str) -> Iterator[Quantity]:
     """Every number in a text with what stands around it, in order of kind: digits first, then words."""
-    if "," in text and _COMMA_CURRENCIES.search(text):
-        text = _COMMA_DECIMALS.sub(lambda found: found[0].replace(",", "."), text)
-    yield from _fractions(text)
+    text = comma_decimals(text)
+    for start, end, value, unit, bound in find_fractions(text):
+        yield Quantity(
+            value=value, start=start, end=end, kind="percentage", unit=unit, bound=bound, spelled=True
+        )
     for number in find_numbers(text):
         start, end = number.start, number.end
         digits = text[start:end]
@@ -125,37 +120,34 @@ def find_quantities(text: str) -> Iterator[Quantity]:
                 end = scale.end()
         elif found := _ORDINAL.match(text, end):
             ordinal, end = True, found.end()
+        elif (more := _AND_A_PART.match(text, end)) is not None:
+            value, unit, end = value + _part(more), 0.01, more.end()
         yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=_NO_DIGITS.sub("", digits))
     yield from _spelled(text)
 
 
-def _fractions(text: str) -> Iterator[Quantity]:
-    """ "Two-thirds" as the percentage that it is, to the nearest whole one."""
-    for found in _FRACTION.finditer(text):
-        value = 100 * _PARTS[found[1].lower()] / _PARTS[found[2].lower()]
-        start, end = found.span()
-        yield Quantity(
-            value=value, start=start, end=end, kind="percentage", unit=1.0, spelled=True, digits=""
-        )
-    for found in _ONE_IN.finditer(text):
-        whole = int(found[1]) if found[1].isdigit() else _SMALL_NUMBERS.index(found[1].lower())
-        if whole:
-            start, end = found.span()
-            yield Quantity(
-                value=100 / whole,
-                start=start,
-                end=end,
-                kind="percentage",
-                unit=1.0,
-                bound="about",
-                spelled=True,
-            )
+# "Seven and a half", "2½", "1 1/2".
+_AND_A_PART = re.compile(
+    r"[ -]and (?:a |one[- ])(half|third|quarter)\b|[ -]and (three)[- ]quarters\b|\s?([½¼¾⅓⅔])|(?<=\d)[ -]([13]/[234])(?![\d/])",
+    re.IGNORECASE,
+)
+_PART_WORTHS = {
+    "half": 0.5, "third": 1 / 3, "quarter": 0.25, "three": 0.75, "½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3,
+    "1/2": 0.5, "1/3": 1 / 3, "1/4": 0.25, "3/4": 0.75, "3/2": 1.5,
+}  # fmt: skip
+
+
+def _part(found: re.Match[str]) -> float:
+    return _PART_WORTHS[next(group for group in found.groups() if group).lower()]
 
 
 def _spelled(text: str) -> Iterator[Quantity]:
     for worth, start, end in spelled_numbers(text):
         ordinal = text[start:end].lower().endswith(_ORDINAL_ENDINGS)
-        yield _placed(text, start, end, float(worth), 1.0, ordinal=ordinal, spelled=True, digits=worth)
+        value, unit = float(worth), 1.0
+        if not ordinal and (more := _AND_A_PART.match(text, end)) is not None:
+            value, unit, end, worth = value + _part(more), 0.01, more.end(), f"{value + _part(more):g}"
+        yield _placed(text, start, end, value, unit, ordinal=ordinal, spelled=True, digits=worth)
 
 
 def _placed(

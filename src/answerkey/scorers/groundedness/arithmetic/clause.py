@@ -67,8 +67,17 @@ class Clause(msgspec.Struct, frozen=True):
         return said
 
 
+# What goes up, not what makes up a whole; what leaves something over, not a leave.
+_UP = (
+    r"(?<!make\s)(?<!makes\s)(?<!made\s)(?<!making\s)(?<!add\s)(?<!adds\s)(?<!follow\s)(?<!set\s)(?<!sign\s)(?<!signed\s)"
+    r"up(?!\s+to)"
+)
+_LEAVE = r"leaves|leaving|leave(?=\s+(?:you|us|me|them|him|her|it|just|only|about|around|a|an|\$|€|£|\d))"
+
+
 def _words(words: str, *, more: str = "", other: str = "") -> re.Pattern[str]:
     pattern = rf"\b(?:{'|'.join(words.split())})\b{more}".replace("_", r"\s+")
+    pattern = pattern.replace("<up>", _UP).replace("<leave>", _LEAVE)
     return re.compile(f"{pattern}|{other}" if other else pattern, re.IGNORECASE)
 
 
@@ -86,7 +95,7 @@ MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece midpoint")
 DIFFERENCE = _words(
     r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew growth
     drop\w* rise up down chang\w+ gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit
-    shortfall exceed\w* over under short balance after leav\w+ ow(?:e|es|ed|ing) still minus between outstanding available
+    shortfall exceed\w* over under short balance after <leave> ow(?:e|es|ed|ing) still minus between outstanding available
     variance ahead behind gain\w* declin\w+ spread range equity unpaid due above below longer shorter older younger faster
     slower hold too extra beyond past"""
 )
@@ -96,7 +105,7 @@ CLEAR_DIFFERENCE = _words(
     drop\w* chang\w+
     gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit shortfall short exceed\w* minus ahead
     behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget
-    too extra beyond past leav\w+ to_go back down up(?!\s+to)"""
+    too extra beyond past <leave> to_go back down <up>"""
 )
 # What is not yet or no longer so, of a whole that the sentence names: "27 of 30 are taken, so 3 are open".
 COMPLEMENT = _words(
@@ -104,7 +113,7 @@ COMPLEMENT = _words(
     absent failed still un\w+"""
 )
 CHANGE = _words(
-    r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* up down chang\w+ more less higher lower cheaper gain\w*
+    r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* <up> down chang\w+ more less higher lower cheaper gain\w*
     declin\w+ jump\w* improv\w+ reduc\w+ sav\w+ discount\w* climb\w* margin profit return yield markup
     shr[aiu]nk fewer faster slower over under""",
     other="Δ|delta|yoy",

@@ -31,6 +31,7 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             continue
         yield len(rows), f"count of rows with {label}", table.where
     yield from _beyond_thresholds(figures, clause)
+    yield from _not_nought(figures, clause)
     for table in tables:
         for name in table.rows[0]:
             distinct = {
@@ -38,6 +39,15 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
             }
             if 1 < len(distinct) < len(table.rows) and speaks_of(name, clause.next_word):
                 yield len(distinct), f"count of different {name}", f"{table.where}[*].{name}"
+
+
+def _not_nought(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """ "Honey from three hives": rows that have more than none of what the clause speaks of."""
+    words = [word for word in clause.words.split() if len(word) > 2]
+    for column in figures.columns:
+        some = sum(value != 0 for value in column.values)
+        if 0 < some < len(column.cells) and any(speaks_of(column.name, word) for word in words):
+            yield some, f"count of rows with some {column.name}", column.where
 
 
 def _one_group(figures: Figures, clause: Clause) -> dict[int, frozenset[int]]:

@@ -15,8 +15,10 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
 )
 from answerkey.scorers.groundedness.arithmetic.counts import counts
 from answerkey.scorers.groundedness.arithmetic.differences import differences, points
+from answerkey.scorers.groundedness.arithmetic.fractions import is_fraction
 from answerkey.scorers.groundedness.arithmetic.percentages import percentages
 from answerkey.scorers.groundedness.arithmetic.products import products
+from answerkey.scorers.groundedness.arithmetic.search import Search
 from answerkey.scorers.groundedness.arithmetic.sums import runs_in_texts, sums
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
@@ -45,6 +47,12 @@ class Arithmetic:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._figures = Figures(evidence)
+        self.search = Search(self._figures, evidence)
+
+    @property
+    def figures(self) -> Figures:
+        """The figures of the evidence."""
+        return self._figures
 
     def derive(self, quantity: Quantity, clause: Clause, *, strict: bool = False) -> Derivation | None:
         """The first derivation that gives the figure at its precision; strict: only one that the clause speaks of."""
@@ -89,7 +97,7 @@ class Arithmetic:
         self, quantity: Quantity, clause: Clause, strict: bool
     ) -> Iterator[tuple[float, str, str]]:
         figures = self._figures
-        if quantity.ordinal or SUPERLATIVE.search(clause.before):
+        if quantity.ordinal or is_fraction(quantity) or SUPERLATIVE.search(clause.before):
             return
         differing = clause.says(DIFFERENCE)
         if quantity.kind == "percentage" or clause.next_word.startswith(("point", "percentage")):

@@ -107,7 +107,7 @@ def comparable(figures: Figures, *, texts: bool = True) -> Iterator[tuple[str, l
     for (_, _, where), totals in by_column.items():
         if 2 <= len(totals) <= 8:
             yield where, totals
-    yield from figures.several if texts else figures.of_records
+    yield from figures.alike if texts else figures.of_records
     totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
     if totals and len(totals) + len(figures.scalars) <= 8:
         yield "results", [*totals, *figures.scalars.values()]

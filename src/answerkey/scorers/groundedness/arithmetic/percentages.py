@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import fsum
 
-from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, Clause
+from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, MEAN, Clause
 from answerkey.scorers.groundedness.arithmetic.differences import FEW, comparable
 from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows, named_subsets
 from answerkey.scorers.groundedness.figures import Column, Figures
@@ -20,6 +20,8 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
             yield from _shares_of_total(figures, column, clause)
             if changed:
                 yield from _changes_within(column, clause.direction)
+        if len(column.cells) > 1 and clause.says(MEAN):
+            yield fsum(column.values) / len(column.cells), f"average of {column.name}", column.where
     for table, rows, label in named_subsets(figures, clause):
         yield 100 * len(rows) / len(table.rows), f"share of rows with {label}", table.where
         for column in figures.columns:

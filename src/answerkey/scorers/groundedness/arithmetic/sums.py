@@ -20,7 +20,11 @@ def sums(
     asked = len(figures.columns) == 1 and " how " in clause.question_words
     summing = large or asked or clause.says(SUM) or SUM.search(clause.question_words) is not None
     meaning = large or clause.says(MEAN)
-    yield from _of_columns(figures, clause, summing or of_columns, meaning)
+    # "Headcount stands at 93:", "14 out of 43": what the one or two columns that there are add up to.
+    alone = len(figures.columns) <= _FEW_COLUMNS and (
+        bool(_INTRODUCES.search(clause.text)) or bool(_OUT_OF.search(clause.before))
+    )
+    yield from _of_columns(figures, clause, summing or of_columns or alone, meaning)
     if summing or meaning:
         yield from _of_named_rows(figures, clause, summing, meaning)
     if clause.says(_TOTAL):
@@ -36,6 +40,9 @@ def sums(
             yield value, f"sum of {count} amounts in a row", where
 
 
+_FEW_COLUMNS = 2
+_INTRODUCES = re.compile(r":[\s*_]*$")
+_OUT_OF = re.compile(r"\b(?:out )?of(?: the| our| your| its)?\s+$", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\b(?:totals?|totall?ed|totall?ing|altogether|combined|together|in all|sum)\b", re.IGNORECASE
 )
@@ -101,14 +108,14 @@ def _of_named_rows(
 
 def runs_in_texts(figures: Figures) -> Iterator[tuple[float, int, str]]:
     """Sums of three or more amounts that follow each other in a text, with their number."""
-    for where, values in figures.amounts_in_texts.items():
+    for where, values in figures.alike:
         for first in range(len(values)):
             for last in range(first + 3, len(values) + 1):
                 yield fsum(values[first:last]), last - first, where
 
 
 def _of_few(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[float, str, str]]:
-    for where, values in figures.several:
+    for where, values in figures.alike:
         spoken = clause.says(CLEAR_SUM) or CLEAR_SUM.search(clause.question_words) is not None
         if (large and len(values) <= 6) or (spoken and len(values) <= 12):
             for one, other in combinations(values, 2):

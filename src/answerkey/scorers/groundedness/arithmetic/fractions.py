@@ -1,0 +1,82 @@
+"""Whether a fraction in words is right: "gas makes up more than half", "that is a fifth of the fleet", "one quarter more"."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
+from answerkey.scorers.groundedness.figures import Figures
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["fractions", "is_fraction"]
+
+_MORE = re.compile(
+    r"\s*(?:more|less|fewer|higher|lower|larger|smaller|cheaper|longer|shorter|as (?:much|many) again)\b",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(r"\b(?:together|combined|both|the two|these|those)\b", re.IGNORECASE)
+_MOST_NEAR = 4
+
+Try = tuple[float, str]
+
+
+def is_fraction(quantity: Quantity) -> bool:
+    """Whether a figure is a fraction in words."""
+    return quantity.spelled and quantity.kind == "percentage" and not quantity.digits
+
+
+def fractions(
+    figures: Figures, clause: Clause, near: Sequence[Quantity], says: "Callable[[re.Pattern[str]], bool]"
+) -> list[Try]:
+    """The percentages that a fraction may stand for, of the surest kind that there is; none if nothing is to be compared."""
+    after = clause.text[len(clause.before) + len(clause.written) :]
+    amounts = list(dict.fromkeys(one.value for one in near if one.kind != "percentage" and one.value))[
+        :_MOST_NEAR
+    ]
+    if _MORE.match(after):
+        return list(_changes(amounts)) or [
+            pair for column in figures.columns for pair in _changes(column.values[-2:])
+        ]
+    return list(_of_named_rows(figures, clause)) or [
+        *_of_stated(amounts, together=says(_TOGETHER)),
+        *(
+            (100 * value / total, f"{value:g} ÷ sum of {column.name}")
+            for column in figures.columns
+            if 1 < len(column.cells) <= _MOST_NEAR and (total := fsum(column.values))
+            for value in column.values
+        ),
+    ]
+
+
+def _of_named_rows(figures: Figures, clause: Clause) -> Iterator[Try]:
+    for table in figures.tables:
+        rows = mentioned_rows(figures, table, clause)
+        if not 0 < len(rows) < len(table.rows):
+            continue
+        for column in figures.columns:
+            total = fsum(column.values)
+            if column.table is table and total:
+                part = fsum(value for row, value in column.cells if row in rows)
+                yield 100 * part / total, f"part of the sum of {column.name}"
+        if len(rows) > 1:
+            yield 100 * len(rows) / len(table.rows), "share of the rows"
+
+
+def _of_stated(amounts: Sequence[float], *, together: bool) -> Iterator[Try]:
+    for part in amounts:
+        for whole in amounts:
+            if abs(part) < abs(whole):
+                yield 100 * part / whole, f"{part:g} ÷ {whole:g}"
+    if together and len(amounts) > 2:
+        one, other, *rest = amounts
+        for whole in rest:
+            if abs(whole) > abs(one):
+                yield 100 * (one + other) / whole, f"({one:g} + {other:g}) ÷ {whole:g}"
+
+
+def _changes(amounts: Sequence[float]) -> Iterator[Try]:
+    for one in amounts:
+        for other in amounts:
+            if one != other and other:
+                yield 100 * (one - other) / other, f"({one:g} − {other:g}) ÷ {other:g}"

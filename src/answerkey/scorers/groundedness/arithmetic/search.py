@@ -1,0 +1,344 @@
+"""Looks for a figure among combinations of those that the reply and the evidence give, as long as chance has no room.
+
+A figure with five telling digits is hardly ever some combination by chance, one with a single digit almost always. So each
+figure has room for so many tries as its digits allow, and more of those that the sentence speaks of; the likeliest come first.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations, islice, permutations
+from math import fsum
+
+from answerkey.scorers.groundedness.arithmetic.clause import (
+    CHANGE,
+    CLEAR_DIFFERENCE,
+    CLEAR_SUM,
+    MEAN,
+    RATE,
+    SUPERLATIVE,
+    YEAR,
+    Clause,
+)
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
+from answerkey.scorers.groundedness.evidence import Evidence
+from answerkey.scorers.groundedness.figures import Column, Figures
+from answerkey.scorers.groundedness.flatten import key_words
+from answerkey.scorers.groundedness.precision import fits
+from answerkey.text.claims.quantity import Quantity
+
+__all__ = ["Search"]
+
+# How many tries a figure has by the number of its telling digits; with a word for the operation, four times as many.
+_ROOM = (0, 1, 4, 25, 200, 1000)
+_CUED = 4
+_MOST_NEAR = 8
+_MOST_BASES = 24
+_MOST_RATES = 3
+_MOST_ROWS = 40
+_LARGE = 50
+
+_BY = re.compile(
+    r"\bby\s+(?:about |around |roughly |only |just |nearly |almost |over |some )?$", re.IGNORECASE
+)
+_TIMES = re.compile(
+    r"\b(?:each|per|at|times|for|every|makes?|comes? to|came to|amount(?:s|ed)? to|works? out|worth"
+    r"|costs?|takings|revenue|bring\w*|earn\w*|pays?|value|i\.e|that(?:['’]s| is)"
+    r"|also|d\.h|das sind|macht|cela fait|soit|ça fait|son|es decir|à|zu je)\b|[×@]",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(
+    r"\b(?:together|combined|both|the two|these|those|zusammen|ensemble|juntos|juntas)\b", re.IGNORECASE
+)
+_MORE = re.compile(
+    r"\b(?:insgesamt|zusammen|gesamt|summe|en tout|au total|ensemble|en total|juntos|suma|in totale|no total|totaal|samen)\b",
+    re.IGNORECASE,
+)
+_LESS = re.compile(
+    r"\b(?:mehr|weniger|höher|niedriger|teurer|günstiger|differenz|unterschied|moins|différence|hausse|baisse|menos|más|diferencia|meno|più|"
+    r"minder|meer|über|unter|übrig|bleiben|reste\w*|quedan?)\b",
+    re.IGNORECASE,
+)
+_PER = re.compile(
+    r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b"
+    r"|\b(?:monthly|weekly|daily|nightly|yearly|annually|split|divided|spread)\b"
+    r"|\b(?:pro|durchschnittlich|im schnitt|en moyenne|par|en promedio|cada)\b",
+    re.IGNORECASE,
+)
+_OF_WHOLE = re.compile(r"\s+of\b")
+_PER_HUNDRED = re.compile(r"\bper (100|1,?000|10,?000|100,?000)\b")
+_PRICES = frozenset(
+    [
+        "price",
+        "rate",
+        "cost",
+        "wage",
+        "fee",
+        "fare",
+        "usd",
+        "eur",
+        "gbp",
+        "tariff",
+        "rent",
+        "each",
+        "premium",
+        "preis",
+    ]
+)
+
+_FACTOR_WORDS = """
+zwei deux dos due dois twee|drei trois tres tre três drie|vier quatre cuatro quattro quatro|fünf cinq cinco cinque vijf
+|sechs seis sei zes
+|sieben sept siete sette sete zeven|acht huit ocho otto oito|neun neuf nueve nove negen
+|zehn dix diez dieci dez tien|elf onze once undici
+|zwölf douze doce dodici twaalf
+"""
+# Number words of other languages, from two on; in English they are claims themselves.
+_FACTORS = {
+    word: float(number) for number, words in enumerate(_FACTOR_WORDS.split("|"), 2) for word in words.split()
+}
+del _FACTORS["once"]
+
+Try = tuple[float, str]
+
+
+class Search:
+    """The combinations that a figure may be one of."""
+
+    def __init__(self, figures: Figures, evidence: Evidence) -> None:
+        self._figures = figures
+        self._evidence = evidence
+
+    def find(
+        self,
+        quantity: Quantity,
+        clause: Clause,
+        near: Sequence[Quantity],
+        says: "Callable[[re.Pattern[str]], bool]",
+    ) -> str | None:
+        """The formula that gives a figure; `near` are the supported figures of the reply, the nearest first."""
+        if quantity.ordinal or YEAR.fullmatch(clause.written):
+            return None
+        by = _BY.search(clause.before) is not None
+        if SUPERLATIVE.search(clause.before) and not by:
+            return None
+        room = _room(quantity)
+        if room <= _ROOM[1]:
+            # A single digit: what the sentence before it speaks of is too far off.
+            says = clause.says
+        kinds = self._percentages if quantity.kind == "percentage" else self._amounts
+        for cued, tries in kinds(quantity, clause, near[:_MOST_NEAR], says):
+            for value, formula in islice(tries, room * (_CUED if cued else 1)):
+                if fits(quantity, value):
+                    return formula
+        return None
+
+    def _percentages(
+        self,
+        quantity: Quantity,
+        clause: Clause,
+        near: Sequence[Quantity],
+        says: "Callable[[re.Pattern[str]], bool]",
+    ) -> Iterator[tuple[bool, Iterator[Try]]]:
+        amounts = _amounts(near)
+        changed = says(CHANGE)
+        if changed:
+            yield True, _changes(amounts, clause.direction)
+        after = clause.text[len(clause.before) + len(clause.written) :]
+        if not clause.says(CHANGE) or _OF_WHOLE.match(after):
+            if says(_TOGETHER):
+                yield True, _shares_together(amounts, self._totals)
+            yield True, _shares(amounts, self._totals)
+
+    def _amounts(
+        self,
+        quantity: Quantity,
+        clause: Clause,
+        near: Sequence[Quantity],
+        says: "Callable[[re.Pattern[str]], bool]",
+    ) -> Iterator[tuple[bool, Iterator[Try]]]:
+        amounts = _amounts(near)
+        money = [one.value for one in near if one.kind == "money"] or amounts
+        rates = [one.value for one in near if one.kind == "percentage"]
+        if quantity.kind == "money" or quantity.value >= 100:
+            given = [value for value in self._rates if value not in rates]
+            if rates and says(RATE):
+                yield True, _parts(rates[:_MOST_RATES], [*money, *self._bases])
+            elif says(RATE):
+                yield True, _parts(given[:_MOST_RATES], [*money, *self._bases])
+            yield self._prices_spoken(clause), self._row_products(clause)
+            if clause.says(_TIMES):
+                yield True, _products(amounts, self._bases)
+            if factors := [_FACTORS[word] for word in clause.words.split() if word in _FACTORS]:
+                yield True, _multiples(factors[:3], [*amounts[:4], *self._bases[:6]])
+        rows = mentioned_rows_by_column(self._figures, clause)
+        if says(CLEAR_DIFFERENCE) or says(_LESS) or _BY.search(clause.before):
+            yield True, _differences([values for values in rows if len(values) == 2])
+            yield True, _differences([amounts[:4]])
+            yield True, _differences([values for values in rows if 2 < len(values) <= 4])
+        if says(CLEAR_SUM) or says(_MORE):
+            yield True, _sums(amounts)
+        if (found := _PER_HUNDRED.search(clause.text)) is not None:
+            yield True, _quotients(amounts, float(found[1].replace(",", "")))
+        if clause.says(MEAN) or clause.says(_PER):
+            yield True, _quotients(amounts, 1.0)
+            yield True, _quotients([*amounts[:2], *self._totals[:2]], 1.0)
+
+    @cached_property
+    def _totals(self) -> list[float]:
+        asked = [
+            fact.value
+            for fact in self._evidence.numbers
+            if fact.where == "question" and fact.kind != "percentage" and fact.value >= _LARGE
+        ]
+        return asked[:2] + [
+            total
+            for column in self._figures.columns
+            if len(column.cells) > 1 and (total := fsum(column.values))
+        ]
+
+    @cached_property
+    def _bases(self) -> list[float]:
+        found = [
+            fact.value
+            for fact in self._evidence.numbers
+            if not fact.names_something and fact.kind != "percentage" and fact.value not in (0, 1)
+        ]
+        return list(dict.fromkeys([*self._totals[:4], *found]))[:_MOST_BASES]
+
+    @cached_property
+    def _rates(self) -> list[float]:
+        found = [fact.value for fact in self._evidence.numbers if fact.kind == "percentage"]
+        found += [
+            fact.value * 100 if abs(fact.value) < 1 else fact.value
+            for fact in self._evidence.numbers
+            if fact.kind == "number" and not _RATE_KEYS.isdisjoint(key_words(fact.key))
+        ]
+        return list(dict.fromkeys(found))
+
+    def _price_columns(self) -> Iterator[tuple[Column, Column]]:
+        """A column of prices and one of how many, in the same table."""
+        for price in self._figures.columns:
+            if _PRICES.isdisjoint(key_words(price.name)):
+                continue
+            for count in self._figures.columns:
+                if (
+                    count.table is price.table
+                    and count is not price
+                    and _PRICES.isdisjoint(key_words(count.name))
+                ):
+                    yield price, count
+
+    def _prices_spoken(self, clause: Clause) -> bool:
+        return any(
+            mentioned_rows(self._figures, price.table, clause)
+            for price, _ in islice(self._price_columns(), 4)
+        )
+
+    def _row_products(self, clause: Clause) -> Iterator[Try]:
+        """What each named row comes to, price times number, then what all come to."""
+        for price, count in self._price_columns():
+            by = dict(count.cells)
+            products = {row: value * by[row] for row, value in price.cells if row in by}
+            formula = f"{price.name} × {count.name}"
+            spoken = mentioned_rows(self._figures, price.table, clause)
+            for row, value in islice(products.items(), _MOST_ROWS):
+                if row in spoken:
+                    yield value, formula
+            if 1 < len(spoken) < len(products):
+                yield fsum(value for row, value in products.items() if row in spoken), f"sum of {formula}"
+            if len(products) > 1:
+                yield fsum(products.values()), f"sum of {formula}"
+
+
+_RATE_KEYS = frozenset(["rate", "percent", "pct", "percentage", "vat", "tax"])
+
+
+def mentioned_rows_by_column(figures: Figures, clause: Clause) -> list[list[float]]:
+    """For each column the values of the rows that a clause names."""
+    found = []
+    for column in figures.columns:
+        rows = mentioned_rows(figures, column.table, clause)
+        values = [value for row, value in column.cells if row in rows]
+        if len(values) > 1:
+            found.append(values)
+    return found
+
+
+def _room(quantity: Quantity) -> int:
+    telling = len(quantity.digits.replace(".", "").strip("0"))
+    if "." in quantity.digits or quantity.kind == "money":
+        # "$300" and "4.0" are stated to the last digit, noughts included.
+        telling = max(telling, min(len(quantity.digits.replace(".", "").lstrip("0")), 2))
+    if quantity.kind == "percentage":
+        telling = max(telling, 2 if quantity.value >= 10 else 1)
+    return _ROOM[min(telling, len(_ROOM) - 1)]
+
+
+def _amounts(near: Sequence[Quantity]) -> list[float]:
+    return list(
+        dict.fromkeys(one.value for one in near if one.kind != "percentage" and not one.ordinal and one.value)
+    )
+
+
+def _changes(amounts: Sequence[float], direction: int) -> Iterator[Try]:
+    for one, other in combinations(amounts, 2):
+        base, changed = sorted((one, other), key=abs, reverse=direction < 0)
+        yield 100 * (changed - base) / base, f"({changed:g} − {base:g}) ÷ {base:g}"
+        if not direction:
+            yield 100 * (base - changed) / changed, f"({base:g} − {changed:g}) ÷ {changed:g}"
+
+
+def _shares_together(amounts: Sequence[float], totals: Sequence[float]) -> Iterator[Try]:
+    for one, other in islice(combinations(amounts, 2), 6):
+        for whole in (*amounts, *totals[:2]):
+            if whole not in (one, other) and abs(whole) >= abs(one + other) * 0.999:
+                yield 100 * (one + other) / whole, f"({one:g} + {other:g}) ÷ {whole:g}"
+
+
+def _shares(amounts: Sequence[float], totals: Sequence[float]) -> Iterator[Try]:
+    for part in amounts[:3]:
+        for whole in (*amounts, *totals[:4]):
+            if abs(whole) > abs(part):
+                yield 100 * part / whole, f"{part:g} ÷ {whole:g}"
+
+
+def _parts(rates: Sequence[float], bases: Sequence[float]) -> Iterator[Try]:
+    for base in bases:
+        for rate in rates:
+            part = base * rate / 100
+            yield part, f"{rate:g}% of {base:g}"
+            yield base - part, f"{base:g} − {rate:g}%"
+            yield base + part, f"{base:g} + {rate:g}%"
+
+
+def _products(amounts: Sequence[float], bases: Sequence[float]) -> Iterator[Try]:
+    for one, other in combinations(amounts[:4], 2):
+        yield one * other, f"{one:g} × {other:g}"
+    for one in amounts[:2]:
+        for other in bases:
+            yield one * other, f"{one:g} × {other:g}"
+
+
+def _multiples(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
+    for factor in factors:
+        for one in amounts:
+            yield one * factor, f"{one:g} × {factor:g}"
+
+
+def _differences(lists: Sequence[Sequence[float]]) -> Iterator[Try]:
+    for values in lists:
+        for one, other in combinations(values, 2):
+            yield one - other, f"{max(one, other):g} − {min(one, other):g}"
+
+
+def _sums(amounts: Sequence[float]) -> Iterator[Try]:
+    for size in range(2, min(len(amounts), 5) + 1):
+        yield fsum(amounts[:size]), " + ".join(f"{value:g}" for value in amounts[:size])
+    for one, other in combinations(amounts[:5], 2):
+        yield one + other, f"{one:g} + {other:g}"
+
+
+def _quotients(amounts: Sequence[float], scale: float) -> Iterator[Try]:
+    for one, other in permutations(amounts[:6], 2):
+        yield scale * one / other, f"{one:g} ÷ {other:g}"
