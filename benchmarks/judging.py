@@ -2,8 +2,7 @@
 
 python benchmarks/judging.py [--replies 1000] [--delay 100] [--concurrency 50] [--rounds 3]
 
-The time is that of the whole run: asking, judging, storing every reply, answer and scorecard, the summary. The canaries
-come before the first question, so that a run has one more round of calls; both times are printed.
+The time is that of the whole run: canaries, asking, judging, storing every reply, answer and scorecard, the summary.
 """
 
 import argparse
@@ -35,16 +34,14 @@ async def answer(question: str) -> str:
 
 
 def judged(
-    count: int, base_url: str, concurrency: int, *, canaries: bool = False, model: str = "benchmark"
+    count: int, base_url: str, concurrency: int, *, model: str = "benchmark"
 ) -> tuple[float, answerkey.Run]:
     """Seconds that a judged run takes, everything stored, and the run."""
     questions = [
         {"id": f"q{n}", "question": f"Where is property {n}?", "reference_answer": "900 S 9th St, Montrose."}
         for n in range(count)
     ]
-    settings = answerkey.JudgeSettings(
-        model=model, base_url=base_url, concurrency=concurrency, canaries=canaries
-    )
+    settings = answerkey.JudgeSettings(model=model, base_url=base_url, concurrency=concurrency)
     begun = time.perf_counter()
     run = answerkey.evaluate(questions, answer, judge=settings)
     return time.perf_counter() - begun, run
@@ -91,14 +88,13 @@ def main() -> None:
                 taken, run = judged(given.replies, base_url, given.concurrency)
                 cpu = time.process_time() - cpu
                 again, rerun = judged(given.replies, base_url, given.concurrency)
-                tested, _ = judged(given.replies, base_url, given.concurrency, canaries=True, model="other")
                 os.chdir("/")
             assert run.info.judge["judged"] == given.replies
             assert rerun.info.judge["cached"] == given.replies
             ratios.append(taken / ideal)
             print(
                 f"round {number}: judged in {taken:.2f} s, ideal {ideal:.2f} s, ratio {taken / ideal:.3f}; "
-                f"with canaries {tested:.2f} s; bare aiohttp {hand:.2f} s; {cpu:.2f} CPU s; from the cache {again:.2f} s"
+                f"bare aiohttp {hand:.2f} s; {cpu:.2f} CPU s; from the cache {again:.2f} s"
             )
     finally:
         judge.terminate()

@@ -112,8 +112,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     temperature: float = 0.0
     # Sample number k is asked with seed + k.
     seed: int = 0
-    # Judge calls under way at once, and begun per second.
-    concurrency: int = 10
+    # Judge calls under way at once (None: as many as questions), and begun per second.
+    concurrency: int | None = None
     rate: float | None = None
     # Seconds that one attempt may take.
     timeout: float = 60.0
@@ -135,7 +135,7 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def __post_init__(self) -> None:
         for name, least in (("samples", 1), ("concurrency", 1), ("retries", 0), ("max_chars", 200)):
-            if getattr(self, name) < least:
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ConfigError(f"[judge] {name} = {getattr(self, name)}: must be at least {least}")
         for name in ("timeout", "rate", "budget", "max_tokens"):
             value = getattr(self, name)

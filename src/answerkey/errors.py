@@ -20,6 +20,7 @@ __all__ = [
     "ConfigError",
     "InputError",
     "InterruptedRunError",
+    "JudgeUnusableError",
     "MissingExtraError",
     "StoreError",
     "TargetUnreachableError",
@@ -50,6 +51,10 @@ class InputError(UsageError):
 
 class ConfigError(UsageError):
     """A setting that is wrong."""
+
+
+class JudgeUnusableError(ConfigError):
+    """A judge that cannot be asked at all."""
 
 
 class UnknownNameError(UsageError):

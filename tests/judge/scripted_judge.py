@@ -9,7 +9,9 @@ import asyncio
 import json
 import re
 import sys
+import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -71,6 +73,11 @@ def checked_claims(fields: dict[str, Any]) -> str:
     return json.dumps({"claims": claims})
 
 
+def wait_for_file(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
 class Judge:
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
@@ -124,6 +131,11 @@ class Judge:
             return error(400, "Unsupported value: 'temperature'", param="temperature")
         if name == "slow":
             await asyncio.sleep(float(argument or 30))
+        if name == "after":
+            await asyncio.to_thread(wait_for_file, Path(argument))
+        if name == "retired":
+            await asyncio.sleep(float(argument))
+            return error(404, f"The model `{model}` does not exist", code="model_not_found")
         if name == "delay":
             await asyncio.sleep(float(argument) / 1000)
         texts = {
@@ -172,7 +184,7 @@ class Judge:
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
         known = (*known, "unclear", "unlisted", "unnamed", "endless")
-        if name not in (*known, "slow", "delay", "gullible"):
+        if name not in (*known, "slow", "delay", "after", "gullible"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))
 

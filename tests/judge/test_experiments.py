@@ -120,3 +120,19 @@ def test_a_budget_is_shared_out(project: Path, scripted: ScriptedJudge) -> None:
         costs.append(json.loads(done.stdout)["judge"]["cost"])
     assert all(0 < cost <= 10 for cost in costs)
     assert sum(costs) <= 30
+
+
+def test_a_judge_that_cannot_be_asked_leaves_no_runs(project: Path, scripted: ScriptedJudge) -> None:
+    arguments = ("ab", "golden.jsonl", "--a", "bot.py:knows", "--b", "bot.py:guesses", "--judge", "no-such")
+    ended = subprocess.run(
+        [sys.executable, "-m", "answerkey", *arguments, "--judge-base-url", scripted.base_url],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "nothing was judged or asked" in ended.stderr
+    listed = subprocess.run(
+        [sys.executable, "-m", "answerkey", "runs", "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(listed.stdout)["runs"] == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,16 @@ def answer(question):
     if "number 3 " in question:
         return None
     return f"The answer to {question!r} is Montrose" if "even" in question else f"I do not know {question}"
+"""
+
+# The same, but each question that it is asked leaves a letter in a file.
+NOTING_BOT = f"""{BOT}
+answered = answer
+
+def answer(question):
+    with open("asked", "a") as file:
+        file.write("x")
+    return answered(question)
 """
 
 
@@ -192,6 +203,39 @@ def test_bad_settings_are_one_line_and_nothing_is_asked(
     assert ended.stderr.count("\n") == 1
     assert ended.stdout == ""
     assert not (project / ".answerkey").exists() or "no run" in command("show", check=False).stderr
+
+
+def test_the_asking_does_not_wait_for_the_canaries(project: Path, scripted: ScriptedJudge) -> None:
+    (project / "bot.py").write_text(NOTING_BOT)
+    # This judge answers nothing, canaries neither, before the chatbot has been asked.
+    document = run_document(*asked(scripted, f"after:{project / 'asked'}"))
+    assert [canary["passed"] for canary in document["judge"]["canaries"]] == [True] * 4
+    assert document["judge"]["reliable"]
+
+
+@pytest.mark.parametrize("bot", ["", "import time\ntime.sleep(0.5)\n"])
+def test_a_judge_that_refuses_late_leaves_no_run(project: Path, scripted: ScriptedJudge, bot: str) -> None:
+    (project / "bot.py").write_text(bot + BOT)
+    ended = command(*asked(scripted, "retired:0.4"), check=False)
+    assert ended.returncode == 2
+    assert "does not exist; check the model's name" in ended.stderr
+    assert "nothing was judged or kept" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert json.loads(command("runs", "--json").stdout)["runs"] == []
+
+
+def test_a_judge_that_refuses_very_late_costs_no_reply(project: Path, scripted: ScriptedJudge) -> None:
+    (project / "bot.py").write_text(NOTING_BOT)
+    ended = command(*asked(scripted, "retired:4"), check=False)
+    assert ended.returncode == 2
+    told = re.search(
+        r"the replies are kept, so go on with: answerkey (resume \w+) --judge MODEL\n", ended.stderr
+    )
+    assert told is not None, ended.stderr
+    resumed = run_document(*told[1].split(), *judged_by(scripted, "good"))
+    assert resumed["run"]["status"] == "complete"
+    assert resumed["summary"]["metrics"]["judge"] == 0.5
+    assert (project / "asked").read_text() == 20 * "x"
 
 
 def test_rescoring_asks_a_judge_only_what_it_has_not_said(project: Path, scripted: ScriptedJudge) -> None:

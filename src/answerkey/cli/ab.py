@@ -1,6 +1,5 @@
 """`answerkey ab`: two targets side by side."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +71,7 @@ def ab(
     from answerkey.errors import UsageError
     from answerkey.evaluation.experiment import resume_experiment, run_experiment
     from answerkey.evaluation.inputs import golden_set
+    from answerkey.evaluation.waiting import wait_for
     from answerkey.report.comparison import flips_shown, print_experiment
     from answerkey.report.rows import encode
     from answerkey.store.score_rows import question_texts
@@ -111,14 +111,14 @@ def ab(
                 early_stop=early_stop,
                 progress=progress,
             )
-        experiment = asyncio.run(work)
+        experiment = wait_for(work)
         shown = [] if as_json else flips_shown(experiment.comparison)
         wordings = question_texts(stores[0], experiment.runs[1].info, shown) if shown else {}
         if pair_judge is not None:
             from answerkey.evaluation.pairwise import judge_runs
 
             first_run, second_run = (run.info for run in experiment.runs)
-            judged = asyncio.run(judge_runs(stores[0], first_run, second_run, pair_judge))
+            judged = wait_for(judge_runs(stores[0], first_run, second_run, pair_judge))
     finally:
         for opened in stores:
             opened.close()

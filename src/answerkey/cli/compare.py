@@ -95,11 +95,10 @@ def compare(
         comparison = compare_runs(*columns)
         questions = {} if as_json else question_texts(opened, infos[1], flips_shown(comparison))
         if pair_judge is not None:
-            import asyncio
-
             from answerkey.evaluation.pairwise import judge_runs
+            from answerkey.evaluation.waiting import wait_for
 
-            judged = asyncio.run(judge_runs(opened, infos[0], infos[1], pair_judge))
+            judged = wait_for(judge_runs(opened, infos[0], infos[1], pair_judge))
         results = []
         if parsed:
             from answerkey.gate import evaluate_gates

@@ -60,6 +60,7 @@ class JudgeFlags(msgspec.Struct, frozen=True):
     budget: float | None = None
     price: str | None = None
     rubric: str | None = None
+    concurrency: int | None = None
 
     def settings(self, base: JudgeSettings) -> JudgeSettings:
         """The judge of the configuration (or of a run), with what the command line says on top."""
@@ -71,6 +72,8 @@ class JudgeFlags(msgspec.Struct, frozen=True):
             changes["base_url"] = self.base_url
         if self.budget is not None:
             changes["budget"] = self.budget
+        if self.concurrency is not None:
+            changes["concurrency"] = self.concurrency
         if self.price is not None:
             changes["prices"] = parse_price(self.price)
         if self.rubric is not None:
@@ -104,9 +107,10 @@ def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         judge_budget: float | None,
         judge_price: str | None,
         judge_rubric: str | None,
+        judge_concurrency: int | None,
         **others: Any,
     ) -> Any:
-        flags = JudgeFlags(judges, judge_base_url, judge_budget, judge_price, judge_rubric)
+        flags = JudgeFlags(judges, judge_base_url, judge_budget, judge_price, judge_rubric, judge_concurrency)
         return command(*args, judge=flags, **others)
 
     for option in (
@@ -116,6 +120,12 @@ def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--judge-budget", type=float, metavar="SUM", help="Stop judging when this much has been spent."
+        ),
+        click.option(
+            "--judge-concurrency",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Judge calls under way at once (as many as questions).",
         ),
         click.option("--judge-base-url", metavar="URL", help="An OpenAI-compatible endpoint (OpenAI's own)."),
         click.option(

@@ -1,6 +1,5 @@
 """`answerkey resume`: ask only what a run is missing."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -37,6 +36,7 @@ def resume(
     from answerkey.config import load_settings
     from answerkey.evaluation.live import resume_run
     from answerkey.evaluation.rescoring import kept_judge
+    from answerkey.evaluation.waiting import wait_for
     from answerkey.report.writers import check_output
 
     settings = load_settings()
@@ -44,7 +44,7 @@ def resume(
         check_output(path)
     with store_opener(settings, store)() as opened:
         info = opened.find_run(run)
-        finished = asyncio.run(
+        finished = wait_for(
             resume_run(
                 info,
                 settings=settings,

@@ -1,6 +1,5 @@
 """`answerkey run`: ask a golden set, grade, keep, report."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +66,7 @@ def run(
     from answerkey.config import load_settings
     from answerkey.evaluation.inputs import golden_set
     from answerkey.evaluation.live import ask_questions
+    from answerkey.evaluation.waiting import wait_for
     from answerkey.gate import check_gates
     from answerkey.report.writers import check_output
 
@@ -97,7 +97,7 @@ def run(
         return stores[-1]
 
     try:
-        finished = asyncio.run(
+        finished = wait_for(
             ask_questions(
                 chosen,
                 target or settings.target or "demo",

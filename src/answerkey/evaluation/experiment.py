@@ -99,7 +99,7 @@ async def run_experiment(
 ) -> Experiment:
     """Ask both targets every question in random order, keep two runs, and compare them."""
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    judge = judge_for(options.judge, options.scoring, settings)
+    judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=judge)
     resolved = _resolve(targets, settings, options)
     async with AsyncExitStack() as opened:
@@ -120,10 +120,8 @@ async def run_experiment(
             )
             for run_id, arm, target, given in zip(ids, ARMS, resolved, targets, strict=True)
         ]
-        for info in infos:
-            store.create_run(info, chosen)
         arms = _Arms(store, infos, chosen, resolved, grader, options, early_stop)
-        return await arms.ask(judge, progress or Silent())
+        return await arms.ask(judge, progress or Silent(), lambda info: store.create_run(info, chosen))
 
 
 async def resume_experiment(
@@ -143,7 +141,7 @@ async def resume_experiment(
         name=info.question_set,
         path=info.question_path,
     )
-    judge = judge_for(options.judge, options.scoring, settings)
+    judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=judge)
     resolved = _resolve([str(target) for target in given], settings, options)
     async with AsyncExitStack() as opened:
@@ -155,10 +153,8 @@ async def resume_experiment(
             )
             for other, target in zip(infos, resolved, strict=True)
         ]
-        for other in changed:
-            store.update_run(other)
         arms = _Arms(store, changed, chosen, resolved, grader, options, bool(kept["early_stop"]))
-        return await arms.ask(judge, progress or Silent())
+        return await arms.ask(judge, progress or Silent(), store.update_run)
 
 
 def _resolve(
@@ -275,7 +271,10 @@ class _Arms:
         self.done_units.add(unit)
         self.test.add(round(fsum(differences) / len(differences), 9))
 
-    async def ask(self, judge: "Judge | None", progress: Progress) -> Experiment:
+    async def ask(
+        self, judge: "Judge | None", progress: Progress, begin: Callable[[RunInfo], None]
+    ) -> Experiment:
+        """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
             for arm, info in enumerate(self.infos):
                 writer = store_writer()
@@ -295,6 +294,8 @@ class _Arms:
                         most_unjudged=self.options.concurrency if self.early_stop else None,
                     )
                 )
+            for info in self.infos:
+                begin(info)
             try:
                 await self._ask(progress)
             except asyncio.CancelledError:

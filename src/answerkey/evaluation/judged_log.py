@@ -46,10 +46,12 @@ async def _judge_all(
     spool = Spool()
     trials = 1
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store") as writer:
-        async with judging_on(store, judge, secrets.token_hex(5), writer) as judging:
+        async with judging_on(store, judge, secrets.token_hex(5), writer, beside=True) as judging:
             waiting: deque[asyncio.Task[Result]] = deque()
             try:
                 for exchange in read_exchanges(paths, questions):
+                    if judging is not None and judging.failure is not None:
+                        break
                     if questions is not None:
                         trials = max(trials, exchange.task.trial)
                     waiting.append(asyncio.create_task(_judged(exchange, grader, judging)))
@@ -61,6 +63,8 @@ async def _judge_all(
                 for task in waiting:
                     task.cancel()
                 await asyncio.gather(*waiting, return_exceptions=True)
+            if judging is not None:
+                await judging.checked()
             document = judging.document() if judging is not None else {}
     summary = summarise_unordered(spool.read(), pass_mark=grader.scoring.pass_mark)
     return recorded_run(

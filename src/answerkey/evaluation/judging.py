@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.recorder import Recorder
 from answerkey.protocols import Exchange, Task
@@ -20,21 +22,33 @@ if TYPE_CHECKING:
 __all__ = ["add_stored", "judge_for", "judging_on"]
 
 
-def judge_for(judge: JudgeSettings, scoring: Scoring, settings: Settings) -> "Judge | None":
-    """The judge of a run; None if it has none."""
+def judge_for(
+    judge: JudgeSettings, scoring: Scoring, settings: Settings, *, concurrency: int | None = None
+) -> "Judge | None":
+    """The judge of a run, asked as many questions at once as the chatbot unless it is told; None if it has none."""
     if not judge.models and not scoring.needs_judge:
         # Most runs have none, and need not load what judging takes.
         return None
     from answerkey.judge.judge import make_judge
 
+    if judge.concurrency is None:
+        judge = msgspec.structs.replace(judge, concurrency=concurrency)
     return make_judge(judge, scoring, folder=settings.folder)
 
 
 @asynccontextmanager
 async def judging_on(
-    store: "RunWriter | None", judge: "Judge | None", run_id: str, writer: ThreadPoolExecutor | None = None
+    store: "RunWriter | None",
+    judge: "Judge | None",
+    run_id: str,
+    writer: ThreadPoolExecutor | None = None,
+    *,
+    beside: bool = False,
 ) -> "AsyncIterator[JudgingSession | None]":
-    """A judge opened for a run, with what the store remembers of it; nothing if there is no judge."""
+    """A judge opened for a run, with what the store remembers of it; nothing if there is no judge.
+
+    `beside`: its canaries need not be back before the asking begins.
+    """
     if judge is None:
         yield None
         return
@@ -42,7 +56,7 @@ async def judging_on(
     from answerkey.store.judgements import SqlJudgements
 
     kept = None if store is None else SqlJudgements(store)
-    async with open_judging(judge, run_id=run_id, store=kept, executor=writer) as session:
+    async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
         yield session
 
 

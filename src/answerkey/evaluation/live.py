@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import msgspec
 from answerkey.config import JudgeSettings, Options, Settings
 from answerkey.datasets.questions import read_questions
 from answerkey.engine.local import LocalEngine
-from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.errors import InterruptedRunError, JudgeUnusableError, UsageError
 from answerkey.evaluation.bookkeeping import (
     finish_run,
     kept_options,
@@ -51,7 +52,7 @@ async def ask_questions(
 ) -> Run:
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    judge = judge_for(options.judge, options.scoring, settings)
+    judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=judge)
     resolved = resolve_target(
         target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
@@ -68,10 +69,19 @@ async def ask_questions(
             kept=kept_options(options, target),
         )
         writer = store_writer()
-        async with judging_on(store, judge, info.id, writer) as judging:
-            store.create_run(info, chosen)
+        async with judging_on(store, judge, info.id, writer, beside=True) as judging:
+            begin = partial(store.create_run, info, chosen)
+            if judging is None:
+                begin()
             recorder = Recorder(
-                store, info, grader, progress or Silent(), judging=judging, writer=writer, keep=True
+                store,
+                info,
+                grader,
+                progress or Silent(),
+                judging=judging,
+                writer=writer,
+                keep=True,
+                begin=None if judging is None else begin,
             )
             return await _ask(recorder, store, info, chosen, resolved, options, judging)
 
@@ -98,7 +108,7 @@ async def resume_run(
     if judge is not None:
         options = msgspec.structs.replace(options, judge=judge)
     questions = _current_questions(info, options, store)
-    asked_judge = judge_for(options.judge, options.scoring, settings)
+    asked_judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=asked_judge)
     resolved = resolve_target(
         given, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
@@ -175,4 +185,11 @@ async def _ask(
     except asyncio.CancelledError:
         finish_run(store, info, "partial", recorder, judging, planned=planned)
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
+    except JudgeUnusableError as error:
+        if recorder.forgotten:
+            raise JudgeUnusableError(f"{error}; nothing was judged or kept") from None
+        finish_run(store, info, "partial", recorder, judging, planned=planned)
+        raise JudgeUnusableError(
+            f"{error}; the replies are kept, so go on with: answerkey resume {info.id} --judge MODEL"
+        ) from None
     return finish_run(store, info, "complete", recorder, judging, planned=planned)

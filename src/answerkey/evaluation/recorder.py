@@ -1,6 +1,7 @@
 """Recorder: exchanges are scored and stored as they arrive, in small durable batches off the asking loop.
 
 With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
+Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
 """
 
 import asyncio
@@ -24,8 +25,11 @@ __all__ = ["Recorder"]
 # A killed process loses at most what arrived within this time.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
-# Replies that wait for their judgement in memory; when there are more, the asking waits too.
-_MOST_UNJUDGED = 2000
+# So long, a judge that has not answered yet may still turn out to be unusable, and replies wait in memory.
+_HOLD_SECONDS = 2.0
+# Replies that wait for their judgement in memory, at least; when there are more, the asking waits too, so that the judge
+# is never kept waiting by a quick chatbot's replies.
+_LEAST_AHEAD = 100
 # Runs up to this size are summed up and reported from memory.
 _MOST_KEPT = 2000
 _MOST_CHARACTERS_KEPT = 20_000_000
@@ -46,12 +50,16 @@ class Recorder:
         keep: bool = False,
         watch: Callable[[Graded], None] | None = None,
         most_unjudged: int | None = None,
+        begin: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._info = info
         self._grader = grader
         self._progress = progress
         self._judging = judging
+        # Writes the run itself down, before the first of its replies; None when that has been done.
+        self._begin = begin
+        self._hold_until = 0.0
         # Told of everything that has been scored.
         self._watch = watch
         self._pending: list[Graded] = []
@@ -66,12 +74,14 @@ class Recorder:
         self._kept: list[Graded] | None = [] if keep else None
         self._kept_characters = 0
         self._judged: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(most_unjudged or _MOST_UNJUDGED)
+        ahead = 0 if judging is None else 2 * judging.at_once
+        self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_AHEAD, ahead))
         self._failure: BaseException | None = None
 
     @asynccontextmanager
     async def recording(self) -> AsyncIterator[None]:
         """Flush regularly while the body runs, and whatever is left when it ends, however it ends."""
+        self._hold_until = asyncio.get_running_loop().time() + _HOLD_SECONDS
         regularly = asyncio.create_task(self._flush_regularly())
         try:
             yield
@@ -84,9 +94,15 @@ class Recorder:
             self._writer.shutdown(wait=True)
             left = [*self._unwritten, (self._ahead, self._pending)]
             self._unwritten, self._ahead, self._pending = [], [], []
-            for ahead, batch in left:
-                self._write(ahead, batch)
+            if not self.forgotten:
+                for ahead, batch in left:
+                    self._write(ahead, batch)
             self._progress.end()
+
+    @property
+    def forgotten(self) -> bool:
+        """Whether the judge turned out to be unusable before anything was written."""
+        return self._begin is not None and self._judging is not None and self._judging.failure is not None
 
     def begin(self, *, planned: int, done: int) -> None:
         """Tell whoever watches what is to come."""
@@ -111,8 +127,9 @@ class Recorder:
 
     async def add(self, exchange: Exchange, *, stored: bool = False) -> None:
         """Score an exchange and keep it; `stored`: its replies are in the store already."""
-        if self._failure is not None:
-            raise self._failure
+        failure = self._failure or (None if self._judging is None else self._judging.failure)
+        if failure is not None:
+            raise failure
         if self._judging is None:
             self._keep(exchange, self._grader.grade(exchange.task.question, exchange.replies))
         else:
@@ -141,6 +158,8 @@ class Recorder:
             await asyncio.wait(self._judged)
         if self._failure is not None:
             raise self._failure
+        if self._judging is not None:
+            await self._judging.checked()
 
     def _keep(self, exchange: Exchange, card: Scorecard) -> None:
         graded = Graded(exchange, card)
@@ -160,7 +179,15 @@ class Recorder:
             await asyncio.sleep(_FLUSH_SECONDS)
             await self._flush()
 
+    def _held(self) -> bool:
+        if self._begin is None or self._judging is None:
+            return False
+        waiting = self._judging.pending and asyncio.get_running_loop().time() < self._hold_until
+        return waiting or self._judging.failure is not None
+
     async def _flush(self) -> None:
+        if self._held():
+            return
         ahead, self._ahead = self._ahead, []
         batch, self._pending = self._pending, []
         if ahead or batch:
@@ -177,5 +204,8 @@ class Recorder:
             self._failure = self._failure or failure
 
     def _write(self, ahead: list[Exchange], batch: list[Graded]) -> None:
+        if self._begin is not None:
+            self._begin()
+            self._begin = None
         self._store.add_replies(self._info, ahead)
         self._store.add(self._info, batch, with_replies=self._judging is None)

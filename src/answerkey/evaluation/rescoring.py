@@ -43,7 +43,7 @@ def rescore_run(
     The run's own judge, or `judge` in its place, is asked again only for what it has not said already.
     """
     judge_settings = judge if judge is not None else kept_judge(info)
-    asked_judge = judge_for(judge_settings, scoring, settings)
+    asked_judge = judge_for(judge_settings, scoring, settings, concurrency=info.options.get("concurrency"))
     grader = make_grader(scoring, settings, judge=asked_judge)
     changed = msgspec.structs.replace(
         info,

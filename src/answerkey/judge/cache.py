@@ -95,10 +95,13 @@ class JudgementCache:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
+        served = loop.time() - _GATHERING_S
         while True:
             await self._work.wait()
-            # A moment for others to join: one transaction for many costs hardly more than one for each.
-            await asyncio.sleep(_GATHERING_S)
+            # A moment for others to join: one transaction for many costs hardly more than one for each. The first of
+            # many, or one of few, need not wait.
+            await asyncio.sleep(max(0.0, served + _GATHERING_S - loop.time()))
+            served = loop.time()
             wanted, self._wanted = self._wanted[:_MOST_PER_BATCH], self._wanted[_MOST_PER_BATCH:]
             written, self._written = self._written, []
             if not self._wanted:

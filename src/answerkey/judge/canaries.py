@@ -43,6 +43,8 @@ class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
     # None: not known, for want of a verdict.
     passed: bool | None
     reason: str = ""
+    # What kept it from a verdict: "refused", "unreadable", "unreachable", "budget".
+    unjudged: str | None = None
 
 
 @cache
@@ -73,5 +75,10 @@ async def _ask(panel: Panel, model: str, canary: Canary, run_id: str) -> CanaryR
     judged = await panel.judge(item, salt=f"canary/{run_id}", model=model)
     passed = None if judged.value is None else canary.holds(judged.value)
     return CanaryResult(
-        kind=canary.kind, model=model, score=judged.value, passed=passed, reason=judged.reason
+        kind=canary.kind,
+        model=model,
+        score=judged.value,
+        passed=passed,
+        reason=judged.reason,
+        unjudged=judged.kind,
     )

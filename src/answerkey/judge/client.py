@@ -17,6 +17,7 @@ from answerkey.targets.secrets import Secrets
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 __all__ = ["Completion", "JudgeCallError", "JudgeClient"]
 
@@ -25,6 +26,12 @@ _MOST_BYTES = 4 * 1024 * 1024
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
 # So many calls in a row that found nobody there: the endpoint is down, and nothing more is asked of it.
 _DOWN_AFTER = 10
+# Calls under way at once where nobody says how many.
+_AT_ONCE = 10
+# How long a connection may take to be made, and what a refusal takes beyond the trips of its messages.
+_CONNECT_S = 5.0
+_REFUSAL_S = 0.01
+_REFUSAL_TRIPS = 5
 # Ways to ask for JSON, strictest first; an endpoint that refuses one is asked in the next.
 _FORMATS = ("json_schema", "json_object", "plain")
 
@@ -69,6 +76,7 @@ class JudgeClient:
             )
         self.base_url = base.rstrip("/")
         self._settings = settings
+        self._address = (parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
         loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
         # What a judgement's key knows of the endpoint. The local judge has another port each time it is started.
         self.endpoint = endpoint or parts.netloc
@@ -76,9 +84,11 @@ class JudgeClient:
         self._key = self._read_key(optional=loopback)
         self._pacer = Pacer(settings.rate)
         # One for each call that may be under way; whoever calls takes one first.
-        self.slots = asyncio.Semaphore(settings.concurrency)
+        self.at_once = settings.concurrency or _AT_ONCE
+        self.slots = asyncio.Semaphore(self.at_once)
         self._dialects = {model: _Dialect() for model in settings.models}
         self._session: aiohttp.ClientSession | None = None
+        self._url: URL | None = None
         self._nobody_there = 0
         # Model (or "" for all) → why nothing more is asked of it.
         self._down: dict[str, str] = {}
@@ -100,12 +110,19 @@ class JudgeClient:
 
     async def __aenter__(self) -> "JudgeClient":
         import aiohttp
+        from yarl import URL
 
-        headers = {"User-Agent": "answerkey", "Accept": "application/json"}
+        headers = {
+            "User-Agent": "answerkey",
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+        }
+        # Read once, not for every call.
+        self._url = URL(f"{self.base_url}/chat/completions")
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._settings.concurrency, ttl_dns_cache=300),
+            connector=aiohttp.TCPConnector(limit=self.at_once, ttl_dns_cache=300),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=None),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -117,6 +134,22 @@ class JudgeClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    async def time_to_refuse(self) -> float | None:
+        """Seconds within which the endpoint would have refused a wrong key or model; None if nobody is there.
+
+        A refusal takes a few trips to and fro (connecting, TLS, the request), a verdict much longer.
+        """
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                _, writer = await asyncio.open_connection(*self._address)
+        except OSError:
+            return None
+        trip = loop.time() - begun
+        writer.close()
+        return _REFUSAL_S + _REFUSAL_TRIPS * trip
 
     def dropped(self) -> dict[str, list[str]]:
         """Parameters that a model did not take and was asked without."""
@@ -157,7 +190,7 @@ class JudgeClient:
         """One request: (seconds to wait or 0 for the usual, why it failed, the completion)."""
         import aiohttp
 
-        if self._session is None:
+        if self._session is None or self._url is None:
             raise JudgeCallError("the judge is not open")
         dialect = self._dialects.setdefault(model, _Dialect())
         state = dialect.state()
@@ -166,9 +199,8 @@ class JudgeClient:
             async with (
                 asyncio.timeout(self._settings.timeout),
                 self._session.post(
-                    f"{self.base_url}/chat/completions",
+                    self._url,
                     data=body,
-                    headers={"Content-Type": "application/json"},
                     # A redirect could carry the key to another server.
                     allow_redirects=False,
                 ) as response,

@@ -51,9 +51,8 @@ class Panel:
         self._schema = verdict_schema(rubric)
         # Calls whose answer others wait for as well: many replies of a run are alike.
         self._under_way: dict[str, asyncio.Future[str]] = {}
-        # Answers that were there already, and calls that reached nobody.
+        # Answers that were there already.
         self.cached = 0
-        self.unreachable = 0
 
     async def judge(self, item: Item, *, salt: str = "", model: str | None = None) -> Judgement:
         """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
@@ -161,7 +160,6 @@ class Panel:
                 )
                 self._ledger.add(completion.spent)
             except JudgeCallError as error:
-                self.unreachable += 1
                 raise UnjudgedError(str(error), "unreachable") from None
             finally:
                 self._ledger.release(reserved)

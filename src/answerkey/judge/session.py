@@ -1,11 +1,12 @@
 """JudgingSession: one run's judging, from opening the endpoint to the `judge` section of the run document."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from answerkey.errors import ConfigError
+from answerkey.errors import JudgeUnusableError
 from answerkey.judge.cache import JudgementCache, JudgementStore
 from answerkey.judge.canaries import CanaryResult, ask_canaries
 from answerkey.judge.claims import ClaimCheck
@@ -37,6 +38,12 @@ class JudgingSession:
         self._claims = ClaimCheck(panel.settings, panel)
         self._tally = Tally(judge.settings)
         self._canaries: tuple[CanaryResult, ...] = ()
+        self._checking: asyncio.Task[None] | None = None
+
+    @property
+    def at_once(self) -> int:
+        """Judge calls that may be under way at once."""
+        return self._client.at_once
 
     async def judge(self, question: Question, replies: Sequence[Reply]) -> tuple[tuple[Score, ...], ...]:
         """The judge's scores for each turn of a question."""
@@ -63,13 +70,45 @@ class JudgingSession:
             earlier.append((turn.question, reply.text))
         return tuple(found)
 
-    async def check(self, run_id: str) -> None:
-        """Put the canaries to the judges; a judge that cannot be reached at all is found here, before the asking."""
+    async def check(self, run_id: str, *, beside: bool) -> None:
+        """Put the canaries to the judges. A judge that cannot be asked at all is found here.
+
+        `beside`: goes on once the judge had the time to refuse; `checked` tells the rest.
+        """
+        self._checking = asyncio.create_task(self._ask_canaries(run_id))
+        patience = await self._client.time_to_refuse() if beside else None
+        await asyncio.wait((self._checking,), timeout=patience)
+        if self.failure is not None:
+            raise JudgeUnusableError(f"{self.failure}; nothing was judged or asked") from None
+
+    async def _ask_canaries(self, run_id: str) -> None:
         self._canaries = await ask_canaries(self.panel, run_id)
-        if self._canaries and all(canary.score is None for canary in self._canaries):
-            reason = self._canaries[0].reason
-            if self.panel.unreachable >= len(self._canaries):
-                raise ConfigError(f"{reason}; nothing was judged or asked")
+        if all(canary.unjudged == "unreachable" for canary in self._canaries):
+            raise JudgeUnusableError(self._canaries[0].reason)
+
+    @property
+    def pending(self) -> bool:
+        """Whether canaries are still under way."""
+        return self._checking is not None and not self._checking.done()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why there is no point in going on, as soon as that is known."""
+        checking = self._checking
+        if checking is None or not checking.done() or checking.cancelled():
+            return None
+        return checking.exception()
+
+    async def checked(self) -> None:
+        """Return once the canaries are back; raises JudgeUnusableError."""
+        if self._checking is not None:
+            await self._checking
+
+    async def close(self) -> None:
+        """Canaries that are still under way are given up."""
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.gather(self._checking, return_exceptions=True)
 
     def document(self) -> dict[str, Any]:
         """The `judge` section of the run document."""
@@ -103,8 +142,12 @@ async def open_judging(
     store: JudgementStore | None = None,
     executor: Executor | None = None,
     canaries: bool | None = None,
+    beside: bool = False,
 ) -> AsyncIterator[JudgingSession]:
-    """Open a judge for a run. What the run has paid already counts towards its budget."""
+    """Open a judge for a run. What the run has paid already counts towards its budget.
+
+    `beside`: the canaries may still be under way when the body begins; it then waits for `checked` before it ends.
+    """
     async with AsyncExitStack() as opened:
         settings = judge.settings
         endpoint = None
@@ -120,5 +163,6 @@ async def open_judging(
         panel = Panel(settings, judge.rubric, client, cache, ledger)
         session = JudgingSession(judge, client, panel, ledger)
         if settings.canaries if canaries is None else canaries:
-            await session.check(run_id)
+            opened.push_async_callback(session.close)
+            await session.check(run_id, beside=beside)
         yield session
