@@ -1,6 +1,7 @@
 """Whether dates and times of a reply stand in the evidence or follow from its dates."""
 
 import re
+from collections.abc import Sequence
 
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.flatten import key_words
@@ -29,6 +30,7 @@ _QUARTERS = {
 _RECKONED = re.compile(
     r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ended|ending|reach\w*|until|till|within|notice|renew\w*|starts?|"
     r"returned?|matur\w+|follow\w*|anniversary|again|next|prior|lapses?|runs? out|falls?|through|around|"
+    r"bis|endet|läuft|fällig|ab|jusqu\w*|expire\w*|échéance|vence|hasta|dura|scade|fino|"
     r"in \w+ (?:days|weeks|months|years))\b",
     re.IGNORECASE,
 )
@@ -49,7 +51,9 @@ _A_SPAN = re.compile(
 )
 
 
-def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | None:
+def find_date(
+    claim: Claim, evidence: Evidence, sentence: str = "", beside: Sequence[Date] = ()
+) -> Found | None:
     """A date that the evidence has with at least the same parts; a weekday or quarter that one of its dates falls in.
 
     Or one that lies a span of time before or after another, where the sentence speaks of such.
@@ -57,7 +61,7 @@ def find_date(claim: Claim, evidence: Evidence, sentence: str = "") -> Found | N
     found = _stands(claim, evidence)
     date = claim.date
     if found is None and date is not None and may_be_reckoned(date, sentence):
-        return find_date_after(date, evidence)
+        return find_date_after(date, evidence, beside=beside)
     return found
 
 
@@ -90,7 +94,7 @@ def _stands(claim: Claim, evidence: Evidence) -> Found | None:
     if date.year is None and date.month is None:
         return _day(date.day, evidence)
     if date.year is None and date.day is None:
-        return _word(claim.text, evidence)
+        return _word(claim.text, evidence) or _of_quarter(date.month, evidence)
     if date.year is not None and date.month is not None:
         return _day_andfind_year(claim, evidence)
     return None
@@ -149,6 +153,24 @@ def find_year(year: int | None, evidence: Evidence) -> Found | None:
         # What was asked for: "WHERE year = 2023", "FROM revenue_2024".
         if re.search(rf"(?<![0-9]){year}(?![0-9])", str(leaf.value)):
             return Found(leaf.where, str(year))
+    return None
+
+
+def _of_quarter(month: int | None, evidence: Evidence) -> Found | None:
+    """ "April to June" and "the end of June" from Q2 or H1: the first and the last month of a quarter or half."""
+    if month is None:
+        return None
+    quarter, half = (month - 1) // 3 + 1, (month - 1) // 6 + 1
+    signs = [f"Q{quarter}"] if month % 3 in (0, 1) else []
+    signs += [f"H{half}"] if month % 6 in (0, 1) else []
+    if not signs:
+        return None
+    pattern = re.compile(
+        rf"(?<![A-Za-z0-9])(?:{'|'.join(signs)})(?![A-Za-z0-9])|(?<=\d)(?:{'|'.join(signs)})(?!\w)"
+    )
+    for leaf in (*evidence.leaves, *evidence.arguments, *evidence.own):
+        if isinstance(leaf.value, str) and (found := pattern.search(leaf.value)):
+            return Found(leaf.where, found[0])
     return None
 
 

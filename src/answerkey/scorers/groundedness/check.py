@@ -103,7 +103,9 @@ class _Checker:
             case "time":
                 return self._told(claim, find_time(claim, self._evidence), "has this time")
             case "date":
-                found = find_date(claim, self._evidence, self._sentences.around(claim))
+                found = find_date(
+                    claim, self._evidence, self._sentences.around(claim), self._sentences.dates_beside(claim)
+                )
                 if found is None and claim.quantity is not None:
                     return self._figure(claim, claim.quantity)
                 return self._told(claim, found, "has this date")

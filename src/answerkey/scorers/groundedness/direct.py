@@ -11,7 +11,7 @@ from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.figures import as_number
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits, fits_exactly
-from answerkey.scorers.groundedness.reading import label_before, measure_after
+from answerkey.scorers.groundedness.reading import PHYSICAL, label_before, measure_after
 from answerkey.text.claims.claim import Claim
 from answerkey.text.normalise import folded_text, stem
 
@@ -68,9 +68,21 @@ def find_figures(claim: Claim, text: str, evidence: Evidence) -> list[NumberFact
             if converts(quantity, measure, fact):
                 found.append(fact)
             continue
+        if (
+            claim.kind == "number" and measure and not measure.startswith("per ") and fact.kind == "money"
+        ) or (claim.kind == "percentage" and fact.measure and not fact.measure.startswith("per ")):
+            # "After 25 minutes" does not follow from $25, nor 10% from 10 kW.
+            continue
+        if measure in PHYSICAL and fact.noun and not fact.measure:
+            # "A maximum of 2 g" does not follow from "two divided doses".
+            continue
         if quantity.currency and fact.currency and quantity.currency != fact.currency:
             continue
         if fact.names_something:
+            if fact.measure and fact.measure == measure and fits_exactly(quantity, fact.value):
+                # "After six hours" from "from the sixth hour on".
+                found.append(fact)
+                continue
             # House numbers stand before a name ("900 S 9th St"); a count or an amount never comes from a code.
             if (
                 claim.kind in ("number", "date")

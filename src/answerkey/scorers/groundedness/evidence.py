@@ -47,6 +47,8 @@ class NumberFact(msgspec.Struct, frozen=True, kw_only=True):
     measure: str = ""
     # The word before it in a text ("deposit" of "Security deposit: $2,500"), "" where there is none.
     label: str = ""
+    # The word after it in a text that is no unit ("doses" of "two doses"), "" where there is none.
+    noun: str = ""
 
 
 class DateFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,6 +295,7 @@ def _numbers(leaf: Leaf, currency: str = "") -> Iterator[NumberFact]:
             currency=quantity.currency or currency,
             measure=number.measure,
             label=number.label,
+            noun=number.noun,
         )
 
 

@@ -163,7 +163,9 @@ class _Following:
         if claim.date is None or not may_be_reckoned(claim.date, self._sentences.around(claim)):
             return None
         stated = [other.date for other in self._supported if other.date is not None]
-        found = find_date_after(claim.date, self._evidence, stated, self._spans_told(claim))
+        found = find_date_after(
+            claim.date, self._evidence, stated, self._spans_told(claim), self._sentences.dates_beside(claim)
+        )
         return found.text if found else None
 
     def _spans_told(self, claim: Claim) -> list[NumberFact]:

@@ -32,11 +32,16 @@ def fits(quantity: Quantity, value: float) -> bool:
         case "about":
             return off <= max(_last_digit(stated), quantity.unit) and off <= _MOST_OFF * actual
         case "above":
-            return stated < actual <= 1.15 * stated
+            return stated < actual <= 1.15 * stated and _rounder(stated, actual)
         case "below":
-            return 0.85 * stated <= actual < stated
+            return 0.85 * stated <= actual < stated and _rounder(stated, actual)
         case _:
             return False
+
+
+def _rounder(stated: float, actual: float) -> bool:
+    """ "Over $16,000" for 16,144, but not "fewer than 33 days" for 30: who rounds leaves digits out."""
+    return _last_digit(stated) > _last_digit(actual) or actual != int(actual)
 
 
 def _fits_fraction(quantity: Quantity, stated: float, actual: float) -> bool:

@@ -19,6 +19,7 @@ from answerkey.text.number_words import NUMBER_NAMES
 from answerkey.text.units import UNIT_SPELLINGS
 
 __all__ = [
+    "PHYSICAL",
     "UNIT_NAMES",
     "ReadNumber",
     "Reading",
@@ -45,6 +46,8 @@ class ReadNumber(msgspec.Struct, frozen=True):
     around: str
     # The word that the number is the value of: "deposit" of "Security deposit: $2,500".
     label: str = ""
+    # The word that follows and is no unit: "doses" of "two doses".
+    noun: str = ""
 
 
 class Reading:
@@ -113,6 +116,7 @@ class Reading:
                     measure_after(value, quantity.end),
                     " ".join(around.split()),
                     label_before(value, quantity.start),
+                    noun_after(value, quantity.end),
                 )
             )
         return tuple(found)
@@ -151,6 +155,20 @@ def label_before(text: str, start: int) -> str:
     return found[1].lower() if found else ""
 
 
+_NOUN = re.compile(r"[ -]([a-z]{3,})\b")
+
+
+def noun_after(text: str, end: int) -> str:
+    """The word after a number that is not its unit, "" if there is none."""
+    found = _NOUN.match(text, end)
+    return found[1] if found and found[1] not in UNIT_NAMES and found[1] not in _NO_NOUNS else ""
+
+
+_NO_NOUNS = frozenset(
+    ["and", "per", "for", "from", "the", "with", "each", "plus", "percent", "after", "through", "until"]
+)
+
+
 def _without_t(text: str) -> str:
     """ISO's "2024-08-15T09:30:00Z" with blanks for its T and its zone."""
     return _ISO_TIME.sub(r" \1 ", text) if "T" in text else text
@@ -183,7 +201,7 @@ def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
 _RANGE = re.compile(r"\d{1,4}\s?[-–]\s?\d{1,4}")
 _MEASURE = re.compile(
     r"\s?(?:°|º|\b(?i:deg(?:rees?|s)?)\b\.?)\s?([CF]\b|(?i:celsius|centigrade|fahrenheit))"
-    r"|\)?[ \u00a0-]?(?:(?:[a-z]+ )?((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([A-Za-z]+[²³]?))"
+    r"|\)?[ \u00a0-]?(?:(?:[a-z]+ )?((?i:square|sq|cubic|cu)\b)\.?[ \u00a0]?([A-Za-z]+)|([^\W\d_]+[²³]?))"
 )
 # "$0.32 per kilometre", "$18/h".
 _RATE = re.compile(r"[ \u00a0]?(?:per[ \u00a0]|/[ \u00a0]?)([A-Za-z]+)", re.IGNORECASE)
@@ -226,6 +244,12 @@ UNIT_NAMES = {
     },
     **UNIT_SPELLINGS,
 }
+# Units that are not left out beside a figure, unlike those of time.
+_PHYSICAL_TEXT = """
+gram kilogram milligram tonne pound ounce litre millilitre gallon metre kilometre centimetre millimetre mile inch celsius
+fahrenheit kilowatt-hour megawatt-hour kilowatt megabyte gigabyte terabyte acre hectare
+"""
+PHYSICAL = frozenset(_PHYSICAL_TEXT.split())
 _CURRENCIES = frozenset(["dollar", "cent", "euro", "percent", "sterling"])
 
 
@@ -258,6 +282,9 @@ def measure_named(words: Sequence[str]) -> str:
             return f"square {UNIT_NAMES[word]}"
         if word in _SQUARES:
             return _SQUARES[word]
+        if number and word in _CALENDAR_WORDS:
+            # `size_last_month` and `due_day` are not in months and days; `term_months` is.
+            continue
         unit = UNIT_NAMES[word] if _is_unit(word) else (_KEY_UNITS.get(word, "") if before else "")
         if unit:
             if unit == "metre" and not _TIME_KEYS.isdisjoint(words):
@@ -266,6 +293,7 @@ def measure_named(words: Sequence[str]) -> str:
     return ""
 
 
+_CALENDAR_WORDS = frozenset(["day", "week", "month", "year"])
 # At the end of a name of values: `runtime_s`, `fuel_l`.
 _KEY_UNITS = {
     "s": "second",

@@ -19,7 +19,9 @@ __all__ = ["MixUp", "Records", "find_mix_up", "find_records", "not_the_whole", "
 # Columns that say which thing a row is about; several rows may be about the same one.
 _KINDS_TEXT = """
 category type kind property vendor tenant customer product item department team region city store name account employee
-member project supplier client
+member project supplier client driver owner person agent rep technician author assignee patient doctor teacher branch plan
+vehicle machine warehouse site route brand model artist host guest lender lead manager buyer seller payer payee contractor
+instructor course ward clinic event venue campaign channel station line batch crop species breed route
 """
 _KINDS = frozenset(_KINDS_TEXT.split())
 _YEAR_KEYS = frozenset(["year", "fy", "season"])
@@ -216,9 +218,12 @@ def find_mix_up(
         rows = frozenset(place for place in places if place is not None)
         asked = one.named(clause.question_words, question, narrow=True)
         part_words = folded_text(part)
-        spoken = one.named(part_words, part)
+        spoken = one.named(part_words, part, narrow=True)
         if not spoken and len(about := one.subjects(part_words, part)) == 1:
             spoken = about
+        if len(spoken) > 1 and clause.alone:
+            # "On February 2, Harbor had 512": the rest of the sentence tells which of its rows is meant.
+            spoken = (spoken & one.named(clause.words, clause.text, narrow=True)) or spoken
         if not spoken and (around := one.named(clause.words, clause.text)):
             # "April, at $2,240": with one figure in the sentence there is nothing else that it could be said of.
             if not clause.alone:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.text.claims.claim import Claim
+from answerkey.text.dates import Date
 from answerkey.text.normalise import folded_text
 
 __all__ = ["Sentences"]
@@ -16,7 +17,9 @@ _BREAK = re.compile(
     r"(?<!\bapprox\.)(?<!\bi\.e\.)(?<!\be\.g\.)(?<!\bInc\.)(?<!\bCo\.)(?<!\bJr\.)(?<!\bProf\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9$€£\"“*(\[#])|\n+|;\s"
 )
 # Where one part of a sentence ends and speaks of something else from there on.
-_PART = re.compile(r",(?!\d)|[()+=→]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared)\b|[–—]")
+_PART = re.compile(
+    r",(?!\d)|[()+=→]|\b(?:and|but|while|whereas|or|plus|versus|vs|than|compared|after|against|instead|rather)\b|[–—]"
+)
 _OF = re.compile(r"\s+(?:out )?of\s+(?:the |our |your |its )?", re.IGNORECASE)
 _NEXT_WORD = re.compile(
     r"[\s*_-]*(?:(?:of|different|separate|total|distinct|more|other|new|the|your|our)\s+)?([A-Za-z]+)"
@@ -59,6 +62,15 @@ class Sentences:
         """The two sentences before a claim's."""
         index = self.index(claim)
         return self.text[self._spans[max(0, index - 2)][0] : self._spans[index][0]]
+
+    def dates_beside(self, claim: Claim) -> list[Date]:
+        """The other dates of a claim's sentence."""
+        at = self.index(claim)
+        return [
+            other.date
+            for other in self._claims
+            if other is not claim and other.date is not None and self.index(other) == at
+        ]
 
     def without(self, claim: Claim) -> str:
         """A claim's sentence with blanks in its place: the claim itself does not say what the sentence is about."""

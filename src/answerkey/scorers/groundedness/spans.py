@@ -144,11 +144,16 @@ def _between_times(minutes: float, evidence: Evidence) -> Found | None:
 
 
 def find_date_after(
-    date: Date, evidence: Evidence, stated: Sequence[Date] = (), told: Sequence[NumberFact] = ()
+    date: Date,
+    evidence: Evidence,
+    stated: Sequence[Date] = (),
+    told: Sequence[NumberFact] = (),
+    beside: Sequence[Date] = (),
 ) -> Found | None:
     """A date that lies a span of time before or after one of the evidence's dates, or of those given.
 
-    Spans are those that the evidence names, and those told in the reply.
+    Spans are those that the evidence names, and those told in the reply. Dates beside it in its sentence are what it is
+    reckoned from, if there are any.
     """
     spans = [
         fact
@@ -169,7 +174,8 @@ def find_date_after(
         if fact.date.day is None and fact.date.month is not None and fact.date.year is not None
     ]
     bases = [*evidence.days, *months, *(DateFact(date=one, where="arithmetic", text="") for one in stated)]
-    for base in bases[:_MOST_BASES]:
+    meant = [base for base in bases if any(_same_day(one, base.date) for one in beside)]
+    for base in (meant or bases)[:_MOST_BASES]:
         for span in spans:
             for sign in (-1,) if _NOTICE.search(span.text) else (1, -1):
                 day = _moved(base.day, span.measure or "year", sign * int(span.value))
@@ -182,6 +188,10 @@ def find_date_after(
                         word = "after" if sign > 0 else "before"
                         return Found(base.where, f"{span.value:g} {span.measure}s {word} {base.day}")
     return None
+
+
+def _same_day(said: Date, own: Date) -> bool:
+    return said.day is not None and said.month is not None and said.agrees(own)
 
 
 # Notice is given before an end, not after a beginning.

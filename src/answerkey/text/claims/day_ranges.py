@@ -25,8 +25,24 @@ _RANGE = re.compile(
 _SIGNS = re.compile(r"\d(?:st|nd|rd|th)?\s?(?:[-–—&]|to|through|until|and)\s?(?:the )?\d", re.IGNORECASE)
 
 
+# "February 3, 10 and 17": at least three days, or two before the last.
+_LIST = re.compile(
+    rf"\b{_MONTH.format('m')}\s(?P<days>[0-3]?\d(?:st|nd|rd|th)?(?:,\s[0-3]?\d(?:st|nd|rd|th)?)+,?\s(?:and|&)\s[0-3]?\d(?:st|nd|rd|th)?)"
+    r"(?![\d%/:]|\s(?!is\b|was\b|as\b|has\b)(?:[a-z]+s|percent|kg|km)\b)(?:,?\s(?P<y>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+_ONE_DAY = re.compile(r"[0-3]?\d(?:st|nd|rd|th)?")
+
+
 def find_day_ranges(text: str) -> Iterator[Date]:
-    """The first and the last day of every range."""
+    """The first and the last day of every range, and every day of a list."""
+    for found in _LIST.finditer(text) if _SIGNS.search(text) else ():
+        month = month_number(found["m"].rstrip("."))
+        year = int(found["y"]) if found["y"] else None
+        for number, one in enumerate(_ONE_DAY.finditer(text, *found.span("days"))):
+            day = int(re.sub(r"\D", "", one[0]))
+            if month is not None and 1 <= day <= 31:
+                yield Date(year, month, day, one.start() if number else found.start(), one.end())
     for found in _RANGE.finditer(text) if _SIGNS.search(text) else ():
         form = "1" if found["m1"] else "2"
         month = month_number(found[f"m{form}"].rstrip("."))

@@ -28,7 +28,8 @@ _TOLD = re.compile(
 _NO_CLAIM = re.compile(
     r"(?m)^[ \t>]*(?:#{1,6}[ \t]+)?(?:\d{1,3}[.)])(?=\s)|\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\](?!\()|【[^】]*】|\b24/7\b"
     r"|\b(?i:step|option|question|answer|part|point|tip|source|citation|footnote|ref)s?[ \t]+\d{1,2}\b(?!\s*[%$])"
-    r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both)[ \t]+(?i:two|three|four|five)\b"
+    r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both|remaining)"
+    r"[ \t]+(?i:two|three|four|five)\b"
     r"|\b(?i:first|second)[ \t](?i:half)\b"
     r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
     r"|(?<=\bper )(?:100|1,?000|10,?000|100,?000)\b(?!\.\d)"
@@ -294,17 +295,34 @@ def _names_in(text: _Text, language: str) -> Iterator[Claim]:
         while words and text.original[slice(*words[0])].strip(".,").lower() in FUNCTION_WORDS:
             words.pop(0)
             opens = False
-        if not words:
-            continue
-        start = words[0][0]
-        if len(words) == 1 and (
-            opens or (language == "de" and not _ADDRESSED.search(text.original[max(0, start - 10) : start]))
-        ):
-            continue
-        if language == "de" and len(words) > 2:
-            # "Mieterin Lena Hoffmann": what somebody is has a capital too.
-            start = words[-2][0]
-        yield Claim(kind="name", text=text.original[start:end], start=start, end=end)
+        # "Herr Matthias Kolb von der Nordwall Versicherung" are two names.
+        for run in _runs(text.original, words) if language == "de" else [words]:
+            yield from _name_in(text, run, opens, language)
+
+
+def _runs(text: str, words: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Words of a German run, parted where small ones stand between them."""
+    runs: list[list[tuple[int, int]]] = [[]]
+    for word in words:
+        if text[word[0]].islower():
+            runs.append([])
+        else:
+            runs[-1].append(word)
+    return [run for run in runs if run]
+
+
+def _name_in(text: _Text, words: list[tuple[int, int]], opens: bool, language: str) -> Iterator[Claim]:
+    if not words:
+        return
+    start, end = words[0][0], words[-1][1]
+    if len(words) == 1 and (
+        opens or (language == "de" and not _ADDRESSED.search(text.original[max(0, start - 10) : start]))
+    ):
+        return
+    if language == "de" and len(words) > 2:
+        # "Mieterin Lena Hoffmann": what somebody is has a capital too.
+        start = words[-2][0]
+    yield Claim(kind="name", text=text.original[start:end], start=start, end=end)
 
 
 _ANY_WORD = re.compile(r"\S+")

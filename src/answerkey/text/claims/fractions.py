@@ -38,7 +38,7 @@ _THE_WHOLE = re.compile(r"\s+(?:the|our|your|its|their|all)\b")
 _CLAUSE_ENDS = re.compile(r"\s*(?:[.,;)!]|$)")
 _OF_ONE = re.compile(r"\s+of\s+an?\s|\s+(?:part(?:y|ies)|person|time|one|option|hour|mile)\b|-")
 _ONE_IN = re.compile(
-    r"\b(one|two|three|four|five|six|seven|eight|nine|1) (?:in|out of)(?: every)? "
+    r"(?<![\d.,])\b(one|two|three|four|five|six|seven|eight|nine|1) (?:in|out of)(?: every)? "
     r"(\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)\b",
     re.IGNORECASE,
 )

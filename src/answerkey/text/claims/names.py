@@ -70,10 +70,16 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
             words = words[:1]
         start, end = words[0][0], words[-1][1]
         name = text[start:end]
-        stripped = name.removesuffix("'s").removesuffix("’s").rstrip(".,")
+        stripped = name.removesuffix("'s").removesuffix("’s")
+        if not _INITIALS_END.search(stripped):
+            stripped = stripped.rstrip(".,")
         if len(stripped) < 2 or (len(words) == 1 and _says_nothing(stripped, text, start)):
             continue
         yield start, start + len(stripped), not first_is_free
+
+
+# "S.L.", "S.p.A.": the last point belongs to the abbreviation.
+_INITIALS_END = re.compile(r"(?:\b[A-Z]\.){2,}$")
 
 
 def _until_sentence_ends(words: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:
@@ -110,8 +116,14 @@ def _is_abbreviation_of(words: list[tuple[int, int]], text: str) -> bool:
     return len(words) > 2 and first.isupper() and len(first) <= 5 and text[slice(*words[1])] == "of"
 
 
+# Signs of units with capitals in them.
+_SYMBOL = re.compile(r"[kMGTm]?(?:Wh|Wp|W|Hz|J|V|A|Pa|bit|bps|Bps|B|iB)|mmHg|CO2e?|pH|dB")
+
+
 def _says_nothing(word: str, text: str, start: int) -> bool:
     """A single short word in capitals is an abbreviation, unless it is a state after a place ("Montrose, CO")."""
+    if _SYMBOL.fullmatch(word):
+        return True
     if (word.isupper() and len(word) <= 5) or re.fullmatch(r"[A-Z]{2,5}s", word):
         return not (word in STATES and re.search(r"[a-z],\s*$", text[max(0, start - 6) : start]) is not None)
     return False

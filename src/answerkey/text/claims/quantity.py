@@ -33,10 +33,14 @@ _CURRENCY_AFTER = re.compile(
     re.IGNORECASE,
 )
 _CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
+_CENTS_OF_A_DOLLAR = re.compile(
+    r"\s?(?:¢|cents?)(?= (?:of|on|in|out of|from) (?:every|each|the) (?:dollar|euro)\b)", re.IGNORECASE
+)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ABOUT = re.compile(
     r"(?:\b(?:about|around|roughly|approximately|approx\.?|some|nearly|almost|circa|close to|just (?:under|over|shy of)|"
-    r"in the region of|an estimated|estimated at|to the order of|give or take|ca\.)|[~≈])\s*(?:[A-Z]{0,3}[$€£¥₹]\s?)?$",
+    r"in the region of|an estimated|estimated at|to the order of|give or take|ca\.)|[~≈])\s*"
+    r"(?:every |each |an? |one (?:in|for) every )?(?:[A-Z]{0,3}[$€£¥₹]\s?)?$",
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
@@ -123,10 +127,13 @@ def find_quantities(text: str) -> Iterator[Quantity]:
         elif (more := _AND_A_PART.match(text, end)) is not None:
             value, unit, end = value + _part(more), 0.01, more.end()
         yield _placed(text, start, end, value, unit, ordinal=ordinal, digits=_NO_DIGITS.sub("", digits))
+    if " and " in text or "-and-" in text:
+        yield from _mixed(text)
+        text = _MIXED.sub(lambda found: "\0" * len(found[0]), text)
     yield from _spelled(text)
 
 
-# "Seven and a half", "2½", "1 1/2".
+# "2½", "1 1/2", "3 and a half".
 _AND_A_PART = re.compile(
     r"[ -]and (?:a |one[- ])(half|third|quarter)\b|[ -]and (three)[- ]quarters\b|\s?([½¼¾⅓⅔])|(?<=\d)[ -]([13]/[234])(?![\d/])",
     re.IGNORECASE,
@@ -135,6 +142,18 @@ _PART_WORTHS = {
     "half": 0.5, "third": 1 / 3, "quarter": 0.25, "three": 0.75, "½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3,
     "1/2": 0.5, "1/3": 1 / 3, "1/4": 0.25, "3/4": 0.75, "3/2": 1.5,
 }  # fmt: skip
+_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_MIXED = re.compile(
+    rf"\b({'|'.join(_SMALL)})[ -]and[ -](?:(?:a|one)[ -](half|third|quarter)|(three)[ -]quarters)\b",
+    re.IGNORECASE,
+)
+
+
+def _mixed(text: str) -> Iterator[Quantity]:
+    """ "Seven and a half", "one and one-half"."""
+    for found in _MIXED.finditer(text):
+        value = _SMALL.index(found[1].lower()) + 1 + _PART_WORTHS[(found[2] or found[3]).lower()]
+        yield _placed(text, *found.span(), value, 0.01, ordinal=False, spelled=True, digits=f"{value:g}")
 
 
 def _part(found: re.Match[str]) -> float:
@@ -144,10 +163,7 @@ def _part(found: re.Match[str]) -> float:
 def _spelled(text: str) -> Iterator[Quantity]:
     for worth, start, end in spelled_numbers(text):
         ordinal = text[start:end].lower().endswith(_ORDINAL_ENDINGS)
-        value, unit = float(worth), 1.0
-        if not ordinal and (more := _AND_A_PART.match(text, end)) is not None:
-            value, unit, end, worth = value + _part(more), 0.01, more.end(), f"{value + _part(more):g}"
-        yield _placed(text, start, end, value, unit, ordinal=ordinal, spelled=True, digits=worth)
+        yield _placed(text, start, end, float(worth), 1.0, ordinal=ordinal, spelled=True, digits=worth)
 
 
 def _placed(
@@ -179,6 +195,8 @@ def _placed(
         kind, money = "money", text[start + 1]
     elif (currency := _CURRENCY_AFTER.match(text, end)) is not None:
         kind, end, money = "money", currency.end(), currency[0]
+    elif (share := _CENTS_OF_A_DOLLAR.match(text, end)) is not None:
+        kind, end = "percentage", share.end()
     elif (cents := _CENTS.match(text, end)) is not None:
         kind, end, value, unit = "money", cents.end(), value / 100, unit / 100
     bound: Bound = ""

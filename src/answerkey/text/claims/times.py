@@ -13,10 +13,10 @@ _TIMES = re.compile(
 # Times without a colon: those of other languages, and the first one of a range whose last one tells.
 _OTHERS = re.compile(
     r"(?<![\d:.,])(?P<a>\d{1,2})(?:[.:](?P<am>\d{2}))?\s?(?:Uhr\b)"
-    r"|(?<![\d:.,])(?P<b>\d{1,2})\s?[hH]\s?(?P<bm>[0-5]\d)(?!\s?\w)"
+    r"|(?<![\d:.,])(?P<b>\d{1,2})\s?[hH]\s?(?P<bm>[0-5]\d)(?!\s?min|\w)"
     r"|(?<=[àÀ]\s)(?P<c>\d{1,2})\s?h\b(?!\s?\d)"
     r"|(?<![\d:.,$€£])(?P<d>\d{1,2})(?:[.:](?P<dm>\d{2}))?(?:\s?h)?"
-    rf"(?=\s?(?:-|–|bis|to|until|till|à|and)\s?\d{{1,2}}(?:[.:]\d{{2}}|\s?h\s?\d{{2}})?(?:\s?Uhr\b|\s?(?:{_HALF})(?!\w)|\s?h\b(?!\s?\w)))"
+    rf"(?=\s?(?:-|–|bis|to|until|till|à|and)\s?\d{{1,2}}(?:[.:]\d{{2}})?(?:\s?Uhr\b|\s?h\s?\d{{2}}(?!\s?min|\w)|\s?(?:{_HALF})(?!\w)|\s?h\b(?!\s?\w)))"
     r"|\b(?P<noon>noon|midday)\b|\b(?P<midnight>midnight)\b",
     re.IGNORECASE,
 )

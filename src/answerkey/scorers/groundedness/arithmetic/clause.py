@@ -75,29 +75,41 @@ _UP = (
 _LEAVE = r"leaves|leaving|leave(?=\s+(?:you|us|me|them|him|her|it|just|only|about|around|a|an|\$|€|£|\d))"
 
 
+_COMPARED_TEXT = r"""
+warmer colder hotter cooler heavier lighter taller wider deeper closer farther busier quicker pricier richer poorer stronger
+weaker bigger newer earlier later sooner mehr weniger höher niedriger teurer günstiger länger kürzer differenz unterschied
+übrig bleib(?:t|en) verbleib\w+ rest(?:e|ent|ant|lich\w*) moins différence hausse baisse menos más diferencia quedan? restan?
+meno più resta rimangono minder verschil
+"""
+_COMPARED = "|".join(_COMPARED_TEXT.split())
+
+
 def _words(words: str, *, more: str = "", other: str = "") -> re.Pattern[str]:
     pattern = rf"\b(?:{'|'.join(words.split())})\b{more}".replace("_", r"\s+")
-    pattern = pattern.replace("<up>", _UP).replace("<leave>", _LEAVE)
+    pattern = pattern.replace("<up>", _UP).replace("<leave>", _LEAVE).replace("<compared>", _COMPARED)
     return re.compile(f"{pattern}|{other}" if other else pattern, re.IGNORECASE)
 
 
 SUM = _words(
     r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all collective(?:ly)? aggregate cumulative
     comes?_to came_to adds?_up added_up amount(?:s|ed)?_to gross all across worth earned collected spent paid made received
-    brought_in owes? cost revenue income expenses sales plus including entire whole hence making"""
+    brought_in owes? cost revenue income expenses sales plus including entire whole hence making add adding
+    insgesamt zusammen gesamt\w* summe au_total en_tout ensemble en_total suma in_totale no_total samen totaal"""
 )
 # Words that speak of nothing but a sum.
 CLEAR_SUM = _words(
     r"""totals? totall?ing totall?ed sums? combined altogether together overall in_all adds?_up added_up comes?_to came_to plus
-    including aggregate collective(?:ly)? cumulative both with hence making"""
+    including aggregate collective(?:ly)? cumulative both with hence making add adding
+    insgesamt zusammen gesamt\w* summe au_total en_tout ensemble en_total suma in_totale no_total samen totaal"""
 )
-MEAN = _words(r"averag\w* avg mean typical(?:ly)? per each apiece midpoint")
+MEAN = _words(r"""averag\w* avg mean typical(?:ly)? per each apiece midpoint every
+    durchschnittlich\w* schnitt pro jeweils moyenne chacune? promedio cada media gemiddeld""")
 DIFFERENCE = _words(
     r"""difference differs? more less fewer higher lower cheaper larger smaller increas\w+ decreas\w+ rose fell grew growth
     drop\w* rise up down chang\w+ gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit
     shortfall exceed\w* over under short balance after <leave> ow(?:e|es|ed|ing) still minus between outstanding available
     variance ahead behind gain\w* declin\w+ spread range equity unpaid due above below longer shorter older younger faster
-    slower hold too extra beyond past"""
+    slower hold too extra beyond past <compared>"""
 )
 # Words that leave no doubt: a small number needs one of these.
 CLEAR_DIFFERENCE = _words(
@@ -105,7 +117,7 @@ CLEAR_DIFFERENCE = _words(
     drop\w* chang\w+
     gap net profit\w* loss\w* remain\w* left sav(?:e|es|ed|ing|ings) margin surplus deficit shortfall short exceed\w* minus ahead
     behind gain\w* declin\w+ spread longer shorter older younger faster slower above below over_budget under_budget
-    too extra beyond past <leave> to_go back down <up>"""
+    too extra beyond past <leave> to_go back down <up> <compared>"""
 )
 # What is not yet or no longer so, of a whole that the sentence names: "27 of 30 are taken, so 3 are open".
 COMPLEMENT = _words(
@@ -122,6 +134,7 @@ CHANGE = _words(
 YEAR = re.compile(r"(?:19|20)\d\d")
 YEARLY = _words(
     r"years? yearly annual annually annuali[sz]ed per_annum 12_months twelve_months months? monthly"
+    r" monat\w* jahr\w* jährlich\w* mois mensuel\w* année annuel\w* mes meses mensual\w* años? anual\w* mese mensile anno"
 )
 RATE = re.compile(
     _words(

@@ -24,7 +24,7 @@ def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]
         if len(tables) > 1:
             yield from _over_tables(tables)
     if clause.part_of:
-        yield from _filled(figures, clause.part_of)
+        yield from _filled(figures, clause.part_of, without=clause.says(_WITHOUT))
     alone = _one_group(figures, clause)
     for table, rows, label in named_subsets(figures, clause):
         if id(table) in alone and rows != alone[id(table)]:
@@ -90,7 +90,13 @@ _WHOLE = re.compile(r"\b(?:total|all|overall|altogether|in all)\b", re.IGNORECAS
 _LONG_WORD = 6
 
 
-def _filled(figures: Figures, whole: float) -> Iterator[tuple[float, str, str]]:
+_WITHOUT = re.compile(
+    r"\b(?:not|no|none|without|free|un\w+|vacant|missing|empty|lack\w*|neither|open|never|absent|available|blank)\b|n[’']t\b",
+    re.IGNORECASE,
+)
+
+
+def _filled(figures: Figures, whole: float, *, without: bool) -> Iterator[tuple[float, str, str]]:
     """ "Four of five units are let": rows that have something in a field, and rows that have not."""
     for table in figures.tables:
         for name in table.rows[0]:
@@ -98,7 +104,8 @@ def _filled(figures: Figures, whole: float) -> Iterator[tuple[float, str, str]]:
             if 0 < filled < len(table.rows) == whole:
                 where = f"{table.where}[*].{name}"
                 yield filled, f"count of rows with a value for {name}", where
-                yield len(table.rows) - filled, f"count of rows without a value for {name}", where
+                if without:
+                    yield len(table.rows) - filled, f"count of rows without a value for {name}", where
 
 
 def _beyond_thresholds(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:

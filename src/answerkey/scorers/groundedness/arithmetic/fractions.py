@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.prices import price_columns
 from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
 from answerkey.scorers.groundedness.figures import Figures
 from answerkey.text.claims.quantity import Quantity
@@ -35,8 +36,15 @@ def fractions(
         :_MOST_NEAR
     ]
     if _MORE.match(after):
-        return list(_changes(amounts)) or [
-            pair for column in figures.columns for pair in _changes(column.values[-2:])
+        return [
+            *_changes(amounts),
+            *(pair for values in _values_of_named_rows(figures, clause) for pair in _changes(values)),
+            *(
+                pair
+                for column in figures.columns
+                if len(column.cells) == 2
+                for pair in _changes(column.values)
+            ),
         ]
     return list(_of_named_rows(figures, clause)) or [
         *_of_stated(amounts, together=says(_TOGETHER)),
@@ -49,6 +57,13 @@ def fractions(
     ]
 
 
+def _values_of_named_rows(figures: Figures, clause: Clause) -> Iterator[list[float]]:
+    for table in figures.tables:
+        columns = [dict(column.cells) for column in figures.columns if column.table is table]
+        for row in sorted(mentioned_rows(figures, table, clause))[:_MOST_NEAR]:
+            yield [cells[row] for cells in columns if row in cells][:_MOST_NEAR]
+
+
 def _of_named_rows(figures: Figures, clause: Clause) -> Iterator[Try]:
     for table in figures.tables:
         rows = mentioned_rows(figures, table, clause)
@@ -59,7 +74,22 @@ def _of_named_rows(figures: Figures, clause: Clause) -> Iterator[Try]:
             if column.table is table and total:
                 part = fsum(value for row, value in column.cells if row in rows)
                 yield 100 * part / total, f"part of the sum of {column.name}"
-        if len(rows) > 1:
+        for price, count in price_columns(figures):
+            by = dict(count.cells)
+            worths = {row: value * by[row] for row, value in price.cells if row in by}
+            if price.table is table and (total := fsum(worths.values())):
+                part = fsum(value for row, value in worths.items() if row in rows)
+                yield 100 * part / total, f"part of the sum of {price.name} × {count.name}"
+        if len(rows) == 1:
+            for values in _values_of_named_rows(figures, clause):
+                yield from _of_stated(values, together=False)
+        else:
+            for column in figures.columns:
+                if column.table is table and len(rows) == 2:
+                    # "About a fifth of payroll": one named row against the other.
+                    yield from _of_stated(
+                        [value for row, value in column.cells if row in rows], together=False
+                    )
             yield 100 * len(rows) / len(table.rows), "share of the rows"
 
 

@@ -1,15 +1,19 @@
 """Percentages: shares of a total, shares of rows, ratios and changes between two figures."""
 
+import re
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import CHANGE, MEAN, Clause
 from answerkey.scorers.groundedness.arithmetic.differences import FEW, comparable
-from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows, named_subsets
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows, named_subsets, named_values
 from answerkey.scorers.groundedness.figures import Column, Figures
 
 __all__ = ["percentages"]
+
+
+_TOGETHER = re.compile(r"\b(?:together|combined)\b", re.IGNORECASE)
 
 
 def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
@@ -33,11 +37,20 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
         # A text that tells of a change names both figures one after the other.
         for one, other in pairwise(values):
             yield from _changes(one, other, where, clause.direction)
+    # "Together they make up 75%" is the share of a sum, not that of one in another.
+    together = _TOGETHER.search(clause.part) is not None
+    named = named_values(figures, clause)
     for where, values in comparable(figures):
         if len(values) <= FEW:
+            of_named = bool(named.get(where))
             for one, other in combinations(values, 2):
+                if of_named and one not in named[where] and other not in named[where]:
+                    # "Travel was about 12%": not of two other rows.
+                    continue
                 if changed:
                     yield from _changes(one, other, where, clause.direction)
+                if together:
+                    continue
                 if not changed or (len(values) <= 2 and CHANGE.search(clause.part) is None):
                     yield from _ratios(one, other, where)
 

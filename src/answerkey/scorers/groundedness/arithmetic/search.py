@@ -20,9 +20,10 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
     YEAR,
     Clause,
 )
+from answerkey.scorers.groundedness.arithmetic.prices import price_columns
 from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
 from answerkey.scorers.groundedness.evidence import Evidence
-from answerkey.scorers.groundedness.figures import Column, Figures
+from answerkey.scorers.groundedness.figures import Figures
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
@@ -50,42 +51,26 @@ _TIMES = re.compile(
 _TOGETHER = re.compile(
     r"\b(?:together|combined|both|the two|these|those|zusammen|ensemble|juntos|juntas)\b", re.IGNORECASE
 )
-_MORE = re.compile(
-    r"\b(?:insgesamt|zusammen|gesamt|summe|en tout|au total|ensemble|en total|juntos|suma|in totale|no total|totaal|samen)\b",
-    re.IGNORECASE,
-)
-_LESS = re.compile(
-    r"\b(?:mehr|weniger|höher|niedriger|teurer|günstiger|differenz|unterschied|moins|différence|hausse|baisse|menos|más|diferencia|meno|più|"
-    r"minder|meer|über|unter|übrig|bleiben|reste\w*|quedan?)\b",
-    re.IGNORECASE,
-)
 _PER = re.compile(
     r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b"
     r"|\b(?:monthly|weekly|daily|nightly|yearly|annually|split|divided|spread)\b"
     r"|\b(?:pro|durchschnittlich|im schnitt|en moyenne|par|en promedio|cada)\b",
     re.IGNORECASE,
 )
+# What a figure of a longer or shorter period is multiplied by to be one of this: "6 kWh a day" of 2,190 in a year.
+_PERIODS = tuple(
+    (re.compile(rf"\b(?:(?:an?|per|each|every|pro|par|por) (?:{words})|{adverb})\b", re.IGNORECASE), factors)
+    for words, adverb, factors in (
+        ("day|night|tag|jour|día", "daily|nightly|täglich", (1 / 365, 1 / 30, 1 / 7, 24.0)),
+        ("week|woche|semaine|semana", "weekly", (1 / 52, 7.0, 12 / 52)),
+        ("month|monat|mois|mes", "monthly|monatlich", (1 / 12, 52 / 12, 30.0, 1 / 3)),
+        ("quarter|quartal|trimestre", "quarterly", (1 / 4, 3.0)),
+        ("year|jahr|an|año", "yearly|annually|annual|jährlich", (12.0, 52.0, 365.0, 4.0, 2.0)),
+        ("hour|stunde|heure|hora", "hourly", (1 / 24, 1 / 8, 1 / 40, 60.0)),
+    )
+)
 _OF_WHOLE = re.compile(r"\s+of\b")
 _PER_HUNDRED = re.compile(r"\bper (100|1,?000|10,?000|100,?000)\b")
-_PRICES = frozenset(
-    [
-        "price",
-        "rate",
-        "cost",
-        "wage",
-        "fee",
-        "fare",
-        "usd",
-        "eur",
-        "gbp",
-        "tariff",
-        "rent",
-        "each",
-        "premium",
-        "preis",
-    ]
-)
-
 _FACTOR_WORDS = """
 zwei deux dos due dois twee|drei trois tres tre três drie|vier quatre cuatro quattro quatro|fünf cinq cinco cinque vijf
 |sechs seis sei zes
@@ -171,12 +156,16 @@ class Search:
                 yield True, _products(amounts, self._bases)
             if factors := [_FACTORS[word] for word in clause.words.split() if word in _FACTORS]:
                 yield True, _multiples(factors[:3], [*amounts[:4], *self._bases[:6]])
+        if periods := [
+            factors for words, factors in _PERIODS if words.search(clause.text, len(clause.before))
+        ]:
+            yield True, _by_period(periods[0], [*amounts[:3], *self._bases[:6]])
         rows = mentioned_rows_by_column(self._figures, clause)
-        if says(CLEAR_DIFFERENCE) or says(_LESS) or _BY.search(clause.before):
+        if says(CLEAR_DIFFERENCE) or _BY.search(clause.before):
             yield True, _differences([values for values in rows if len(values) == 2])
             yield True, _differences([amounts[:4]])
             yield True, _differences([values for values in rows if 2 < len(values) <= 4])
-        if says(CLEAR_SUM) or says(_MORE):
+        if says(CLEAR_SUM):
             yield True, _sums(amounts)
         if (found := _PER_HUNDRED.search(clause.text)) is not None:
             yield True, _quotients(amounts, float(found[1].replace(",", "")))
@@ -216,28 +205,15 @@ class Search:
         ]
         return list(dict.fromkeys(found))
 
-    def _price_columns(self) -> Iterator[tuple[Column, Column]]:
-        """A column of prices and one of how many, in the same table."""
-        for price in self._figures.columns:
-            if _PRICES.isdisjoint(key_words(price.name)):
-                continue
-            for count in self._figures.columns:
-                if (
-                    count.table is price.table
-                    and count is not price
-                    and _PRICES.isdisjoint(key_words(count.name))
-                ):
-                    yield price, count
-
     def _prices_spoken(self, clause: Clause) -> bool:
         return any(
             mentioned_rows(self._figures, price.table, clause)
-            for price, _ in islice(self._price_columns(), 4)
+            for price, _ in islice(price_columns(self._figures), 4)
         )
 
     def _row_products(self, clause: Clause) -> Iterator[Try]:
         """What each named row comes to, price times number, then what all come to."""
-        for price, count in self._price_columns():
+        for price, count in price_columns(self._figures):
             by = dict(count.cells)
             products = {row: value * by[row] for row, value in price.cells if row in by}
             formula = f"{price.name} × {count.name}"
@@ -324,6 +300,12 @@ def _multiples(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[T
     for factor in factors:
         for one in amounts:
             yield one * factor, f"{one:g} × {factor:g}"
+
+
+def _by_period(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
+    for one in amounts:
+        for factor in factors:
+            yield one * factor, f"{one:g} × {factor:g}" if factor >= 1 else f"{one:g} ÷ {1 / factor:g}"
 
 
 def _differences(lists: Sequence[Sequence[float]]) -> Iterator[Try]:

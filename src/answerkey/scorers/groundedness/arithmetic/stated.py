@@ -13,11 +13,13 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
     RATE,
     SUM,
     TIMES,
+    UNIT_OF_TIMES,
     YEAR,
     YEARLY,
     Clause,
 )
 from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.reading import PHYSICAL, UNIT_NAMES
 from answerkey.text.claims.quantity import Quantity
 
 __all__ = ["derive_from_stated", "derive_with_evidence", "share_of_named"]
@@ -130,8 +132,10 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for one, other in combinations(rates, 2):
             yield abs(one - other), f"{max(one, other):g}% − {min(one, other):g}%"
     small = abs(quantity.value) < 100 and len(quantity.digits.replace(".", "").lstrip("0")) < 4
+    # "$7.4M" may be some difference by chance.
+    vague = len(quantity.digits.replace(".", "").lstrip("0")) < 3
     few = quantity.kind == "money" and len(amounts) <= _FEW and " so " in clause.words
-    if clause.says(CLEAR_DIFFERENCE) or not small or few or clause.says(COMPLEMENT):
+    if clause.says(CLEAR_DIFFERENCE) or not (small or vague) or few or clause.says(COMPLEMENT):
         for one, other in combinations(amounts, 2):
             yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}"
         if len(amounts) >= 3:
@@ -162,7 +166,15 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
     dividing = clause.says(MEAN) or clause.says(_DIVIDED)
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
-        if other and (dividing or (quantity.kind == "number" and one % other == 0 and one / other >= 2)):
+        whole = quantity.kind == "number" and one % other == 0 and one / other >= 2 if other else False
+        if other and (
+            dividing
+            or (
+                whole
+                and (len(amounts) <= _FEW or UNIT_OF_TIMES.match(clause.next_word))
+                and UNIT_NAMES.get(clause.next_word.lower()) not in PHYSICAL
+            )
+        ):
             yield one / other, f"{one:g} ÷ {other:g}"
     for rate in rates:
         for amount in amounts:

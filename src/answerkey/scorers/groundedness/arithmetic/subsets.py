@@ -7,7 +7,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import LEFT, OPPOSITES, RE
 from answerkey.scorers.groundedness.figures import Figures, Group
 from answerkey.scorers.groundedness.flatten import Table, key_words
 
-__all__ = ["Subset", "mentioned_rows", "named_subsets", "speaks_of"]
+__all__ = ["Subset", "mentioned_rows", "named_subsets", "named_values", "speaks_of"]
 
 # Table, rows, how they are told apart.
 Subset = tuple[Table, frozenset[int], str]
@@ -59,6 +59,16 @@ def mentioned_rows(figures: Figures, table: Table, clause: Clause) -> frozenset[
     for group in figures.mentioned(clause.words).get(id(table), []):
         rows |= group.rows
     return frozenset(rows)
+
+
+def named_values(figures: Figures, clause: Clause) -> dict[str, set[float]]:
+    """For each column, by its place, the values of the rows that a clause names."""
+    found: dict[str, set[float]] = {}
+    for column in figures.columns:
+        rows = mentioned_rows(figures, column.table, clause)
+        if rows:
+            found[column.where] = {value for row, value in column.cells if row in rows}
+    return found
 
 
 def _flag_named(group: Group, words: str) -> bool:

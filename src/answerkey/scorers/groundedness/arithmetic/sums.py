@@ -8,6 +8,8 @@ from math import fsum
 from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_SUM, MEAN, SUM, Clause
 from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
+from answerkey.scorers.groundedness.flatten import key_words
+from answerkey.scorers.groundedness.reading import measure_named
 
 __all__ = ["runs_in_texts", "sums"]
 
@@ -41,6 +43,8 @@ def sums(
 
 
 _FEW_COLUMNS = 2
+# A figure that is so small beside another is hardly of the same kind: 142,000 and a rate of 5.75.
+TOO_SMALL = 0.01
 _INTRODUCES = re.compile(r":[\s*_]*$")
 _OUT_OF = re.compile(r"\b(?:out )?of(?: the| our| your| its)?\s+$", re.IGNORECASE)
 _TOTAL = re.compile(
@@ -75,7 +79,12 @@ def _of_columns(
         values = column.values
         if len(values) < 2:
             continue
-        if summing or any(speaks_of(column.name, word) for word in clause.words.split() if len(word) > 3):
+        unit = measure_named((clause.next_word.lower(),)) if clause.next_word else ""
+        if (
+            summing
+            or (unit and unit == measure_named(key_words(column.name)))
+            or any(speaks_of(column.name, word) for word in clause.words.split() if len(word) > 3)
+        ):
             yield fsum(values), f"sum of {column.name}", column.where
             signs = [value for value in values if value > 0], [value for value in values if value < 0]
             if all(signs):
@@ -119,6 +128,8 @@ def _of_few(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple[flo
         spoken = clause.says(CLEAR_SUM) or CLEAR_SUM.search(clause.question_words) is not None
         if (large and len(values) <= 6) or (spoken and len(values) <= 12):
             for one, other in combinations(values, 2):
+                if min(abs(one), abs(other)) < TOO_SMALL * max(abs(one), abs(other)):
+                    continue
                 yield one + other, f"{one:g} + {other:g}", where
         if (large or spoken) and len(values) <= (8 if spoken else 5):
             for three in combinations(values, 3):
