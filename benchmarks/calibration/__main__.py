@@ -2,9 +2,10 @@
 
     benchmarks/statistics [--trials N] [--sizes 15,50,200,1000] [--only SECTION] [--seed S]
 
-Sections: differences (false alarms of two equal chatbots, coverage of every difference), means (coverage of one run's
-score), rates (McNemar, Newcombe, Wilson), clusters, anytime (continuous peeking), family (Holm), power (against a
-paired t test). Every row is judged against the bounds in bounds.py: pass, FAIL, or discrete where the data allow no more.
+Sections: differences (false alarms of two equal chatbots, coverage of every difference), unseen (the same of populations
+drawn by chance), means (coverage of one run's score), rates (McNemar, Newcombe, Wilson), clusters, anytime (continuous
+peeking), family (Holm), power (against a paired t test). Every row is judged against the bounds in bounds.py: pass, FAIL,
+or discrete or hidden where the data allow no more.
 """
 
 import argparse
@@ -35,10 +36,20 @@ def main() -> int:
     for name in options.only or SECTIONS:
         SECTIONS[name](judge, options.trials, sizes, random.Random(f"{options.seed} {name}"))
     print(f"\n{options.trials} trials a row, {time.process_time() - began:.0f} CPU s")
+    for hidden in judge.hidden:
+        print(f"hidden {hidden}")
+    for outside in judge.tolerated:
+        print(f"outside, of those drawn by chance: {outside}")
     for broken in judge.broken:
         print(f"FAIL {broken}")
-    kept = judge.rows - judge.excused - len(judge.broken)
-    print(f"{judge.rows} rows: {kept} pass, {judge.excused} too discrete, {len(judge.broken)} fail")
+    others = {
+        "too discrete": judge.discrete,
+        "hidden": len(judge.hidden),
+        "tolerated": len(judge.tolerated),
+        "fail": len(judge.broken),
+    }
+    print(f"{judge.rows} rows: {judge.rows - sum(others.values())} pass", end="")
+    print("".join(f", {count} {name}" for name, count in others.items()))
     return 1 if judge.broken else 0
 
 

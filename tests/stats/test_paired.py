@@ -28,18 +28,19 @@ def test_the_interval_of_skewed_differences_holds_what_the_corrected_t_does_not_
     assert found is not None
     n, error, skewness = len(differences), stats.sem(differences), stats.skew(differences)
 
-    def corrected(mean: float) -> float:
-        """Hall (1992), with seven tenths of the skewness."""
-        t, g = (np.mean(differences) - mean) / error, 0.7 * skewness / np.sqrt(n)
+    def corrected(mean: float, share: float) -> float:
+        """Hall (1992), with a share of the skewness."""
+        t, g = (np.mean(differences) - mean) / error, share * skewness / np.sqrt(n)
         return float(t + g * t**2 / 3 + g**2 * t**3 / 27 + g / 6)
 
     critical = stats.t.ppf(0.975, n - 1)
-    assert found.low == pytest.approx(optimize.brentq(lambda m: corrected(m) - critical, -0.5, 0.5))
-    assert found.high == pytest.approx(optimize.brentq(lambda m: corrected(m) + critical, 0.0, 1.5))
+    # Four tenths where it narrows the interval, seven where it widens it.
+    assert found.low == pytest.approx(optimize.brentq(lambda m: corrected(m, 0.4) - critical, -0.5, 0.5))
+    assert found.high == pytest.approx(optimize.brentq(lambda m: corrected(m, 0.7) + critical, 0.0, 1.5))
     # It reaches further to the side of the large changes.
     assert found.high - found.mean > 1.2 * (found.mean - found.low)
     assert found.p_value == pytest.approx(
-        max(2 * stats.t.sf(abs(corrected(0.0)), n - 1), sign_flip_p_value(differences)[0] or 0.0)
+        max(2 * stats.t.sf(abs(corrected(0.0, 0.4)), n - 1), sign_flip_p_value(differences)[0] or 0.0)
     )
     assert verdict_of(found) == "better"
 
@@ -53,6 +54,26 @@ def test_few_changes_leave_room_for_those_not_seen() -> None:
         seen = paired_difference([0.4] * 3 + [0.0] * (n - 3))
         assert seen is not None
         assert seen.high < found.high + 0.4
+
+
+def test_changes_of_many_sizes_leave_less_room_towards_zero_than_changes_of_one_size() -> None:
+    """Both have the mean, and nearly the error, of the other; only the varied ones show how far changes reach."""
+    even = paired_difference([0.1] * 7 + [0.0] * 8)
+    varied = paired_difference([0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25] + [0.0] * 8)
+    assert even is not None
+    assert varied is not None
+    assert even.mean == pytest.approx(varied.mean)
+    assert even.seen_error < varied.seen_error
+    # Room is left for a loss of a whole point: not enough is known to call the first an improvement.
+    assert even.p_value is not None
+    assert varied.p_value is not None
+    assert varied.p_value < 0.05 < even.p_value
+    # Away from zero both leave it.
+    mirrored = paired_difference([-0.1] * 7 + [0.0] * 8)
+    assert mirrored is not None
+    assert (mirrored.low, mirrored.high, mirrored.p_value) == pytest.approx(
+        (-even.high, -even.low, even.p_value)
+    )
 
 
 @pytest.mark.parametrize("clustered", [False, True])

@@ -9,6 +9,7 @@ For pass/fail this is McNemar's test (mid-p).
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -58,21 +59,27 @@ def _normal(seen: float, spread: float) -> float:
 
 
 def _enumerated(sizes: Sequence[float], seen: float) -> float:
-    """All sums: the set of signs doubles with each difference, and equal sums are merged on the way."""
-    sums: dict[int, float] = {0: 1.0}
-    for size in sizes:
-        step = round(size * 1e9)
-        following: dict[int, float] = {}
-        for value, chance in sums.items():
-            half = chance / 2.0
-            for moved in (value + step, value - step):
-                following[moved] = following.get(moved, 0.0) + half
-        sums = following
-    edge = round(seen * 1e9)
-    slack = len(sizes)
-    beyond = math.fsum(chance for value, chance in sums.items() if abs(value) > edge + slack)
-    equal = math.fsum(chance for value, chance in sums.items() if abs(abs(value) - edge) <= slack)
-    return min(1.0, beyond + equal / 2.0)
+    """All choices of signs, in two halves: for each sum of one half, how many sums of the other carry it beyond."""
+    units = [round(size * 1e9) for size in sizes]
+    middle = len(units) // 2
+    first, second = _sums(units[:middle]), sorted(_sums(units[middle:]))
+    # A sum counts as equal to the one seen within the rounding of its parts.
+    edge, slack = round(seen * 1e9), len(sizes)
+    # The sums lie symmetrically about zero, so that one side tells the share of both.
+    reached = beyond = 0
+    for value in first:
+        reached += len(second) - bisect_left(second, edge - slack - value)
+        beyond += len(second) - bisect_right(second, edge + slack - value)
+    choices = len(first) * len(second)
+    return min(1.0, (reached + beyond) / choices if edge > slack else 0.5 + beyond / choices)
+
+
+def _sums(units: Sequence[int]) -> list[int]:
+    """The sum for each choice of signs."""
+    sums = [0]
+    for unit in units:
+        sums = [value + unit for value in sums] + [value - unit for value in sums]
+    return sums
 
 
 def _lattice(sizes: Sequence[float]) -> tuple[Counter[int], int] | None:
