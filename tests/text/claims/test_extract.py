@@ -55,3 +55,32 @@ def test_the_digits_of_one_claim_are_not_another():
 
 def test_emphasis_does_not_hide_a_claim():
     assert ("money", "$5,000") in claims("The total is **$5,000**.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Would you like me to export this to Excel?",
+        "Let me know if you want the figures for 2023 too.",
+        "The two together are enough.",
+        "It is rated 4.6 out of 5.",
+        "It uses fuel per 100 km.",
+    ],
+)
+def test_offers_and_ways_of_speaking_are_no_claims(text):
+    assert [one for one in claims(text) if one[1] != "4.6"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It takes seven and a half hours.", [("number", "seven and a half")]),
+        ("Add 2½ cups.", [("number", "2½")]),
+        ("It was open on February 3, 10 and 17.", [("date", "February 3"), ("date", "10"), ("date", "17")]),
+        ("It failed on March 4 and 12 times in all.", [("date", "March 4"), ("number", "12")]),
+        ("They made 4.2 MWh.", [("number", "4.2")]),
+        ("You keep 68 cents of every dollar.", [("percentage", "68 cents")]),
+    ],
+)
+def test_numbers_and_days_in_unusual_writing(text, expected):
+    assert claims(text) == expected

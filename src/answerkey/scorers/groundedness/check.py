@@ -60,6 +60,11 @@ _HOURS = re.compile(r"(\d+)\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?$", re.IGNORECAS
 _MINUTES = re.compile(r"\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?(\d+)\s?min", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:born|aged?|years? old|turn(?:s|ed|ing)?|birthday)\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:end|beginning|start|middle) of\s+$", re.IGNORECASE)
+# A round figure that an example begins with: "For example, a $1,000 balance costs $15 a month".
+_EXAMPLE = re.compile(
+    r"\b(?:for example|for instance|e\.g\.|say,|suppose|imagine|zum beispiel|z\.\s?b\.|par exemple|por ejemplo)",
+    re.IGNORECASE,
+)
 _MOST_CLAIMS = 400
 _MOST_ACROSS = 6
 
@@ -189,12 +194,18 @@ class _Checker:
             return CheckedClaim(claim=claim, supported=True, where=fact.where, text=fact.text)
         if (other := other_unit(claim, self._text, self._evidence)) is not None:
             return contradicted(claim, other)
+        if quantity.ordinal and clause.next_word.lower() == "percentile":
+            key = f"p{quantity.value:g}"
+            if key in self._evidence.vocabulary:
+                return CheckedClaim(claim=claim, supported=True, where="names of values", text=key)
         asked_for = find_in_arguments(self._text, claim, self._evidence) if claim.kind == "number" else None
         if asked_for is not None:
             return CheckedClaim(claim=claim, supported=True, where=asked_for.where, text=asked_for.text)
         formula_text = self._formula(claim, quantity, clause)
         if formula_text is not None:
             return derived(claim, formula_text)
+        if len(quantity.digits.strip("0.")) <= 1 and clause.says(_EXAMPLE):
+            return derived(claim, "a premise of the example")
         what = {"money": "amount", "percentage": "percentage"}.get(claim.kind, "number")
         return unsupported(claim, f"no source or tool result has this {what}, and it follows from none")
 

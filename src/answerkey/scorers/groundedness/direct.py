@@ -192,6 +192,7 @@ def other_label(
 
 
 _SHORTEST_LABEL = 4
+_WITH_FIGURE = re.compile(r"\s+\w+\s+[$€£]?\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _JOINED = frozenset(["and", "or", "then"])
 _VERBS_TEXT = """
@@ -210,7 +211,13 @@ def _names_nothing(word: str) -> bool:
 def _labels_of(claim: Claim, text: str, clause: Clause) -> list[str]:
     """The noun after a count, or the label before a value."""
     names = []
-    if claim.kind == "number" and clause.next_word and len(clause.next_word) > 3:
+    if (
+        claim.kind == "number"
+        and clause.next_word
+        and len(clause.next_word) > 3
+        # "Zone 4 costs $14.20": a verb that has its own figure.
+        and _WITH_FIGURE.match(text, claim.end) is None
+    ):
         names.append(clause.next_word)
     before = _LABEL.search(text[max(0, claim.start - 60) : claim.start].split("\n")[-1])
     if before:

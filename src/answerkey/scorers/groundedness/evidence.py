@@ -141,9 +141,11 @@ class Evidence:
         """Every number; digits of dates, times and codes are not numbers."""
         found: dict[tuple[float, str, str, bool, str, int], NumberFact] = {}
         currencies = _currencies(self.leaves)
+        # {"yes": 96, "no": 11}: a "no" that is not short for number.
+        counted = "yes" in {leaf.key.lower() for leaf in self.leaves}
         for leaf in (*self.own, *self.leaves):
             currency = currencies.get(leaf.where.rpartition(".")[0], "") if currencies else ""
-            for fact in _numbers(leaf, currency):
+            for fact in _numbers(leaf, currency, counted=counted):
                 # A text that repeats a number says nothing new with it, but amounts may be added up.
                 again = len(found) if fact.kind == "money" and len(found) < _MOST_REPEATED else 0
                 key = (fact.value, fact.kind, fact.measure, fact.names_something, fact.where, again)
@@ -260,10 +262,10 @@ def _currencies(leaves: Iterable[Leaf]) -> dict[str, str]:
     }
 
 
-def _numbers(leaf: Leaf, currency: str = "") -> Iterator[NumberFact]:
+def _numbers(leaf: Leaf, currency: str = "", *, counted: bool = False) -> Iterator[NumberFact]:
     value = leaf.value
     words = key_words(leaf.key)
-    naming = not _ID_KEYS.isdisjoint(words[-1:])
+    naming = not _ID_KEYS.isdisjoint(words[-1:]) and not (counted and words == ("no",))
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int | float):

@@ -240,6 +240,9 @@ def _labels(leaf: Leaf) -> list[tuple[str, str]]:
         return [("", "yes" if value else "no")]
     if not isinstance(value, str) or not 0 < len(value) <= 60 or as_number(leaf) is not None:
         return []
+    if (day := _WEEKDAYS.get(value[:3].lower())) is not None and (len(value) <= 4 or value.lower() == day):
+        part = "weekend" if day in ("saturday", "sunday") else "weekday"
+        return [("", day), (" by part of week", part)]
     if (ending := _FILE_ENDING.search(value)) is not None:
         return [("", value), (" by kind of file", ending[1].lower())]
     dates = list(find_dates(value))
@@ -248,6 +251,9 @@ def _labels(leaf: Leaf) -> list[tuple[str, str]]:
     return [("", value)]
 
 
+_WEEKDAYS = {
+    day[:3]: day for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+}
 _FILE_ENDING = re.compile(
     r"\w\.(pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json|png|jpe?g|zip)$", re.IGNORECASE
 )

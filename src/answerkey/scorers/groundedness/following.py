@@ -15,8 +15,8 @@ from answerkey.scorers.groundedness.calendar import may_be_reckoned
 from answerkey.scorers.groundedness.checked import CheckedClaim, derived
 from answerkey.scorers.groundedness.equations import Equations
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
-from answerkey.scorers.groundedness.listed import counts_items_beside, total_of_items
-from answerkey.scorers.groundedness.precision import fits
+from answerkey.scorers.groundedness.listed import counts_items_beside, total_before_parts, total_of_items
+from answerkey.scorers.groundedness.precision import fits, fits_exactly
 from answerkey.scorers.groundedness.reading import measure_after
 from answerkey.scorers.groundedness.sentences import Sentences
 from answerkey.scorers.groundedness.spans import find_date_after
@@ -25,6 +25,7 @@ from answerkey.text.claims.quantity import Quantity
 
 __all__ = ["follow"]
 
+_PARTS_OF = re.compile(r"\s(?:\w+\s){1,3}(?:of|at|à|von|zu|de)\s(?:\w+\s)?", re.IGNORECASE)
 _YEARS = re.compile(r"[\s-]years?\b", re.IGNORECASE)
 
 
@@ -100,10 +101,33 @@ class _Following:
             or derive_with_evidence(quantity, operands, self._arithmetic.scalars, clause)
             or share_of_named(quantity, operands, clause, self._arithmetic.named)
             or total_of_items(self._sentences.text, claim, self._supported)
+            or total_before_parts(self._sentences.text, claim, self._supported)
             or counts_items_beside(self._sentences.text, claim, self._supported)
             or self._count_of_summands(claim, quantity, clause)
+            or self._in_parts(claim, quantity)
             or self._arithmetic.search.find(quantity, clause, self._near(claim), self._says(claim))
         )
+
+    def _in_parts(self, claim: Claim, quantity: Quantity) -> str | None:
+        """ "In four installments of $315": so many times so much is a figure that the reply states and that is supported."""
+        for other in self._checked:
+            pair = sorted((claim, other.claim), key=lambda one: one.start)
+            if other.claim.quantity is None or {pair[0].kind, pair[1].kind} != {"number", "money"}:
+                continue
+            if pair[0].kind == "number" and _PARTS_OF.fullmatch(
+                self._sentences.text, pair[0].end, pair[1].start
+            ):
+                product = quantity.value * other.claim.quantity.value
+                at = self._sentences.index(claim)
+                for whole in self._supported:
+                    if (
+                        whole.kind == "money"
+                        and whole.quantity is not None
+                        and fits_exactly(whole.quantity, product)
+                        and 0 <= at - self._sentences.index(whole) <= 1
+                    ):
+                        return f"{whole.text} in parts"
+        return None
 
     def _near(self, claim: Claim) -> list[Quantity]:
         """The supported figures of the reply, the nearest first: those of the sentence, then before it, then after it."""
@@ -169,7 +193,7 @@ class _Following:
         return found.text if found else None
 
     def _spans_told(self, claim: Claim) -> list[NumberFact]:
-        """Spans of time that the claim's sentence states and that are supported: "for eight years as of May 2025"."""
+        """Spans of time that the claim's sentence or the last one states: "for eight years as of May 2025"."""
         at = self._sentences.index(claim)
         return [
             NumberFact(
@@ -183,7 +207,7 @@ class _Following:
                 measure=measure_after(self._sentences.text, other.end),
             )
             for other in self._supported
-            if other.quantity is not None and self._sentences.index(other) == at
+            if other.quantity is not None and 0 <= at - self._sentences.index(other) <= 1
         ]
 
     def _years_on(self, claim: Claim) -> str | None:

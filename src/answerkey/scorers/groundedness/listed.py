@@ -8,7 +8,13 @@ from math import fsum
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.claim import Claim
 
-__all__ = ["counts_items_below", "counts_items_beside", "counts_other_items", "total_of_items"]
+__all__ = [
+    "counts_items_below",
+    "counts_items_beside",
+    "counts_other_items",
+    "total_before_parts",
+    "total_of_items",
+]
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S")
 _TOTAL = re.compile(
@@ -80,6 +86,27 @@ _PART_OF = re.compile(r"\bof\s+(?:the |our |your |its )?$", re.IGNORECASE)
 _OF_THEM = re.compile(r"\s+of\s+(?:them|these|those|which)\b", re.IGNORECASE)
 _OPENED = re.compile(r"[^.;:()\n]{0,60}?(?:\(|:\s|,\s|\s[–—-]\s)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)|\n")
+
+
+_PARTS_FOLLOW = re.compile(r"[^.;:()\n]{0,40}(?::|\(|\s[–—-])\s*")
+
+
+def total_before_parts(text: str, claim: Claim, supported: Sequence[Claim]) -> str | None:
+    """ "14 issues: 2 critical, 5 major and 7 minor": all figures of its kind in the rest of the sentence add up to it."""
+    quantity = claim.quantity
+    opened = _PARTS_FOLLOW.match(text, claim.end)
+    if quantity is None or opened is None:
+        return None
+    found = _SENTENCE_END.search(text, opened.end())
+    end = found.start() if found else len(text)
+    parts = [
+        other.quantity.value
+        for other in supported
+        if other.quantity is not None and opened.end() <= other.start < end and other.kind == claim.kind
+    ]
+    if len(parts) < 2 or not fits(quantity, fsum(parts)):
+        return None
+    return " + ".join(f"{value:g}" for value in parts)
 
 
 def total_of_items(text: str, claim: Claim, supported: Sequence[Claim]) -> str | None:

@@ -274,7 +274,9 @@ def measure_after(text: str, end: int) -> str:
 
 
 def measure_named(words: Sequence[str]) -> str:
-    """The unit that words name, the last one first: ("living", "area", "sqft")."""
+    """The unit that words name, the last one first: ("living", "area", "sqft"); of a rate that of what there is per thing."""
+    if "per" in words[1:]:
+        words = words[: words.index("per")]
     for number in range(len(words) - 1, -1, -1):
         word = words[number]
         before = words[number - 1] if number else ""
@@ -289,7 +291,7 @@ def measure_named(words: Sequence[str]) -> str:
         if unit:
             if unit == "metre" and not _TIME_KEYS.isdisjoint(words):
                 unit = "minute"
-            return f"per {unit}" if before == "per" else unit
+            return unit
     return ""
 
 

@@ -326,11 +326,12 @@ _SINCE = re.compile(
     r"(?:\s+\d{1,2}(?:st|nd|rd|th)?)?(?:,?\s+\d{4})?\b"
 )
 _MONTH = re.compile(
-    r"\b(January|February|March|April|June|July|August|September|October|November|December)\b(?!\s*\d)",
+    r"(?:(?<=\bin )|(?<=\bto )|(?<=\bof )|(?<=\bfor )|(?<=\band )|(?<=\bthan )|(?<=\bsince )|(?<=\bby ))((?-i:May))\b(?!\s*\d)"
+    r"|\b(January|February|March|April|June|July|August|September|October|November|December)\b(?!\s*\d)",
     re.IGNORECASE,
 )
 
 
 def _with_years(text: str) -> str:
     """Months that stand alone get a year, which stands for any."""
-    return _MONTH.sub(rf"\1 {_ANY_YEAR}", text)
+    return _MONTH.sub(lambda found: f"{found[0]} {_ANY_YEAR}", text)

@@ -27,6 +27,7 @@ _COUNTED = frozenset(
 )
 _MOST_BASES = 12
 _MOST_SPANS = 8
+_MOST_WORKED = 400
 
 
 def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) -> Found | None:
@@ -36,6 +37,8 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
         return None
     if unit in ("h", "hour", "hr", "minute", "min"):
         return _between_times(quantity.value * (60 if unit[0] == "h" else 1), evidence)
+    if unit in ("working", "business"):
+        return _working_days(quantity.value, evidence)
     if unit not in ("day", "night", "week", "month", "year", "age"):
         return None
     facts = evidence.days[:_MOST_DATES]
@@ -49,6 +52,19 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
             if quantity.value == total / _UNITS[unit]:
                 return Found(where, "sum of the times between the dates")
     return _years_between(quantity.value, evidence) if unit in ("year", "age") else None
+
+
+def _working_days(stated: float, evidence: Evidence) -> Found | None:
+    """ "Ten working days" from Monday, July 7 to Friday, July 18."""
+    for one, other in _pairs(evidence.days[:_MOST_DATES]):
+        first, last = sorted(day for day in (one.day, other.day) if day is not None)
+        length = (last - first).days
+        if length > _MOST_WORKED:
+            continue
+        worked = sum((first + timedelta(days=number)).weekday() < 5 for number in range(length + 1))
+        if stated in (worked, worked - 1) and stated > 0:
+            return Found(one.where, f"{one.text} to {other.text} without weekends")
+    return None
 
 
 def _pairs(facts: list[DateFact]) -> Iterator[tuple[DateFact, DateFact]]:

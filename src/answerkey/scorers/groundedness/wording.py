@@ -6,6 +6,7 @@ import msgspec
 
 from answerkey.scorers.groundedness.evidence import Evidence, Passage
 from answerkey.text.claims.claim import Claim
+from answerkey.text.claims.countries import COUNTRIES
 from answerkey.text.claims.english import is_english
 from answerkey.text.claims.names import is_ordinary
 from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
@@ -183,6 +184,8 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
     ) is not None:
         return _state(state, evidence)
+    if (codes := COUNTRIES.get(" ".join(words))) is not None and (found := _country(codes, evidence)):
+        return found
     if len(telling) > 1:
         phrase = f" {' '.join(words)} "
         for leaf in evidence.arguments:
@@ -307,6 +310,14 @@ def _is_plain(word: str, evidence: Evidence) -> bool:
         or word in evidence.plain_words
         or any(stem(word) == stem(plain) for plain in evidence.plain_words if plain[:3] == word[:3])
     )
+
+
+def _country(codes: tuple[str, ...], evidence: Evidence) -> Found | None:
+    """A country by its code, as a value by itself or the name of one."""
+    for leaf in evidence.leaves:
+        if leaf.key in codes or (isinstance(leaf.value, str) and leaf.value.strip() in codes):
+            return Found(leaf.where, leaf.key if leaf.key in codes else str(leaf.value))
+    return None
 
 
 def _state(code: str, evidence: Evidence) -> Found | None:

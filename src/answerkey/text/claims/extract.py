@@ -30,6 +30,8 @@ _NO_CLAIM = re.compile(
     r"|\b(?i:step|option|question|answer|part|point|tip|source|citation|footnote|ref)s?[ \t]+\d{1,2}\b(?!\s*[%$])"
     r"|\b(?i:the )?(?i:other|another|any|either|each|these|those|next|last|first|top|both|remaining)"
     r"[ \t]+(?i:two|three|four|five)\b"
+    r"|\b(?i:the|all)[ \t](?i:two|three|four|five)\b(?=[ \t](?i:account|are|were|have|had|make|made|come|came"
+    r"|together|combined|add|differ|of them)\b)"
     r"|\b(?i:first|second)[ \t](?i:half)\b"
     r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
     r"|(?<=\bper )(?:100|1,?000|10,?000|100,?000)\b(?!\.\d)"
@@ -70,6 +72,16 @@ _ACTS = re.compile(
 )
 # "In a Medium", "as Admin": a word with such a word before it names a kind, not one thing.
 _ONE_OF_MANY = re.compile(r"\b(?:an?|as|per|each|every|any|no|another)\s+$", re.IGNORECASE)
+# What the chatbot asks or offers states nothing: "Would you like me to export this to Excel?"
+_OFFERS = re.compile(
+    r"(?:(?<=[.!?:)\n*] )|(?<=\n)|(?m:^))(?:[-*] )?"
+    r"(?:(?:Would|Do|Did|Could|Can|Shall|Should|Are|Is|Want|Need|Interested|Which|What|How|Anything|Wie|Soll|Möchten|Souhaitez|Voulez|Quieres|Desea)\b"
+    r"[^.!?\n]{3,200}\?"
+    r"|(?:Please )?(?:Let me know|Feel free|Just let me know|Say the word)\b[^.!?\n]{0,200}[.!?]"
+    r"|(?:If you(?:['’]d| would)? (?:like|want|prefer|wish),? I (?:can|could|will)"
+    r"|I (?:can|could) (?:also|gladly|happily)|Happy to)\b"
+    r"[^.!?\n]{0,200}[.!?])"
+)
 _EMPHASIS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=[\w.,!?%)])_{1,3}(?!\w)")
 
 
@@ -78,6 +90,7 @@ def find_claims(text: str) -> list[Claim]:
     taken = _Text(text)
     taken.hide(_EMPHASIS)
     taken.hide(_NO_CLAIM)
+    taken.hide(_OFFERS)
     if _RANKED.search(text):
         taken.hide(_RANK)
     if "(1)" in text and "(2)" in text:

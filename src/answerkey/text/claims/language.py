@@ -12,7 +12,7 @@ _WORDS = {
     ihr ihre ihren ihrem ihrer sie wir ich er es uns unser unsere unseren unserer mein meine auch noch nur schon sehr als
     wie wenn weil dass daher damit dann also sowie bzw kein keine keinen beträgt kostet insgesamt davon dazu diese dieser
     dieses diesen diesem jede jeder jedes alle beide laut seit ab zwei drei vier fünf sechs sieben acht neun zehn ja nein
-    hier dort bitte zusammen pro je was wann wer wo wie viel wieviel welche welcher gibt""",
+    in hier dort bitte zusammen pro je was wann wer wo wie viel wieviel welche welcher gibt""",
     "fr": """le la les un une des du de et ou est sont était a ont avec sur dans par pour au aux ce cette ces cet votre vos
     notre nos il elle ils elles vous nous je que qui dont mais donc ne pas plus moins soit être été chaque tous toutes tout
     toute sans sous entre jusqu depuis selon ainsi aussi quels quelle quelles quel combien quand où oui non voici deux trois
@@ -41,13 +41,18 @@ _ENGLISH = frozenset(_ENGLISH_TEXT.split())
 _ADDRESSES = "herr herrn frau familie firma señor señora sr sra monsieur madame mme signor signora senhor senhora meneer mevrouw"
 FUNCTION_WORDS = frozenset(_ADDRESSES.split()).union(*_SETS.values()) - _ENGLISH
 _WORD = re.compile(r"[^\W\d_]+")
+# "Casa de la Luna" in an English text.
+_NAME_PARTS = re.compile(
+    r"(?<=\w )(?:de|del|la|las|los|le|du|des|van|von|der|den|di|da|do|dos|das)(?= (?:\w+ )?[A-ZÀ-Þ])"
+    r"|(?<![.!?] )(?<!^)\b(?:La|Las|Los|Le|El|De|Du|Van|Von|Da)\b"
+)
 _LEAST = 2
 _MOST_LOOKED_AT = 600
 
 
 @lru_cache(maxsize=2048)
 def _language(text: str) -> str:
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = [word.lower() for word in _WORD.findall(_NAME_PARTS.sub(" ", text))]
     english = sum(word in _ENGLISH for word in words)
     counts = {name: sum(word in known for word in words) for name, known in _SETS.items()}
     best = max(counts, key=lambda name: counts[name])

@@ -10,6 +10,7 @@ __all__ = [
     "CLEAR_SUM",
     "COMPLEMENT",
     "DIFFERENCE",
+    "FREE",
     "LEFT",
     "LESS",
     "MEAN",
@@ -76,6 +77,7 @@ _LEAVE = r"leaves|leaving|leave(?=\s+(?:you|us|me|them|him|her|it|just|only|abou
 
 
 _COMPARED_TEXT = r"""
+lost loses? added shed widened narrowed
 warmer colder hotter cooler heavier lighter taller wider deeper closer farther busier quicker pricier richer poorer stronger
 weaker bigger newer earlier later sooner mehr weniger höher niedriger teurer günstiger länger kürzer differenz unterschied
 übrig bleib(?:t|en) verbleib\w+ rest(?:e|ent|ant|lich\w*) moins différence hausse baisse menos más diferencia quedan? restan?
@@ -123,6 +125,11 @@ CLEAR_DIFFERENCE = _words(
 COMPLEMENT = _words(
     r"""open free available unused vacant empty pending outstanding missing unpaid incomplete rest others? not left remain\w*
     absent failed still un\w+"""
+)
+# What is there and not used, of a record that says how much there is and how much is used.
+FREE = _words(
+    r"""free unused vacant empty unpaid missing pending outstanding unsold spare open available libres? frei\w* vacantes?
+    unfilled unbooked uncollected undelivered unopened"""
 )
 CHANGE = _words(
     r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* <up> down chang\w+ more less higher lower cheaper gain\w*

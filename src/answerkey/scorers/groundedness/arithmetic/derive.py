@@ -9,12 +9,13 @@ import msgspec
 from answerkey.scorers.groundedness.arithmetic.clause import (
     CLEAR_DIFFERENCE,
     DIFFERENCE,
+    FREE,
     SUPERLATIVE,
     YEAR,
     Clause,
 )
 from answerkey.scorers.groundedness.arithmetic.counts import counts
-from answerkey.scorers.groundedness.arithmetic.differences import differences, points
+from answerkey.scorers.groundedness.arithmetic.differences import differences, points, still_free
 from answerkey.scorers.groundedness.arithmetic.fractions import is_fraction
 from answerkey.scorers.groundedness.arithmetic.percentages import percentages
 from answerkey.scorers.groundedness.arithmetic.products import products
@@ -115,6 +116,8 @@ class Arithmetic:
         large = telling >= 4 or (abs(quantity.value) >= 100 and telling >= 3) or abs(quantity.value) >= 1000
         large = large and not strict
         yield from sums(figures, clause, large, of_columns=not strict and abs(quantity.value) >= _LARGE)
+        if not large and clause.says(FREE):
+            yield from still_free(figures)
         if large or clause.says(CLEAR_DIFFERENCE):
             yield from differences(figures, clause, large)
         yield from products(figures, self._evidence, quantity, clause, large)

@@ -11,7 +11,7 @@ from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Column, Figures
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["FEW", "comparable", "differences", "halves", "points"]
+__all__ = ["FEW", "comparable", "differences", "halves", "points", "still_free"]
 
 # Among so few figures a difference or ratio is hardly ever there by chance.
 FEW = 4
@@ -56,6 +56,16 @@ def differences(figures: Figures, clause: Clause, large: bool) -> Iterator[tuple
                 for some in combinations(rest, size):
                     parts = " − ".join(f"{abs(part):g}" for part in some)
                     yield abs(whole) - fsum(map(abs, some)), f"{abs(whole):g} − {parts}", where
+
+
+def still_free(figures: Figures) -> Iterator[tuple[float, str, str]]:
+    """ "88 GB are free": how much there is less how much is used, of one record with few figures."""
+    for where, values in figures.of_records:
+        if len(values) <= FEW:
+            whole = max(values)
+            for value in values:
+                if value < whole:
+                    yield whole - value, f"{whole:g} − {value:g}", where
 
 
 def _from_a_mark(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:

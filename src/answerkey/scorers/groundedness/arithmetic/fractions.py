@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
@@ -17,6 +18,11 @@ _MORE = re.compile(
     re.IGNORECASE,
 )
 _TOGETHER = re.compile(r"\b(?:together|combined|both|the two|these|those)\b", re.IGNORECASE)
+_INCREASE = re.compile(
+    r"\b(?:increase|rise|growth|drop|decrease|decline|gain|reduction|fall|cut|rose|grew|fell|dropped|increased|decreased|up|down)"
+    r"(?: of| by)? (?:about |around |roughly |nearly |almost |over |more than |less than |just (?:over|under) )?$",
+    re.IGNORECASE,
+)
 _MOST_NEAR = 4
 
 Try = tuple[float, str]
@@ -35,7 +41,8 @@ def fractions(
     amounts = list(dict.fromkeys(one.value for one in near if one.kind != "percentage" and one.value))[
         :_MOST_NEAR
     ]
-    if _MORE.match(after):
+    rates = [one.value for one in near if one.kind == "percentage" and one.digits][:_MOST_NEAR]
+    if _MORE.match(after) or _INCREASE.search(clause.before):
         return [
             *_changes(amounts),
             *(pair for values in _values_of_named_rows(figures, clause) for pair in _changes(values)),
@@ -48,6 +55,8 @@ def fractions(
         ]
     return list(_of_named_rows(figures, clause)) or [
         *_of_stated(amounts, together=says(_TOGETHER)),
+        *((rate, f"{rate:g}%") for rate in rates),
+        *((one + other, f"{one:g}% + {other:g}%") for one, other in combinations(rates, 2)),
         *(
             (100 * value / total, f"{value:g} ÷ sum of {column.name}")
             for column in figures.columns

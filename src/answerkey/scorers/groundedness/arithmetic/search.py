@@ -37,6 +37,8 @@ _MOST_NEAR = 8
 _MOST_BASES = 24
 _MOST_RATES = 3
 _MOST_ROWS = 40
+# Shipping, tax and fees that are added to what the items cost.
+_MOST_EXTRAS = 4
 _LARGE = 50
 
 _BY = re.compile(
@@ -69,6 +71,7 @@ _PERIODS = tuple(
         ("hour|stunde|heure|hora", "hourly", (1 / 24, 1 / 8, 1 / 40, 60.0)),
     )
 )
+_SPEED = re.compile(r"\s?(?:km/h|kmh|kph|mph|(?:km|kilomet\w+|miles) per hour)\b", re.IGNORECASE)
 _OF_WHOLE = re.compile(r"\s+of\b")
 _PER_HUNDRED = re.compile(r"\bper (100|1,?000|10,?000|100,?000)\b")
 _FACTOR_WORDS = """
@@ -167,6 +170,14 @@ class Search:
             yield True, _differences([values for values in rows if 2 < len(values) <= 4])
         if says(CLEAR_SUM):
             yield True, _sums(amounts)
+        if clause.next_word == "times":
+            yield (
+                True,
+                ((one / other, f"{one:g} ÷ {other:g}") for other in self._bases[:4] for one in (12, 52, 365)),
+            )
+        if _SPEED.match(clause.text, len(clause.before) + len(clause.written)):
+            yield True, _quotients(amounts, 60.0)
+            yield True, _quotients(amounts, 1.0)
         if (found := _PER_HUNDRED.search(clause.text)) is not None:
             yield True, _quotients(amounts, float(found[1].replace(",", "")))
         if clause.says(MEAN) or clause.says(_PER):
@@ -224,7 +235,15 @@ class Search:
             if 1 < len(spoken) < len(products):
                 yield fsum(value for row, value in products.items() if row in spoken), f"sum of {formula}"
             if len(products) > 1:
-                yield fsum(products.values()), f"sum of {formula}"
+                total = fsum(products.values())
+                yield total, f"sum of {formula}"
+                extras = [value for value in self._figures.scalars.values() if 0 < value < total][
+                    :_MOST_EXTRAS
+                ]
+                for extra in extras:
+                    yield total + extra, f"sum of {formula} + {extra:g}"
+                if len(extras) > 1:
+                    yield total + fsum(extras), f"sum of {formula} and what comes on top"
 
 
 _RATE_KEYS = frozenset(["rate", "percent", "pct", "percentage", "vat", "tax"])

@@ -100,7 +100,8 @@ _COMES_TO = re.compile(
 )
 _DIVIDED = re.compile(
     r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b|\b(?:monthly|weekly|daily|nightly|yearly|annually)\b|"
-    r"\b(?:split|divided|spread)\b|\b(?:instal+ments?|payments|parts|portions|shares|rates) of\b",
+    r"\b(?:split|divided|spread)\b|\b(?:instal+ments?|payments|parts|portions|shares"
+    r"|rates|halves|thirds|quarters|tranches) of\b",
     re.IGNORECASE,
 )
 _JOINING = re.compile(
@@ -147,7 +148,8 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
         for size in range(2, len(amounts) + 1):
             for some in combinations(amounts, size):
                 yield sum(some), " + ".join(f"{value:g}" for value in some)
-    if clause.says(TIMES) and (quantity.kind == "money" or not small):
+    measured = UNIT_NAMES.get(clause.next_word.lower()) in PHYSICAL
+    if clause.says(TIMES) and (quantity.kind == "money" or measured or not small):
         for one, other in combinations(amounts, 2):
             yield one * other, f"{one:g} × {other:g}"
     if clause.says(YEARLY):

@@ -6,7 +6,7 @@ from itertools import combinations
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_SUM, MEAN, SUM, Clause
-from answerkey.scorers.groundedness.arithmetic.subsets import named_subsets, speaks_of
+from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows, named_subsets, speaks_of
 from answerkey.scorers.groundedness.figures import Figures
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.reading import measure_named
@@ -27,10 +27,12 @@ def sums(
         bool(_INTRODUCES.search(clause.text)) or bool(_OUT_OF.search(clause.before))
     )
     yield from _of_columns(figures, clause, summing or of_columns or alone, meaning)
-    if summing or meaning:
-        yield from _of_named_rows(figures, clause, summing, meaning)
+    if summing or meaning or of_columns:
+        yield from _of_named_rows(figures, clause, summing or of_columns, meaning)
     if clause.says(_TOTAL):
         yield from _of_several_columns(figures)
+    elif large:
+        yield from _of_named_row(figures, clause)
     if large:
         for group, column in figures.group_columns:
             kept = [value for row, value in column.cells if row in group.rows]
@@ -70,6 +72,18 @@ def _of_several_columns(figures: Figures) -> Iterator[tuple[float, str, str]]:
 
 
 _MOST_ROWS = 50
+
+
+def _of_named_row(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """ "Marketing cost $18,200 in Q1": what all figures of a row that is named add up to."""
+    for table in figures.tables:
+        columns = [column for column in figures.columns if column.table is table]
+        rows = mentioned_rows(figures, table, clause) if 2 <= len(columns) <= _MOST_COLUMNS else ()
+        cells = [dict(column.cells) for column in columns] if rows else []
+        for row in sorted(rows)[:_MOST_ROWS]:
+            if all(row in values for values in cells):
+                formula = "sum of " + " and ".join(column.name for column in columns)
+                yield fsum(values[row] for values in cells), formula, f"{table.where}[{row}]"
 
 
 def _of_columns(
