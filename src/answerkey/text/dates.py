@@ -22,7 +22,7 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _MONTH = r"(?P<{0}>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
-_DAY = r"(?P<{0}>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?\b\.?"
+_DAY = r"(?P<{0}>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th|er)?\b\.?"
 _YEAR = r"(?P<{0}>(?:1[0-9]|20)[0-9][0-9]|['’][0-9][0-9])(?![0-9])"
 _NAMED = re.compile(
     r"(?<![^\W_])(?:"

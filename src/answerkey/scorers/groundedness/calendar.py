@@ -30,7 +30,7 @@ _QUARTERS = {
 _RECKONED = re.compile(
     r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ended|ending|reach\w*|until|till|within|notice|renew\w*|starts?|"
     r"returned?|matur\w+|follow\w*|anniversary|again|next|prior|lapses?|runs? out|falls?|through|around|"
-    r"avant|sous|payable|innerhalb|spätestens|antes|dentro|plazo|entro|bis|endet|läuft|fällig|ab|jusqu\w*|expire\w*|échéance|vence|hasta|dura|scade|fino|"
+    r"termine|finit|avant|sous|payable|innerhalb|spätestens|antes|dentro|plazo|entro|bis|endet|läuft|fällig|ab|jusqu\w*|expire\w*|échéance|vence|hasta|dura|scade|fino|"
     r"in \w+ (?:days|weeks|months|years))\b",
     re.IGNORECASE,
 )

@@ -77,6 +77,9 @@ class Reading:
         if (day := _MONTH_AND_DAY.fullmatch(self._text)) is not None:
             return ((Date(None, int(day[1]), int(day[2]), *day.span()), self._text),)
         text = _without_t(self._text)
+        if len(text) <= _LONG and " " not in text:
+            # The date in "minutes-2024-12-12.pdf".
+            text = _FILE_DATE.sub(" ", text)
         found = self._dates if text == self._text else _find_dates(text)
         return tuple((date, text[date.start : date.end]) for date in found)
 
@@ -134,6 +137,9 @@ _read_long = lru_cache(maxsize=512)(Reading)
 
 # A value that is a day of every year: "03-01", ISO's "--03-01".
 _MONTH_AND_DAY = re.compile(r"(?:--)?(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
+_FILE_DATE = re.compile(
+    r"(?<=[A-Za-z])[-_](?=(?:19|20)\d\d[-_])|(?<=[A-Za-z])[-_](?=\d{1,2}[-_.]\d{1,2}[-_.](?:19|20)\d\d)"
+)
 # Stands where something was that is not to be read again.
 _BLANK = "\x00"
 _DIGIT = re.compile(r"[0-9]")

@@ -7,7 +7,7 @@ import msgspec
 from answerkey.scorers.groundedness.evidence import Evidence, Passage
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.countries import COUNTRIES
-from answerkey.text.claims.english import is_english
+from answerkey.text.claims.english import is_english, is_listed
 from answerkey.text.claims.names import is_ordinary
 from answerkey.text.claims.ordinary_words import LEGAL_FORMS, STATES
 from answerkey.text.normalise import folded_text, stem
@@ -217,7 +217,7 @@ _ROLES = frozenset(
 def _without_role(words: list[str], evidence: Evidence) -> Found | None:
     """ "Inspector G. Thibodeaux": what somebody is may be said before the name."""
     rest = list(words)
-    while len(rest) > 1 and (rest[0] in _ROLES or (rest[0].endswith(_ROLE_ENDINGS) and is_english(rest[0]))):
+    while len(rest) > 1 and (rest[0] in _ROLES or (rest[0].endswith(_ROLE_ENDINGS) and is_listed(rest[0]))):
         rest.pop(0)
     return _in_one_text(rest, evidence) if rest != words else None
 

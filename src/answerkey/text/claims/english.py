@@ -3,7 +3,7 @@
 from functools import lru_cache
 from importlib.resources import files
 
-__all__ = ["is_english"]
+__all__ = ["is_english", "is_listed"]
 
 # Endings of regular forms, and what may stand in their place in the word that they are made from.
 _FORMS = (
@@ -42,6 +42,11 @@ def is_english(word: str) -> bool:
         )
         or _is_compound(lowered)
     )
+
+
+def is_listed(word: str) -> bool:
+    """Whether a word is on the list, or a regular form of one that is; compounds, which may be names, are not."""
+    return _known(word.lower())
 
 
 def _known(word: str) -> bool:

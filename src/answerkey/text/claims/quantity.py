@@ -20,6 +20,14 @@ Bound = Literal["", "about", "above", "below"]
 _SCALE = re.compile(
     r"\s?(k|K|bn|tn)(?![\w'’])|(M|B)(?![\w'’])|[\s-]((?i:thousand|million|billion|trillion|lakh|crore))s?\b"
 )
+# "1,24 Mio. €", "2 Millionen Euro", "3 millones".
+_OTHER_SCALE = re.compile(
+    r"\s?((?i:mio|mrd|tsd))(?:\.|\b)|\s((?i:millionen|milliarden|tausend|millones|millions|milliards|milioni))\b"
+)
+_OTHER_SCALES = {
+    "mio": "million", "mrd": "billion", "tsd": "thousand", "millionen": "million", "milliarden": "billion",
+    "tausend": "thousand", "millones": "million", "millions": "million", "milliards": "billion", "milioni": "million",
+}  # fmt: skip
 _MONEY_SCALE = re.compile(r"\s?(k|mm|mn|m|bn|b|tn)(?![\w'’])", re.IGNORECASE)
 _PERCENT = re.compile(
     r"\s?(?:%|percent\b|per\s?cent\b|pct\b|percentage points?\b|Prozent\b|pour\s?cent\b|por\s?ciento\b|per\s?cento\b)",
@@ -110,12 +118,13 @@ def find_quantities(text: str) -> Iterator[Quantity]:
         if point >= 0 and digits[point + 1 :].isdigit():
             decimals = max(decimals, len(digits) - point - 1)
         unit = 10.0**-decimals
-        scale = _SCALE.match(text, end)
+        scale = _SCALE.match(text, end) or _OTHER_SCALE.match(text, end)
         if scale is None and _CURRENCY_BEFORE.search(text[max(0, start - 6) : start]):
             scale = _MONEY_SCALE.match(text, end)
         ordinal = False
         if scale is not None:
             name = next(group for group in scale.groups() if group)
+            name = _OTHER_SCALES.get(name.lower(), name)
             worth = scaled_worth(number.canonical.lstrip("-"), name)
             if worth is not None:
                 factor = float(scaled_worth("1", name) or 1)

@@ -19,7 +19,8 @@ _MORE = re.compile(
 )
 _TOGETHER = re.compile(r"\b(?:together|combined|both|the two|these|those)\b", re.IGNORECASE)
 _INCREASE = re.compile(
-    r"\b(?:increase|rise|growth|drop|decrease|decline|gain|reduction|fall|cut|rose|grew|fell|dropped|increased|decreased|up|down)"
+    r"\b(?:increase|rise|growth|drop|decrease|decline|gain|reduction|fall|cut|rose|grew|fell|dropped"
+    r"|increased|decreased|(?:up|down)(?= by))"
     r"(?: of| by)? (?:about |around |roughly |nearly |almost |over |more than |less than |just (?:over|under) )?$",
     re.IGNORECASE,
 )

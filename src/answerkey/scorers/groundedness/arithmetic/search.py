@@ -71,6 +71,14 @@ _PERIODS = tuple(
         ("hour|stunde|heure|hora", "hourly", (1 / 24, 1 / 8, 1 / 40, 60.0)),
     )
 )
+# "Every two weeks".
+_EVERY = re.compile(
+    r"\bevery (other|\d{1,2}|two|three|four|six)?\s?(days?|weeks?|months?)\b|\b(bi-?weekly|fortnightly|bi-?monthly)\b",
+    re.IGNORECASE,
+)
+_IN_A_YEAR = {"day": 365.0, "week": 52.0, "month": 12.0}
+_NUMBERS = {"": 1, "other": 2, "two": 2, "three": 3, "four": 4, "six": 6}
+_NET_SCORE = re.compile(r"\b(?:NPS|net promoter|spread|lead|gap)\b", re.IGNORECASE)
 _SPEED = re.compile(r"\s?(?:km/h|kmh|kph|mph|(?:km|kilomet\w+|miles) per hour)\b", re.IGNORECASE)
 _OF_WHOLE = re.compile(r"\s+of\b")
 _PER_HUNDRED = re.compile(r"\bper (100|1,?000|10,?000|100,?000)\b")
@@ -152,11 +160,16 @@ class Search:
             given = [value for value in self._rates if value not in rates]
             if rates and says(RATE):
                 yield True, _parts(rates[:_MOST_RATES], [*money, *self._bases])
+                together = [one + other for one, other in combinations(money[:4], 2)]
+                yield True, _parts(rates[:1], together)
             elif says(RATE):
                 yield True, _parts(given[:_MOST_RATES], [*money, *self._bases])
             yield self._prices_spoken(clause), self._row_products(clause)
             if clause.says(_TIMES):
                 yield True, _products(amounts, self._bases)
+                yield True, _product_and_more(amounts[:4])
+            for factor, formula in _per_year(clause.text):
+                yield True, ((one * factor, f"{one:g} × {formula}") for one in money[:3])
             if factors := [_FACTORS[word] for word in clause.words.split() if word in _FACTORS]:
                 yield True, _multiples(factors[:3], [*amounts[:4], *self._bases[:6]])
         if periods := [
@@ -170,6 +183,10 @@ class Search:
             yield True, _differences([values for values in rows if 2 < len(values) <= 4])
         if says(CLEAR_SUM):
             yield True, _sums(amounts)
+        if says(_EVERY):
+            yield True, iter(_per_year(f"{clause.text} {clause.question_words}"))
+        if _NET_SCORE.search(clause.text):
+            yield True, _differences([rates[:4] or given_rates(self._rates)])
         if clause.next_word == "times":
             yield (
                 True,
@@ -313,6 +330,33 @@ def _products(amounts: Sequence[float], bases: Sequence[float]) -> Iterator[Try]
     for one in amounts[:2]:
         for other in bases:
             yield one * other, f"{one:g} × {other:g}"
+
+
+def _product_and_more(amounts: Sequence[float]) -> Iterator[Try]:
+    """ "Three hours at $95 plus $127.50"."""
+    for one, other in combinations(amounts, 2):
+        for third in amounts:
+            if third not in (one, other):
+                yield one * other + third, f"{one:g} × {other:g} + {third:g}"
+
+
+def _per_year(text: str) -> list[Try]:
+    """How often in a year something happens that a text says happens "every two weeks"."""
+    found = _EVERY.search(text)
+    if found is None:
+        return []
+    if found[3]:
+        times = 6.0 if found[3].lower().endswith("monthly") else 26.0
+        return [(times, f"{times:g} times a year")]
+    word = (found[1] or "").lower()
+    number = int(word) if word.isdigit() else _NUMBERS[word]
+    unit = _IN_A_YEAR[found[2].lower().rstrip("s")]
+    return [(unit / number, f"{unit:g} ÷ {number}")] if number else []
+
+
+def given_rates(rates: Sequence[float]) -> Sequence[float]:
+    """The rates of the evidence, where there are a few."""
+    return rates if len(rates) <= _MOST_RATES else ()
 
 
 def _multiples(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
