@@ -65,6 +65,8 @@ _EXAMPLE = re.compile(
     r"\b(?:for example|for instance|e\.g\.|say,|suppose|imagine|zum beispiel|z\.\s?b\.|par exemple|por ejemplo)",
     re.IGNORECASE,
 )
+# "On a salary of $60,000", "on a $400 tablet".
+_SUPPOSED = re.compile(r"\b(?:on|assuming) an? (?:[a-z]+ ){0,2}(?:of )?$", re.IGNORECASE)
 _MOST_CLAIMS = 400
 _MOST_ACROSS = 6
 
@@ -204,7 +206,8 @@ class _Checker:
         formula_text = self._formula(claim, quantity, clause)
         if formula_text is not None:
             return derived(claim, formula_text)
-        if len(quantity.digits.strip("0.")) <= 1 and clause.says(_EXAMPLE):
+        telling = len(quantity.digits.strip("0."))
+        if (telling <= 1 and clause.says(_EXAMPLE)) or (telling <= 2 and _SUPPOSED.search(clause.before)):
             return derived(claim, "a premise of the example")
         what = {"money": "amount", "percentage": "percentage"}.get(claim.kind, "number")
         return unsupported(claim, f"no source or tool result has this {what}, and it follows from none")

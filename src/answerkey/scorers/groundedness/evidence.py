@@ -24,6 +24,8 @@ _ID_KEYS = frozenset(_ID_KEYS_TEXT.split())
 _MOST_NUMBERS = 5_000
 _MOST_REPEATED = 500
 _MOST_MEASURES = 8
+# One that is not a leap year.
+_SOME_YEAR = 2023
 _DIGIT = re.compile(r"[0-9]")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Keys of what a search adds to a document and no reply speaks of; a score is that only if it is a fraction.
@@ -187,6 +189,16 @@ class Evidence:
             if fact.date.year is not None or not years
             else msgspec.structs.replace(fact, date=msgspec.structs.replace(fact.date, year=years[0]))
             for fact in self.dates
+        ]
+        return [fact for fact in facts if fact.day is not None]
+
+    @cached_property
+    def yearless_days(self) -> list[DateFact]:
+        """Days without a year, all in the same one, where no date has one: how far they are apart can be told."""
+        facts = [
+            msgspec.structs.replace(fact, date=msgspec.structs.replace(fact.date, year=_SOME_YEAR))
+            for fact in self.dates
+            if fact.date.year is None
         ]
         return [fact for fact in facts if fact.day is not None]
 

@@ -1,6 +1,7 @@
 """Figures: the numeric columns, rows and free-standing numbers of the evidence, as arithmetic needs them."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -20,9 +21,14 @@ line step level lot
 """
 _NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
 _MOST_GROUPS = 40
+_MOST_PRODUCTS = 12
 _MOST_MEASURED = 6
 _DIGIT = re.compile(r"[0-9]")
-_TIMES = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)\s?[x×@]\s?(?:[A-Z]{3}|[$€£])?\s?(\d[\d,]*(?:\.\d+)?)")
+_TIMES = re.compile(
+    r"(?<![\w.,$€£])(\d[\d,]*(?:\.\d+)?)"
+    r"(?:\s?[x×@]|(?: [^\W\d_][^\d.;:$€£]{1,40}?)? (?:at|à|zu je|each)(?= [$€£]| [A-Z]{3} ))"
+    r"\s?(?:[A-Z]{3}|[$€£])?\s?(\d[\d,]*(?:\.\d+)?)"
+)
 _CODE_AFTER = re.compile(r"\s*(?:USD|EUR|GBP)$")
 
 
@@ -194,6 +200,11 @@ class Figures:
                 left, right = parse_number(one), parse_number(other)
                 if left is not None and right is not None:
                     found.append((float(left) * float(right), f"{one} × {other}", passage.where))
+        places = Counter(where for _, _, where in found)
+        for where, count in places.items():
+            if 1 < count <= _MOST_PRODUCTS:
+                total = sum(value for value, _, place in found if place == where)
+                found.append((total, "sum of what is multiplied", where))
         return found
 
     @cached_property

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from answerkey.scorers.groundedness.arithmetic.clause import Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
 from answerkey.scorers.groundedness.arithmetic.fractions import fractions, is_fraction
@@ -186,7 +188,12 @@ class _Following:
         """A date that lies some time before or after another that the reply states."""
         if claim.date is None or not may_be_reckoned(claim.date, self._sentences.around(claim)):
             return None
-        stated = [other.date for other in self._supported if other.date is not None]
+        years = [fact.date.year for fact in self._evidence.dates if fact.date.year is not None]
+        stated = [
+            other.date if other.date.year or not years else msgspec.structs.replace(other.date, year=years[0])
+            for other in self._supported
+            if other.date is not None
+        ]
         found = find_date_after(
             claim.date, self._evidence, stated, self._spans_told(claim), self._sentences.dates_beside(claim)
         )

@@ -41,7 +41,7 @@ def find_span_of_time(quantity: Quantity, next_word: str, evidence: Evidence) ->
         return _working_days(quantity.value, evidence)
     if unit not in ("day", "night", "week", "month", "year", "age"):
         return None
-    facts = evidence.days[:_MOST_DATES]
+    facts = (evidence.days or evidence.yearless_days)[:_MOST_DATES]
     for one, other in _pairs(facts):
         if _spans(one, other, unit, quantity.value, inclusive=_record(one) == _record(other)) or (
             quantity.bound and _nearly(one, other, unit, quantity)
@@ -199,7 +199,11 @@ def find_date_after(
                     continue
                 # A term of five years from 1 September ends on 31 August.
                 last = day - timedelta(days=sign) if span.measure in ("month", "year") else day
-                for end in (day, last):
+                ends = [day, last]
+                if meant and sign > 0 and span.measure == "day":
+                    # Four days from the 6th are over on the 9th.
+                    ends.append(day - timedelta(days=1))
+                for end in ends:
                     if date.agrees(Date(end.year, end.month, end.day, 0, 0)):
                         word = "after" if sign > 0 else "before"
                         return Found(base.where, f"{span.value:g} {span.measure}s {word} {base.day}")

@@ -42,7 +42,7 @@ _CURRENCY_AFTER = re.compile(
 )
 _CENTS = re.compile(r"\s?(?:¢|cents?\b)", re.IGNORECASE)
 _CENTS_OF_A_DOLLAR = re.compile(
-    r"\s?(?:¢|cents?)(?= (?:of|on|in|out of|from) (?:every|each|the) (?:dollar|euro)\b)", re.IGNORECASE
+    r"\s?(?:¢|cents?)(?= (?:of|on|in|out of|from|for) (?:every|each|the) (?:dollar|euro)\b)", re.IGNORECASE
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ABOUT = re.compile(

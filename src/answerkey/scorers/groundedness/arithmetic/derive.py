@@ -33,6 +33,8 @@ __all__ = ["Arithmetic", "Derivation"]
 
 _MOST_SCALARS = 24
 _LARGE = 100
+# "Three of ten places are free": so many figures may be how many are taken.
+_MOST_TAKEN = 8
 
 
 class Derivation(msgspec.Struct, frozen=True):
@@ -118,6 +120,15 @@ class Arithmetic:
         yield from sums(figures, clause, large, of_columns=not strict and abs(quantity.value) >= _LARGE)
         if not large and clause.says(FREE):
             yield from still_free(figures)
+            if clause.part_of:
+                taken = [
+                    fact
+                    for fact in self._evidence.numbers
+                    if not fact.names_something and fact.kind == "number"
+                ]
+                for fact in taken[:_MOST_TAKEN]:
+                    if 0 < fact.value < clause.part_of:
+                        yield clause.part_of - fact.value, f"{clause.part_of:g} − {fact.value:g}", fact.where
         if large or clause.says(CLEAR_DIFFERENCE):
             yield from differences(figures, clause, large)
         yield from products(figures, self._evidence, quantity, clause, large)

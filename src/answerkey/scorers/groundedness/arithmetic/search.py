@@ -7,7 +7,7 @@ figure has room for so many tries as its digits allow, and more of those that th
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations, islice, permutations
+from itertools import combinations, islice
 from math import fsum
 
 from answerkey.scorers.groundedness.arithmetic.clause import (
@@ -20,13 +20,28 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
     YEAR,
     Clause,
 )
+from answerkey.scorers.groundedness.arithmetic.periods import EVERY, PERIODS, by_period, per_year
 from answerkey.scorers.groundedness.arithmetic.prices import price_columns
 from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
+from answerkey.scorers.groundedness.arithmetic.tries import (
+    Try,
+    changes_between,
+    differences,
+    multiples,
+    parts,
+    product_and_more,
+    products,
+    quotients,
+    shares,
+    shares_together,
+    sums,
+)
 from answerkey.scorers.groundedness.evidence import Evidence
 from answerkey.scorers.groundedness.figures import Figures
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.precision import fits
 from answerkey.text.claims.quantity import Quantity
+from answerkey.text.normalise import stem
 
 __all__ = ["Search"]
 
@@ -59,29 +74,11 @@ _PER = re.compile(
     r"|\b(?:pro|durchschnittlich|im schnitt|en moyenne|par|en promedio|cada)\b",
     re.IGNORECASE,
 )
-# What a figure of a longer or shorter period is multiplied by to be one of this: "6 kWh a day" of 2,190 in a year.
-_PERIODS = tuple(
-    (re.compile(rf"\b(?:(?:an?|per|each|every|pro|par|por) (?:{words})|{adverb})\b", re.IGNORECASE), factors)
-    for words, adverb, factors in (
-        ("day|night|tag|jour|día", "daily|nightly|täglich", (1 / 365, 1 / 30, 1 / 7, 24.0)),
-        ("week|woche|semaine|semana", "weekly", (1 / 52, 7.0, 12 / 52)),
-        ("month|monat|mois|mes", "monthly|monatlich", (1 / 12, 52 / 12, 30.0, 1 / 3)),
-        ("quarter|quartal|trimestre", "quarterly", (1 / 4, 3.0)),
-        ("year|jahr|an|año", "yearly|annually|annual|jährlich", (12.0, 52.0, 365.0, 4.0, 2.0)),
-        ("hour|stunde|heure|hora", "hourly", (1 / 24, 1 / 8, 1 / 40, 60.0)),
-    )
-)
-# "Every two weeks".
-_EVERY = re.compile(
-    r"\bevery (other|\d{1,2}|two|three|four|six)?\s?(days?|weeks?|months?)\b|\b(bi-?weekly|fortnightly|bi-?monthly)\b",
-    re.IGNORECASE,
-)
-_IN_A_YEAR = {"day": 365.0, "week": 52.0, "month": 12.0}
-_NUMBERS = {"": 1, "other": 2, "two": 2, "three": 3, "four": 4, "six": 6}
 _NET_SCORE = re.compile(r"\b(?:NPS|net promoter|spread|lead|gap)\b", re.IGNORECASE)
 _SPEED = re.compile(r"\s?(?:km/h|kmh|kph|mph|(?:km|kilomet\w+|miles) per hour)\b", re.IGNORECASE)
 _OF_WHOLE = re.compile(r"\s+of\b")
-_PER_HUNDRED = re.compile(r"\bper (100|1,?000|10,?000|100,?000)\b")
+_PER_THING = re.compile(r"\s?(?:per|each|a|pro|par|por) ([^\W\d_]{3,})", re.IGNORECASE)
+_PER_HUNDRED = re.compile(r"\bper [$€£]?(100|1,?000|10,?000|100,?000)\b")
 _FACTOR_WORDS = """
 zwei deux dos due dois twee|drei trois tres tre três drie|vier quatre cuatro quattro quatro|fünf cinq cinco cinque vijf
 |sechs seis sei zes
@@ -94,8 +91,6 @@ _FACTORS = {
     word: float(number) for number, words in enumerate(_FACTOR_WORDS.split("|"), 2) for word in words.split()
 }
 del _FACTORS["once"]
-
-Try = tuple[float, str]
 
 
 class Search:
@@ -139,12 +134,12 @@ class Search:
         amounts = _amounts(near)
         changed = says(CHANGE)
         if changed:
-            yield True, _changes(amounts, clause.direction)
+            yield True, changes_between(amounts, clause.direction)
         after = clause.text[len(clause.before) + len(clause.written) :]
         if not clause.says(CHANGE) or _OF_WHOLE.match(after):
             if says(_TOGETHER):
-                yield True, _shares_together(amounts, self._totals)
-            yield True, _shares(amounts, self._totals)
+                yield True, shares_together(amounts, self._totals)
+            yield True, shares(amounts, self._totals)
 
     def _amounts(
         self,
@@ -159,47 +154,65 @@ class Search:
         if quantity.kind == "money" or quantity.value >= 100:
             given = [value for value in self._rates if value not in rates]
             if rates and says(RATE):
-                yield True, _parts(rates[:_MOST_RATES], [*money, *self._bases])
+                yield True, parts(rates[:_MOST_RATES], [*money, *self._bases])
                 together = [one + other for one, other in combinations(money[:4], 2)]
-                yield True, _parts(rates[:1], together)
+                yield True, parts(rates[:1], together)
             elif says(RATE):
-                yield True, _parts(given[:_MOST_RATES], [*money, *self._bases])
+                yield True, parts(given[:_MOST_RATES], [*money, *self._bases])
             yield self._prices_spoken(clause), self._row_products(clause)
             if clause.says(_TIMES):
-                yield True, _products(amounts, self._bases)
-                yield True, _product_and_more(amounts[:4])
-            for factor, formula in _per_year(clause.text):
+                yield True, products(amounts, self._bases)
+                yield True, product_and_more(amounts[:4])
+            for factor, formula in per_year(clause.text):
                 yield True, ((one * factor, f"{one:g} × {formula}") for one in money[:3])
             if factors := [_FACTORS[word] for word in clause.words.split() if word in _FACTORS]:
-                yield True, _multiples(factors[:3], [*amounts[:4], *self._bases[:6]])
+                yield True, multiples(factors[:3], [*amounts[:4], *self._bases[:6]])
         if periods := [
-            factors for words, factors in _PERIODS if words.search(clause.text, len(clause.before))
+            factors for words, factors in PERIODS if words.search(clause.text, len(clause.before))
         ]:
-            yield True, _by_period(periods[0], [*amounts[:3], *self._bases[:6]])
+            yield True, by_period(periods[0], [*amounts[:3], *self._bases[:6]])
         rows = mentioned_rows_by_column(self._figures, clause)
         if says(CLEAR_DIFFERENCE) or _BY.search(clause.before):
-            yield True, _differences([values for values in rows if len(values) == 2])
-            yield True, _differences([amounts[:4]])
-            yield True, _differences([values for values in rows if 2 < len(values) <= 4])
+            yield True, differences([values for values in rows if len(values) == 2])
+            yield True, differences([amounts[:4]])
+            yield True, differences([values for values in rows if 2 < len(values) <= 4])
         if says(CLEAR_SUM):
-            yield True, _sums(amounts)
-        if says(_EVERY):
-            yield True, iter(_per_year(f"{clause.text} {clause.question_words}"))
+            yield True, sums(amounts)
+        if says(EVERY):
+            yield True, iter(per_year(f"{clause.text} {clause.question_words}"))
         if _NET_SCORE.search(clause.text):
-            yield True, _differences([rates[:4] or given_rates(self._rates)])
+            yield True, differences([rates[:4] or given_rates(self._rates)])
         if clause.next_word == "times":
             yield (
                 True,
                 ((one / other, f"{one:g} ÷ {other:g}") for other in self._bases[:4] for one in (12, 52, 365)),
             )
         if _SPEED.match(clause.text, len(clause.before) + len(clause.written)):
-            yield True, _quotients(amounts, 60.0)
-            yield True, _quotients(amounts, 1.0)
+            yield True, quotients(amounts, 60.0)
+            yield True, quotients(amounts, 1.0)
         if (found := _PER_HUNDRED.search(clause.text)) is not None:
-            yield True, _quotients(amounts, float(found[1].replace(",", "")))
+            yield True, quotients(amounts, float(found[1].replace(",", "")))
+            scale = float(found[1].replace(",", ""))
+            yield (
+                True,
+                (
+                    (one * other / scale, f"{one:g} × {other:g} ÷ {scale:g}")
+                    for one, other in combinations(amounts[:5], 2)
+                ),
+            )
+        if (thing := _PER_THING.match(clause.text, len(clause.before) + len(clause.written))) is not None:
+            things = self._number_of(thing[1])
+            yield (
+                True,
+                (
+                    (one / count, f"{one:g} ÷ {count:g}")
+                    for count in things
+                    for one in [*amounts[:3], *self._bases[:6]]
+                ),
+            )
         if clause.says(MEAN) or clause.says(_PER):
-            yield True, _quotients(amounts, 1.0)
-            yield True, _quotients([*amounts[:2], *self._totals[:2]], 1.0)
+            yield True, quotients(amounts, 1.0)
+            yield True, quotients([*amounts[:2], *self._totals[:2]], 1.0)
 
     @cached_property
     def _totals(self) -> list[float]:
@@ -213,6 +226,15 @@ class Search:
             for column in self._figures.columns
             if len(column.cells) > 1 and (total := fsum(column.values))
         ]
+
+    def _number_of(self, thing: str) -> list[float]:
+        """How many of a thing there are, by the word after a figure or its name."""
+        root = stem(thing.lower())
+        return [
+            fact.value
+            for fact in self._evidence.numbers
+            if fact.value > 1 and (stem(fact.noun) == root or root in map(stem, key_words(fact.key)))
+        ][:_MOST_RATES]
 
     @cached_property
     def _bases(self) -> list[float]:
@@ -293,97 +315,6 @@ def _amounts(near: Sequence[Quantity]) -> list[float]:
     )
 
 
-def _changes(amounts: Sequence[float], direction: int) -> Iterator[Try]:
-    for one, other in combinations(amounts, 2):
-        base, changed = sorted((one, other), key=abs, reverse=direction < 0)
-        yield 100 * (changed - base) / base, f"({changed:g} − {base:g}) ÷ {base:g}"
-        if not direction:
-            yield 100 * (base - changed) / changed, f"({base:g} − {changed:g}) ÷ {changed:g}"
-
-
-def _shares_together(amounts: Sequence[float], totals: Sequence[float]) -> Iterator[Try]:
-    for one, other in islice(combinations(amounts, 2), 6):
-        for whole in (*amounts, *totals[:2]):
-            if whole not in (one, other) and abs(whole) >= abs(one + other) * 0.999:
-                yield 100 * (one + other) / whole, f"({one:g} + {other:g}) ÷ {whole:g}"
-
-
-def _shares(amounts: Sequence[float], totals: Sequence[float]) -> Iterator[Try]:
-    for part in amounts[:3]:
-        for whole in (*amounts, *totals[:4]):
-            if abs(whole) > abs(part):
-                yield 100 * part / whole, f"{part:g} ÷ {whole:g}"
-
-
-def _parts(rates: Sequence[float], bases: Sequence[float]) -> Iterator[Try]:
-    for base in bases:
-        for rate in rates:
-            part = base * rate / 100
-            yield part, f"{rate:g}% of {base:g}"
-            yield base - part, f"{base:g} − {rate:g}%"
-            yield base + part, f"{base:g} + {rate:g}%"
-
-
-def _products(amounts: Sequence[float], bases: Sequence[float]) -> Iterator[Try]:
-    for one, other in combinations(amounts[:4], 2):
-        yield one * other, f"{one:g} × {other:g}"
-    for one in amounts[:2]:
-        for other in bases:
-            yield one * other, f"{one:g} × {other:g}"
-
-
-def _product_and_more(amounts: Sequence[float]) -> Iterator[Try]:
-    """ "Three hours at $95 plus $127.50"."""
-    for one, other in combinations(amounts, 2):
-        for third in amounts:
-            if third not in (one, other):
-                yield one * other + third, f"{one:g} × {other:g} + {third:g}"
-
-
-def _per_year(text: str) -> list[Try]:
-    """How often in a year something happens that a text says happens "every two weeks"."""
-    found = _EVERY.search(text)
-    if found is None:
-        return []
-    if found[3]:
-        times = 6.0 if found[3].lower().endswith("monthly") else 26.0
-        return [(times, f"{times:g} times a year")]
-    word = (found[1] or "").lower()
-    number = int(word) if word.isdigit() else _NUMBERS[word]
-    unit = _IN_A_YEAR[found[2].lower().rstrip("s")]
-    return [(unit / number, f"{unit:g} ÷ {number}")] if number else []
-
-
 def given_rates(rates: Sequence[float]) -> Sequence[float]:
     """The rates of the evidence, where there are a few."""
     return rates if len(rates) <= _MOST_RATES else ()
-
-
-def _multiples(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
-    for factor in factors:
-        for one in amounts:
-            yield one * factor, f"{one:g} × {factor:g}"
-
-
-def _by_period(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
-    for one in amounts:
-        for factor in factors:
-            yield one * factor, f"{one:g} × {factor:g}" if factor >= 1 else f"{one:g} ÷ {1 / factor:g}"
-
-
-def _differences(lists: Sequence[Sequence[float]]) -> Iterator[Try]:
-    for values in lists:
-        for one, other in combinations(values, 2):
-            yield one - other, f"{max(one, other):g} − {min(one, other):g}"
-
-
-def _sums(amounts: Sequence[float]) -> Iterator[Try]:
-    for size in range(2, min(len(amounts), 5) + 1):
-        yield fsum(amounts[:size]), " + ".join(f"{value:g}" for value in amounts[:size])
-    for one, other in combinations(amounts[:5], 2):
-        yield one + other, f"{one:g} + {other:g}"
-
-
-def _quotients(amounts: Sequence[float], scale: float) -> Iterator[Try]:
-    for one, other in permutations(amounts[:6], 2):
-        yield scale * one / other, f"{one:g} ÷ {other:g}"

@@ -91,6 +91,7 @@ def derive_with_evidence(
 
 _AFTER = re.compile(r"\b(?:after|remaining|left|book value)\b", re.IGNORECASE)
 _MIDDLE = re.compile(r"\b(?:midpoint|average|mean|middle)\b", re.IGNORECASE)
+_IN_ALL = re.compile(r"\b(?:in all|in total|altogether|insgesamt|en tout|au total|en total)\b", re.IGNORECASE)
 _MOST_JOINED = 2
 _LARGE = 100
 _COMES_TO = re.compile(
@@ -149,6 +150,7 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             for some in combinations(amounts, size):
                 yield sum(some), " + ".join(f"{value:g}" for value in some)
     measured = UNIT_NAMES.get(clause.next_word.lower()) in PHYSICAL
+    measured = measured or (quantity.kind == "number" and clause.says(_IN_ALL))
     if clause.says(TIMES) and (quantity.kind == "money" or measured or not small):
         for one, other in combinations(amounts, 2):
             yield one * other, f"{one:g} × {other:g}"
