@@ -36,15 +36,22 @@ _REPORTED = lazy(
     r"[^\n.:]{0,60}\b(?:answer|reply|response|message|notice)\b[^.\n:]{0,40} (?:was|reads?|is|said|says)[:,]? QUOTED\W*\s\w",
     re.IGNORECASE,
 )
+# What somebody said: "He replied: '…'"; what a tool answered is a failure.
+_QUOTES_SOMEBODY = lazy(
+    r"(?!(?:i|we|it)\b)(?!.{0,30}\b(?:tool|server|api|system|search|database|service|bot|model)\b)(?:[\w'’.]+ ){1,4}(?:said|replied|wrote|answered|says|texted|responded|told \w+)[:,]? (?:QUOTED|['‘])",
+    re.IGNORECASE,
+)
 # Sentences that begin with what the asker is to do about something of theirs; "please", "check", "try" and "contact" are in notices too.
 _ADVICE = lazy(
-    r"(?:[.:;!]|\n)\s+(?:(?:So|Then|Either|First,?|Just|To \w+[^.,\n]{0,40},) (?i:(?!wait|try|contact|ask|reach)[a-z]+ )|"
-    r"(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|Install|Make sure|Free|Fix|Replace|Change|Rename|Move|Pass|Cast|Delete|Remove|Turn|Clean|Convert|Wrap|Give (?!it|me|us)|Compare|Correct|Reuse|Renew it|Rewrite|Run it|Start (?:it|the)|Put|Close|Declare|Import|Initiali[sz]e|Grant|Unplug|Rinse|Compile|Upgrade (?:to|it|the)|Ask the|Pin|Swap)\b"
+    r"(?:[.:;!]|\n)\s+(?:(?:So|Then|Either|First,?|Just|To \w+[^.,\n]{0,40},) (?i:(?!wait|try|contact|ask|reach|the |an? |your |there )[a-z]+ )|"
+    r"(?:Add|Reset|Restart|Use|Split|Strip|Define|Increase|Lower|Raise|Set|Install|Make sure|Free|Fix|Replace|Change|Rename|Move|Pass|Cast|Delete|Remove|Turn|Clean|Convert|Wrap|Give (?!it|me|us)|Compare|Correct|Reuse|Renew it|Rewrite|Run it|Start (?:it|the)|Put|Close|Declare|Import|Initiali[sz]e|Grant|Unplug|Rinse|Compile|Upgrade (?:to (?!continue|pro\b|plus|keep|get|unlock|a )|it|the)|Ask the|Pin|Swap|Clear (?!your)|Deploy)\b"
     r"|(?:This (?:happens|means|is because)|It means|To (?:fix|solve|avoid|resolve)|You (?:can|should|need to) (?!try|wait|retry|find|see|do this|ask|contact|reach|also|reload|refresh|still|send)|In your)\b|Check (?:that|whether|if) )"
 )
 # Two codes that are each said something about are a glossary.
 _CODE_ENTRY = lazy(
-    r"(?:\A|[.;,]\s+|\n)\W*(E[A-Z]{4,14}|[1-5]\d\d|[A-Z]{1,5}-?\d{2,5})(?: [A-Z][\w ]{2,30}?)?(?::| =| –| —| -| means| is) (?=[a-z])"
+    r"(?:^\s*(?:[-*•]|\d\.) +\W*(?P<name>[A-Z]\w+(?:Error|Exception)))\b|"
+    r"(?:\A|[.;,]\s+|\n)\W*(E[A-Z]{4,14}|[1-5]\d\d|[A-Z]{1,5}-?\d{2,5})(?: [A-Z][\w ]{2,30}?)?(?::| =| –| —| -| means| is) (?=[a-z])",
+    re.MULTILINE,
 )
 # A text that the asker ordered: "Sample apology email: …", a letter with its subject.
 _DRAFT = lazy(
@@ -91,7 +98,12 @@ def explains_at_once(text: str) -> bool:
     """Whether a reply says what an error is (in its first sentence, or of several codes), or is a text that the asker ordered."""
     head = text[:600]
     said = _INLINE.sub("QUOTED", head)
-    if _DEFINED.match(said) or _REPORTED.match(said) or (":" in head and _DRAFT.search(head)):
+    if (
+        _DEFINED.match(said)
+        or _REPORTED.match(said)
+        or _QUOTES_SOMEBODY.match(said)
+        or (":" in head and _DRAFT.search(head))
+    ):
         return True
     return len(set(_CODE_ENTRY.findall(head))) >= 2
 

@@ -1,5 +1,5 @@
 """What programs leave in the place of an answer without a sentence: bare names of errors, gateways' lines, tails of logs, a stream
-that breaks off in an error's body.
+that breaks off in an error's body or notice.
 """
 
 # ruff: noqa: E501 — lists of phrases.
@@ -42,12 +42,79 @@ _BODY = lazy(
 _BEGUN = lazy(
     r"(?:[\w,](?<!means)|…|\.\.\.)\s*\Z|(?i:\b(?:let me|one moment|checking|searching|looking|i(?:['’]ll| will)|just a|hold on)\b[^\n]{0,80}\s*\Z)"
 )
+_BEGUN_TO = lazy(
+    r"(?i:\b(?:let me|one moment|checking|searching|looking|working|fetching|loading|i(?:['’]ll| will)|just a|hold on)\b[^\n]{0,80}\Z)"
+)
+# What ends a text that was cut off: a notice in brackets, or in the last lines, with a mark of its own.
+_TAIL = lazy(r"(?:\s*[\[(<]([^\[\]()<>\n]{3,150})[\])>]|\n\s*(\S[^\n]{3,200}))\W*\Z")
+_MARKED = lazy(r"\W*(?:[⚠❌🚫🔴⛔]|\[|<|\*\*|--|—|error\b|fatal\b)", re.IGNORECASE)
+_OF_A_STREAM = lazy(
+    r"\W*(?:stream|response|generation|connection|output|completion|reply|transmission)\b", re.IGNORECASE
+)
+# A sentence that ends so does not end: "the members are".
+_UNFINISHED = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "but",
+        "by",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "our",
+        "per",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "this",
+        "to",
+        "was",
+        "were",
+        "which",
+        "who",
+        "will",
+        "with",
+        "would",
+        "your",
+        "total",
+        "following",
+        "includes",
+    ]
+)
+_FEWEST_WORDS = 3
 
 
 def failing_fragment(
-    stripped: str, start: int, whole: bool, body: "Callable[[str], DetectedFailure | None]"
+    stripped: str,
+    start: int,
+    whole: bool,
+    body: "Callable[[str], DetectedFailure | None]",
+    notice: "Callable[[str], DetectedFailure | None]",
 ) -> DetectedFailure | None:
-    """A failure that is told by no sentence; `body` says whether a JSON body is one."""
+    """A failure that is told by no sentence; `body` says whether a JSON body is one, and `notice` whether a text tells of one."""
     found = None
     if not whole:
         return None
@@ -69,4 +136,34 @@ def failing_fragment(
             told = body(stripped[found.start() :].removeprefix("data:").strip())
             if told and told.kind != "malformed":
                 return DetectedFailure(told.kind, told.message, start + found.start(), start + len(stripped))
+    if stripped[-1] in "])>" or "\n" in stripped:
+        return _cut_off(stripped, start, notice)
     return None
+
+
+def _cut_off(
+    stripped: str, start: int, notice: "Callable[[str], DetectedFailure | None]"
+) -> DetectedFailure | None:
+    """A text that breaks off and ends with a notice of why: "The total was [connection lost]"."""
+    tail = _TAIL.search(stripped, max(0, len(stripped) - 300))
+    if tail is None:
+        return None
+    before, last = stripped[: tail.start()].rstrip(), tail[1] or tail[2]
+    words = before.split()
+    label = bool(tail[1]) and before.endswith(":")
+    if not label and (
+        len(words) < _FEWEST_WORDS
+        or not (words[-1][-1].isalnum() or words[-1][-1] in ",…|" or before.endswith("..."))
+    ):
+        return None
+    unfinished = words[-1].lower().rstrip(",") in _UNFINISHED or _BEGUN_TO.search(before) is not None
+    if (
+        not unfinished
+        and not label
+        and not (_MARKED.match(last) or (tail[1] and "\n" not in before[-60:]) or _OF_A_STREAM.match(last))
+    ):
+        return None
+    told = notice(last.strip(" ⚠️❌🚫🔴⛔*[]<>—-"))
+    if told is None:
+        return None
+    return DetectedFailure(told.kind, last[:200], start + tail.start(), start + len(stripped))

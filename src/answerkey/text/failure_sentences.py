@@ -4,6 +4,8 @@ English is read by `failing`; these languages put verbs and negations elsewhere,
 A reply is a failure if one of its sentences is built so and the others only apologise, promise or send away.
 """
 
+# ruff: noqa: E501 — lists of phrases.
+
 import re
 
 from answerkey.text.lazy import lazy
@@ -35,8 +37,14 @@ _FOREIGN = lazy(
     r"|algo (?:ha )?(?:sali[oó]|ido|salido|fue) mal"
     r"|(?:problemas?|dificultades|fallos?) t[eé]cnic|technische[nrs]? (?:schwierigkeiten|"
     r"probleme?|st[oö]rung\w*|fehler)|(?:probl[eè]mes?|difficult[eé]s|incidents?) techniques?"
+    r"|demasiad[ao]s (?:peticiones|solicitudes|consultas|mensajes)|(?:alcanzad|superad|excedid|agotad)o (?:el|su|tu) l[ií]mite"
+    r"|ha (?:perdido|interrumpido|cortado|cerrado) la conexi[oó]n|conexi[oó]n (?:perdida|interrumpida|cortada)|memoria insuficiente|"
+    r"(?:no hay|sin) (?:suficiente )?memoria|(?:devuelto|devolvi[oó]) un error"
     # German
-    r"|(?:ist|sind|trat|traten|gab|gibt|kam|habe|haben|hat)\b[\w ]{0,40}?(?:\w*fehler|"
+    r"|fehler (?:zur[uü]ckgegeben|gemeldet|geliefert|ausgel[oö]st|verhindert)|(?:nicht gen[uü]gend|zu wenig) (?:arbeits)?speicher|"
+    r"(?:system|server|dienst|verbindung)\b[\w ]{0,20}gest[oö]rt|keine (?:antwort|r[uü]ckmeldung) (?:vom|von|erhalten)|"
+    r"(?:antwortet|reagiert) (?:\w+ ){0,2}nicht|zu viele anfragen"
+    r"|(?:ist|sind|trat|traten|gab|gibt|kam|habe|haben|hat)\b(?![\w ]{0,40}\bkeine?n?\b)[\w ]{0,40}?(?:\w*fehler|"
     r"\w*problem\w*|\w*st[oö]rung\w*|schwierigkeiten)\b(?= ?(?:auf|aufgetreten|beim|bei|"
     r"mit (?:der|dem|unser)|gekommen|festgestellt|$|[.!,]))(?!.{0,20}(?:im vertrag|im formular|"
     r"in der abrechnung))"
@@ -51,6 +59,9 @@ _FOREIGN = lazy(
     r"(?:zeitlimit|maximale wartezeit|anfragelimit)\b[\w ]{0,30}(?:[uü]berschritten|abgelaufen|erreicht)"
     r"|schief ?(?:gelaufen|gegangen)"
     # French
+    r"|(?:renvoy|retourn)[eé] une erreur|m[eé]moire insuffisante|pas assez de m[eé]moire|connexion (?:perdue|interrompue)|"
+    r"quota (?:d[eé]pass|[eé]puis)[eé]|limite (?:d['’]utilisation )?(?:est )?(?:atteinte|d[eé]pass[eé]e)|"
+    r"(?:demande|requ[eê]te) (?:n['’]a|a) (?:pas )?(?:pu )?(?:[eê]tre|[eé]t[eé]) (?:trait|interrompu|annul)\w*"
     r"|(?:n['’]arriv(?:e|ons)|ne parvien[st]|ne parvenons|n['’]ai|n['’]avons|ne peu[xt]|"
     r"ne pouvons|n['’]a)\b(?: pas| pu| r[eé]ussi)*(?: [aà])?(?: me| nous| se)? (?:acc[eé]d|"
     r"connect|trait|charg|r[eé]cup[eé]r|joindre|contact|obten|ex[eé]cut|termin|g[eé]n[eé]r|"
@@ -72,6 +83,7 @@ _FOREIGN = lazy(
     r"r[eé]cup[eé]r|joindre|contact|r[eé]pond|g[eé]n[eé]r|ex[eé]cut|termin|consult|lire|ouvrir)\w*"
     r"|s['’]est mal pass"
     # Japanese
+    r"|(?:予期しない|不明な|内部|通信|接続|システム|ネットワーク|サーバー?|データベース)の?エラー(?:です|。|$)|メモリが?不足|応答がありません"
     r"|(?:エラー|問題|障害|不具合|例外)が(?:発生|起き|起こ|生じ)|(?:接続|アクセス|取得|処理|検索|応答|実行|読み込み|生成|回答|完了|通信)(?:を|"
     r"に|が|する(?:こと)?が)?(?:でき(?:ません|ない|なかった)|失敗|(?:行|おこな)えません)"
     r"|(?:サーバー?|サービス|システム|データベース|ツール)(?:は|が|に|から|の|を)[^。]{0,20}?(?:利用できません|ご?利用(?:いただけ|"
@@ -107,6 +119,9 @@ _FILLER = lazy(
 _FACT = lazy(
     r"[$€£¥]\s?\d|\d ?(?:%|percent|euros?|dollars?)|\b\d{1,3}(?:,\d{3})+\b|\b\d{1,2}:\d\d\b|\b(?:19|20)\d\d\b|"
     r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b|"
+    r"\b(?:lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)\b|"
+    r"\b\d{1,2}\.?(?:er)? (?:de )?(?:enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|januar|februar|m[aä]rz|april|mai|juni|juli|august|"
+    r"september|oktober|november|dezember|janvier|f[eé]vrier|mars|avril|juin|juillet|ao[uû]t|septembre|octobre|novembre|d[eé]cembre)\b|"
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.? \d|\d+ [A-Z]\w+ (?:St|Ave|Rd|Street|Avenue|Road|Ln|Dr|Blvd)\b",
     re.IGNORECASE,
 )

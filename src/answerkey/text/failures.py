@@ -6,14 +6,17 @@ Kinds are those of the scoring standard: `empty`, `null`, `malformed`, `trace`, 
 `timeout`, `rate_limit`, `connection`, `memory`, `http` or `tool`.
 """
 
+# ruff: noqa: E501 — lists of phrases.
+
 import re
 from functools import reduce
 from operator import or_
 
 from answerkey.text.detected_failure import DetectedFailure
 from answerkey.text.failing.features import may_tell
-from answerkey.text.failing.model import explains, failing_reply, fails_at_once
-from answerkey.text.failing.roles import APOLOGY, FOREIGN, SELF
+from answerkey.text.failing.model import explains, failing_reply, fails_at_once, refutes
+from answerkey.text.failing.plain_words import speaks_figuratively
+from answerkey.text.failing.roles import APOLOGY, FOREIGN, RETRY, SELF
 from answerkey.text.failing.words import is_sign, roles_of
 from answerkey.text.failure_bodies import failing_body
 from answerkey.text.failure_explained import (
@@ -25,14 +28,14 @@ from answerkey.text.failure_explained import (
     words_around,
 )
 from answerkey.text.failure_fragments import failing_fragment
+from answerkey.text.failure_leaks import leaked
+from answerkey.text.failure_messages import program_message
+from answerkey.text.failure_nothing import says_nothing
 from answerkey.text.failure_sentences import answers_besides, failing_sentence
 from answerkey.text.failure_signs import (
     FOREIGN_NOTICES,
-    LEAKS,
     MESSAGES,
     NOTICES,
-    TEMPLATE_TALK,
-    TEMPLATES,
     TRACES,
     kind_of,
 )
@@ -41,11 +44,6 @@ from answerkey.text.lazy import lazy
 __all__ = ["DetectedFailure", "detect_failure", "is_prose"]
 
 
-# "none" in small letters is an answer ("How many are late? none").
-_NULLS = frozenset(
-    {"null", "NULL", "Null", "None", "undefined", "NaN", "nan", "nil", "<null>", "(null)", "<nil>", "nullptr",
-     "[]", "{}", '""', "''", "[null]", "None None"}
-)  # fmt: skip
 # White space, control and format characters, and the marks that leave nothing on the screen.
 _INVISIBLE = lazy(
     "[\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -55,7 +53,6 @@ _INVISIBLE = lazy(
 _QUOTED_FIRST = lazy(
     r"(?:\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」]{1,80}」|«[^»]{1,200}»|`[^`\n]{1,200}`)[^\n]{12,}"
 )
-_ONLY_MARKS = lazy(r"[.…·\-–—_*#`\"'~|>]+")
 _UNDECODABLE = lazy("[\ufffd\ud800-\udfff\x00-\x08\x0e-\x1a]")
 _MOJIBAKE = lazy("Ã[\x80-\xbf¡-¿ƒ‚„…†‡‰‹Œ]|â€[™œ\x9d“”¦˜]|Â[\xa0-\xbf]|ã[\x80-\xbf]{2}|æ[\x80-\xbf]{2}")
 # Written without spaces between words: the model of sentences does not read it.
@@ -66,6 +63,14 @@ _MESSAGE_KEY = lazy(r"[a-z][a-z0-9]*(?:\.[a-z][a-z0-9_]*){1,6}\.[a-z0-9]*_[a-z0-
 # Characters that hide inside words, and letters that are spaced out.
 _HIDDEN = lazy("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _SPACED = lazy(r"\b(?:[A-Z] ){3,}[A-Z]\b")
+# Lines of a program without a fence around them: they handle errors and are none.
+_PROGRAM_CODE = lazy(
+    r"raise \w+\(|throw new |try:\s*\n|try \{|\}? ?catch ?\(|except \w+.{0,40}:\s*\n|if err != nil|def \w+\(|class \w+[(:{]|(?:async )?function \w*\(|"
+    r"(?:const|let|var) \w+ =|import \w+$|from [\w.]+ import |#include|@\w+\n|=[A-Z]+\(",
+    re.MULTILINE,
+)
+# "503 The model is overloaded."
+_STATUS_FIRST = lazy(r"(?:HTTP )?[45]\d\d[ :–-]+(?=[A-Z])")
 _HEAD = 3000
 _NOTICE = 400
 _LONGEST_NOTICE = 1500
@@ -91,23 +96,12 @@ _MACHINE_OUTPUT = lazy(
 _TRACE_SIGNS = (
     "Traceback", "line ", "\tat ", "  at ", "goroutine", "panic", ".rb:", "Fatal", "Parse error", "#0 ", "tack trace",
     "Last few GCs", "FATAL ERROR", "Whitelabel", "Segmentation", "smashing", "Caused by", "Unhandled",
-    "node:internal", "Exception in",
+    "node:internal", "Exception in", "At line:", "ERROR: ", "Stacktrace:", "Require stack",
     "** ", " lib/", "CallStack", "terminate called", "Error in ", "Fatal error", "#1 ", "tack traceback", "+0x",
 )  # fmt: skip
-_LEAK_SIGNS = (
-    "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {",
-    "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
-    "#<", "Stream {",
-)  # fmt: skip
-_TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d")
-# "%FIRST_NAME%", and not a share.
-_PERCENT_NAME = lazy(r"%[A-Z]")
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
-_LEAK_MARKS = "[<@={%#_`(:«"
-_LEAK_WORDS = ("undefined", "NaN", "$null", "$None")
-_ENGLISH_MESSAGES = (*MESSAGES, *NOTICES)
-_ALL_MESSAGES = (*_ENGLISH_MESSAGES, *FOREIGN_NOTICES)
+_TRACE_WORDS = ("Segmentation", ".pl line ", ".pm line ")
 
 
 def detect_failure(text: str | None) -> DetectedFailure | None:
@@ -129,10 +123,9 @@ def _detect(text: str, head: str, *, whole: bool) -> DetectedFailure | None:
     """The failure in the visible beginning of a reply, with its span there."""
     stripped = head.strip()
     if whole:
-        if stripped in _NULLS or stripped.strip("`\"'") in {"null", "undefined"}:
-            return DetectedFailure("null", stripped, 0, len(text))
-        if _ONLY_MARKS.fullmatch(stripped):
-            return DetectedFailure("empty", "the reply is only punctuation", 0, len(text))
+        nothing = says_nothing(stripped, len(text))
+        if nothing:
+            return nothing
         if _MESSAGE_KEY.fullmatch(stripped):
             return DetectedFailure("malformed", stripped, 0, len(text))
     start = head.find(stripped)
@@ -140,8 +133,9 @@ def _detect(text: str, head: str, *, whole: bool) -> DetectedFailure | None:
         _undecodable(head)
         or failing_body(stripped, start, whole, _notice)
         or _trace(head)
-        or _leak(head)
-        or failing_fragment(stripped, start, whole, lambda body: failing_body(body, 0, True, _notice))
+        or leaked(head)
+        or failing_fragment(stripped, start, whole, lambda body: failing_body(body, 0, True, _notice), _told)
+        or (_program(stripped, start) if whole else None)
         or _notice(stripped, start)
     )
 
@@ -149,12 +143,14 @@ def _detect(text: str, head: str, *, whole: bool) -> DetectedFailure | None:
 def is_prose(text: str) -> bool:
     """Whether only what its sentences say can decide about a reply: no body, trace, leak or message of a program."""
     stripped = _INVISIBLE.sub(" ", text).strip()
-    if not any(map(str.isalnum, stripped)) or stripped in _NULLS or _CJK.search(stripped):
+    if not any(map(str.isalnum, stripped)) or says_nothing(stripped, 0) or _CJK.search(stripped):
         return False
     decided = (
-        _undecodable(text) or failing_body(stripped, 0, True, _notice) or _trace(stripped) or _leak(stripped)
+        _undecodable(text) or failing_body(stripped, 0, True, _notice) or _trace(stripped) or leaked(stripped)
     )
-    return decided is None and not any(message.match(stripped[:_NOTICE]) for message in MESSAGES)
+    if decided or program_message(stripped):
+        return False
+    return MESSAGES.match(stripped[:_NOTICE]) is None
 
 
 def _undecodable(head: str) -> DetectedFailure | None:
@@ -169,7 +165,7 @@ def _undecodable(head: str) -> DetectedFailure | None:
 
 def _trace(head: str) -> DetectedFailure | None:
     """A trace that stands for itself: not quoted as code beside an explanation, not after a long answer."""
-    if not any(map(head.__contains__, _TRACE_MARKS)) and "Segmentation" not in head:
+    if not any(map(head.__contains__, _TRACE_MARKS)) and not any(map(head.__contains__, _TRACE_WORDS)):
         return None
     if not any(map(head.__contains__, _TRACE_SIGNS)):
         return None
@@ -190,37 +186,24 @@ def _trace(head: str) -> DetectedFailure | None:
         if (
             len(before.split()) > 8
             and _notice(before, 0) is None
-            and not re.search(r"(?:Error|Exception)\b|:\d+:", before)
+            and not re.search(r"(?:Error|Exception)\b|:\d+:|^[\w-]+ : ", before)
         ):
             return None
     return DetectedFailure("trace", found.group().strip()[:200] or "trace", found.start(), found.end())
 
 
-def _leak(head: str) -> DetectedFailure | None:
-    """Raw objects, tool calls and unfilled placeholders, outside of what is shown as code."""
-    if not any(map(head.__contains__, _LEAK_MARKS)) and not any(map(head.__contains__, _LEAK_WORDS)):
+def _told(text: str) -> DetectedFailure | None:
+    """A message or notice that is all of a text."""
+    return _program(text, 0) or _notice(text, 0) if text else None
+
+
+def _program(stripped: str, start: int) -> DetectedFailure | None:
+    """A message whose wording a program fixes."""
+    span = program_message(stripped)
+    if span is None:
         return None
-    leaky = any(map(head.__contains__, _LEAK_SIGNS))
-    if (
-        not leaky
-        and not any(map(head.__contains__, _TEMPLATE_SIGNS))
-        and not ("%" in head and _PERCENT_NAME.search(head))
-    ):
-        return None
-    prose = _FENCED.sub(lambda code: " " * len(code.group()), head) if "`" in head else head
-    found = LEAKS.search(prose) if leaky else None
-    if found:
-        around = len(prose.split())
-        quoted = prose[found.start() - 1 : found.start()] in {'"', "“", "'"}
-        if around > (8 if quoted else 25) and re.search(
-            r"\b(?:means|javascript|because|python|prints?|shows?|fix|token|you)\b", prose, re.IGNORECASE
-        ):
-            return None
-        return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
-    found = TEMPLATES.search(prose)
-    if found and not TEMPLATE_TALK.search(TEMPLATES.sub(" ", prose)):
-        return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
-    return None
+    told = stripped[span[0] : span[1]]
+    return DetectedFailure(kind_of(stripped), told[:200], start + span[0], start + span[1])
 
 
 def _notice(stripped: str, start: int) -> DetectedFailure | None:
@@ -229,6 +212,11 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
         stripped = _HIDDEN.sub("", stripped)
     if " R " in stripped and _SPACED.search(stripped):
         stripped = _SPACED.sub(lambda spaced: spaced.group().replace(" ", ""), stripped)
+    status = _STATUS_FIRST.match(stripped) if stripped[:1] in {"4", "5", "H"} else None
+    if status:
+        told = _notice(stripped[status.end() :], start + status.end())
+        if told:
+            return told
     unspaced = not stripped.isascii() and _CJK.search(stripped) is not None
     words = stripped[:_LONGEST_NOTICE].split()
     if not unspaced and not any(map(is_sign, words)):
@@ -239,13 +227,17 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     # A message stands at the beginning, and hardly ever without one of its words among the first.
     if foreign or any(map(is_sign, words[:_FIRST_WORDS])):
         span = _message(stripped, foreign)
-    if span is None and not unspaced and may_tell(roles):
+    if (
+        span is None
+        and not unspaced
+        and (may_tell(roles) or (roles & (RETRY | APOLOGY) and speaks_figuratively(stripped)))
+    ):
         beside = beside_fences(stripped)
         if beside is None or fails_at_once(beside, begins=stripped[0] != "`"):
             span = failing_reply(stripped)
     if span is None and foreign:
         span = failing_sentence(stripped)
-    if span is None or explains_at_once(stripped) or has_no_data(stripped):
+    if span is None or _PROGRAM_CODE.match(stripped) or explains_at_once(stripped) or has_no_data(stripped):
         return None
     if (
         not roles & (SELF | APOLOGY)
@@ -254,10 +246,10 @@ def _notice(stripped: str, start: int) -> DetectedFailure | None:
     ):
         # "The job failed because the disk was full. Delete the old backups …": the asker's job, and an answer.
         return None
-    told = stripped[span[0] : span[1]].strip()
+    telling = stripped[span[0] : span[1]].strip()
     # What follows the words of a message may name the kind: "Error: … timed out".
-    kind = kind_of(stripped if span[0] == 0 else told)
-    return DetectedFailure(kind, told[:200], start + span[0], start + span[1])
+    kind = kind_of(stripped if span[0] == 0 else telling)
+    return DetectedFailure(kind, telling[:200], start + span[0], start + span[1])
 
 
 def _message(stripped: str, foreign: bool) -> tuple[int, int] | None:
@@ -265,10 +257,12 @@ def _message(stripped: str, foreign: bool) -> tuple[int, int] | None:
     notice = stripped[:_NOTICE]
     if _QUOTED_FIRST.match(notice):
         return None
-    found = next(
-        filter(None, (sign.match(notice) for sign in (_ALL_MESSAGES if foreign else _ENGLISH_MESSAGES))), None
-    )
+    written = MESSAGES.match(notice)
+    found = written or NOTICES.match(notice) or (FOREIGN_NOTICES.match(notice) if foreign else None)
     if found is None or explains(stripped) or advises(stripped[found.end() :]):
+        return None
+    if written is None and not foreign and refutes(stripped):
+        # What people say; what programs write stays decided.
         return None
     if not _MACHINE_OUTPUT.search(notice) and answers_besides(stripped):
         return None

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from answerkey.text.failing.negations import read_negation
 from answerkey.text.failing.reading import (
     AGENT,
+    ENTERING,
     OWN_FAILURES,
+    SUBJECTS,
     Reading,
     any_of,
     enter_clause,
@@ -22,11 +24,13 @@ from answerkey.text.failing.roles import (
     ARTICLE,
     BAD,
     BE,
+    BEFORE,
     CODE,
     COMMA,
     CONDITION,
     DONE,
     END,
+    ENOUGH,
     EXPLAIN,
     FACT,
     FAIL,
@@ -47,6 +51,7 @@ from answerkey.text.failing.roles import (
     PRONOUN,
     QUOTE,
     RESULT,
+    RETRY,
     SELF,
     SLOW,
     SPENT,
@@ -66,7 +71,8 @@ def evidence_in(words: Sequence[int]) -> set[str]:
     reading = Reading(words)
     for at, word in enumerate(words):
         reading.at = at
-        enter_clause(reading, word)
+        if word & ENTERING:
+            enter_clause(reading, word)
         if word & NEGATION:
             read_negation(reading, word)
         if word & (FAIL | TROUBLE | BAD):
@@ -77,13 +83,15 @@ def evidence_in(words: Sequence[int]) -> set[str]:
             _read_slowness(reading)
         if word & EXPLAIN:
             _read_explanation(reading)
-        leave_word(reading, word)
+        if not word & FUNCTION or word & SUBJECTS:
+            leave_word(reading, word)
     evidence = reading.evidence
     if sum(1 for word in words if word & STATUS) >= 3:
         # A list of statuses.
         evidence.add("talk")
     mended = any(
-        word & MENDED and not any_of(words[max(0, at - 3) : at], NEGATION) for at, word in enumerate(words)
+        word & MENDED and not any_of(words[max(0, at - 3) : at], NEGATION | BEFORE)
+        for at, word in enumerate(words)
     )
     if mended or "talk" in evidence:
         # What is explained or over is no failure of this reply.
@@ -144,7 +152,7 @@ def _is_trouble(reading: Reading, word: int) -> bool:
     if not word & TROUBLE:
         return False
     at, near, words = reading.at, reading.near, reading.words
-    if word & COMMA and not reading.content:
+    if word & COMMA and not at and not any_of(near(1, 6), RETRY | HELP | SELF):
         # "Errors: none", "Exceptions: …".
         return False
     if at + 1 >= len(words) or word & (COMMA | END):
@@ -255,9 +263,12 @@ def _read_meeting(reading: Reading, word: int) -> None:
         and (any_of(near(-4, 0), SPENT) or any_of(near(1, 4), SPENT))
     ):
         reading.add("limit_spent")
+    if word & LIMIT and any_of(near(-3, 0), ENOUGH) and any_of(near(-5, 0), NEGATION):
+        # "There isn't enough memory."
+        reading.add("limit_spent")
     if word & STATUS and "talk" not in reading.evidence:
         told = any_of(near(-4, 0), MEET | FAIL | TROUBLE | GENERAL)
-        if told and any_of(words, MACHINE | SELF) and not any_of(near(1, 3), CONDITION):
+        if told and (any_of(words, MACHINE | SELF) or words[0] & MEET) and not any_of(near(1, 3), CONDITION):
             reading.add("status_met")
     if word & MEET and subject_of(reading) & SELF:
         for index in range(at + 1, min(at + 7, len(words))):

@@ -7,16 +7,21 @@ from functools import reduce
 from operator import or_
 
 from answerkey.text.failing.evidence import evidence_in
+from answerkey.text.failing.plain_words import QUOTATION, QUOTED, without_quotations
 from answerkey.text.failing.reading import NOT_DELIVERED, OWN_FAILURES
 from answerkey.text.failing.roles import (
     ABLE,
     ADVICE,
     APOLOGY,
     ASK,
+    ASKERS,
     BAD,
+    BECAUSE,
     BUT,
     CODE,
+    COMMA,
     CONDITION,
+    DOES,
     DONE,
     END,
     EXPLAIN,
@@ -35,6 +40,7 @@ from answerkey.text.failing.roles import (
     NUMBER,
     OPERATION,
     OTHERS,
+    POLICY,
     POLITE,
     PRONOUN,
     QUOTE,
@@ -46,7 +52,9 @@ from answerkey.text.failing.roles import (
     STATUS,
     TAKE,
     THING,
+    TRIED,
     TROUBLE,
+    UNIT,
     USER,
 )
 from answerkey.text.failing.words import roles_of
@@ -61,7 +69,6 @@ __all__ = [
     "features_of",
     "may_tell",
     "sentences_of",
-    "without_quotations",
 ]
 
 # Beside the evidence of sentences.
@@ -113,11 +120,20 @@ _OF_REPLY = (
     "in_general",
     # A later sentence tells the asker how to mend something of theirs.
     "mends",
+    # A cause is given, and the bot says nothing of itself or of now: "The loop never ends because …".
+    "explains_cause",
+    # Words that no notice is made of (logarithm), and their share of all.
+    "unknown_words",
+    "unknown_share",
+    # Every sentence tells of a failure, delivers nothing or is a courtesy; the same in eight words at most.
+    "only_notice",
+    "short_notice",
 )
 _OF_SENTENCES = (
     *sorted(OWN_FAILURES),
     *sorted(NOT_DELIVERED),
     "cannot_help", "left_undone", "somebody_fails", "somebody_is_bad", "past_failure", "denied", "talk", "matter", "answered",
+    "no_match",
 )  # fmt: skip
 # Which kinds of words the reply has at all.
 _OF_WORDS = {
@@ -150,20 +166,22 @@ _OF_WORDS = {
     "says_advice": ADVICE,
     "says_general": GENERAL,
     "says_number": NUMBER,
+    "says_policy": POLICY,
+    "says_does": DOES,
+    "says_tried": TRIED,
 }
 FEATURES = (*_OF_REPLY, *_OF_SENTENCES, *_OF_WORDS)
 INDEX = {name: index for index, name in enumerate(FEATURES)}
 
 _BRACKETS = lazy(r"[\[(<]([^\[\]()<>]{3,150})[\])>]\W*\Z")
-_QUOTED = lazy(r"\"[^\"\n]{8,300}\"|“[^”\n]{8,300}”|„[^“”\"\n]{8,300}[“”\"]|«[^»\n]{8,300}»|`[^`\n]{8,300}`")
-# It is still seen that something was quoted.
-_QUOTATION = ' "quotation" '
 _ITEM = lazy(r"^\s*(?:[-*•–]|\(?[0-9a-z]{1,2}[.)])\s+\S", re.MULTILINE)
 _YES_OR_NO = lazy(r"\W*(?:yes|no|yep|nope|correct|right|sí|ja|nein|oui|non)[,.:;!–—]", re.IGNORECASE)
 _IN_GENERAL = lazy(r"\W*(?:an?|ein|eine|une?|una|most|many|some|every|each)\s\w", re.IGNORECASE)
-_FENCED = lazy(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
+# A word with one of these only is nothing that notices are made of.
+_KNOWN = ~(END | COMMA | QUOTE | NAME)
+_SHORT = 8
 _TRIGGERS = FAIL | TROUBLE | BAD | NEGATION | STATUS | EXPLAIN
 _NO_EVIDENCE: frozenset[str] = frozenset()
 
@@ -201,6 +219,11 @@ class Sentence:
         return sum(1 for word in self.words[1:] if word & NAME) if self.roles & NAME else 0
 
     @property
+    def unknown(self) -> int:
+        """How many words have no role in a notice."""
+        return sum(1 for word in self.words if not word & _KNOWN)
+
+    @property
     def content(self) -> int:
         """How many words have a content of their own."""
         return sum(1 for word in self.words if not word & FUNCTION)
@@ -223,8 +246,11 @@ def sentences_of(text: str) -> list[Sentence]:
     """The sentences of a text; a line ends one too."""
     found: list[Sentence] = []
     words: list[int] = []
-    for line in text.split("\n"):
+    for line in text.replace("...", "... ").split("\n"):
         for role in map(roles_of, line.split()):
+            if role & UNIT and words and words[-1] & NUMBER:
+                # "30 seconds", "3 attempts": notices have these too.
+                words[-1] &= ~(NUMBER | STATUS)
             words.append(role)
             if role & END and len(words) > 1:
                 found.append(Sentence(words))
@@ -242,7 +268,7 @@ def features(text: str) -> list[float]:
 
 
 def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
-    quotes = len(said) != len(text)
+    quotes = QUOTATION in said
     values = [0.0] * len(FEATURES)
 
     def put(name: str, value: float) -> None:
@@ -287,7 +313,7 @@ def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
         put(name, bool(roles & role))
     if quotes:
         quoted = any(
-            s.fails or s.nothing for found in _QUOTED.findall(text) for s in sentences_of(found[1:-1])
+            s.fails or s.nothing for found in QUOTED.findall(text) for s in sentences_of(found[1:-1])
         )
         put("quotes_failure", quoted)
         put("quotes_failure_and_nothing", quoted and (nothing or cannot_help))
@@ -300,17 +326,24 @@ def features_of(text: str, said: str, sentences: list[Sentence]) -> list[float]:
         and not sentences[0].roles & (SELF | USER | TROUBLE),
     )
     put("mends", advises(said))
+    put(
+        "explains_cause",
+        any(
+            s.roles & BECAUSE and s.roles & (GENERAL | DOES | ASKERS) and not s.roles & (SELF | NOW | APOLOGY)
+            for s in sentences
+        ),
+    )
+    length = sum(len(s.words) for s in sentences)
+    unknown = sum(s.unknown for s in sentences)
+    put("unknown_words", math.log1p(unknown))
+    put("unknown_share", unknown / max(1, length))
+    only = (fails or nothing) and not any(s.is_other for s in sentences)
+    put("only_notice", only)
+    put("short_notice", only and length <= _SHORT)
     brackets = _BRACKETS.search(text)
     if brackets:
         put("cut_off", any(sentence.fails for sentence in sentences_of(brackets[1])))
     return values
-
-
-def without_quotations(text: str) -> str:
-    """The text without what it quotes or shows as code, unless hardly anything is left."""
-    said = _FENCED.sub(" \n", text) if "```" in text else text
-    said = _QUOTED.sub(_QUOTATION, said)
-    return said if len(said.split()) >= 4 else text
 
 
 def _advises(sentence: Sentence) -> bool:

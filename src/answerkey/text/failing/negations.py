@@ -6,16 +6,20 @@ from itertools import pairwise
 from answerkey.text.failing.reading import AGENT, Reading, any_of, subject_of
 from answerkey.text.failing.roles import (
     ABLE,
+    ASK,
     BARE_NOT,
     BE,
+    COMMA,
     DELIVER,
     DISTANT,
     DONE,
+    FACT,
     FAIL,
     FOR,
     FUNCTION,
     HOLD,
     MACHINE,
+    MATCHES,
     NOW,
     OPERATION,
     OTHERS,
@@ -35,11 +39,24 @@ __all__ = ["read_negation"]
 def read_negation(reading: Reading, word: int) -> None:
     """Cannot, could not, no, nothing: who could not do what."""
     reading.negated_at = reading.at
-    if reading.conditional:
+    if reading.conditional or (not reading.at and word & COMMA and not word & VERBAL):
+        # "No, the import has finished."
         return
     subject, near = subject_of(reading), reading.near
     if word & VERBAL and not word & ABLE and any_of(near(1, 2), FAIL | TROUBLE):
         # "It did not crash"; the failure itself is read as denied.
+        return
+    if word & VERBAL and any(after & ASK and after & SOFT for after in near(1, 2)):
+        # "I don't know the answer."
+        reading.add("cannot_help")
+        return
+    if (
+        not word & VERBAL
+        and any_of(near(1, 3), MATCHES)
+        and (subject & (AGENT | THING) or any_of(near(-3, 0), DONE))
+    ):
+        # "Your search returned no results."
+        reading.add("no_match")
         return
     others = bool(subject & OTHERS)
     machine = subject & AGENT
@@ -68,9 +85,14 @@ def read_negation(reading: Reading, word: int) -> None:
             reading.add("machine_does_not")
     elif any_of(near(1, 3), DELIVER) or (subject & SELF and _for_you(near(1, 10))):
         reading.add("nothing_given")
-    elif not word & VERBAL and any_of(near(1, 3), THING | MACHINE) and any_of(near(2, 6), OPERATION | DONE):
+    elif not word & VERBAL and any_of(near(1, 4), THING | MACHINE) and any_of(near(2, 9), OPERATION | DONE):
         reading.add("thing_not_done")
-    elif subject & SELF and any_of(near(1, 6), THING | MACHINE) and any_of(reading.words, NOW):
+    elif (
+        subject & SELF
+        and any_of(near(1, 6), THING | MACHINE)
+        and any_of(reading.words, NOW)
+        and not any_of(reading.words, FACT)
+    ):
         # "I don't have a connection to the records at the moment."
         reading.add("machine_unreached")
     elif word & VERBAL and thing and any_of(near(1, 4), SELF):
@@ -104,6 +126,9 @@ def read_negation(reading: Reading, word: int) -> None:
             reading.add("left_undone")
     elif able and any_of(near(1, 2), BE) and not others:
         reading.add("left_undone")
+    elif able and subject & SELF and any_of(reading.words, NOW):
+        # "I can't take yours right now."
+        reading.add("cannot_help")
 
 
 def _for_you(words: Sequence[int]) -> bool:

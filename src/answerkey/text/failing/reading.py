@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from answerkey.text.failing.roles import (
     APOLOGY,
+    ASKERS,
     BUT,
     CODE,
     COMMA,
@@ -12,8 +13,10 @@ from answerkey.text.failing.roles import (
     FACT,
     FAIL,
     FUNCTION,
+    GENERAL,
     HELP,
     JOINT,
+    KEPT,
     MACHINE,
     NAME,
     NEGATION,
@@ -32,8 +35,10 @@ from answerkey.text.failing.roles import (
 
 __all__ = [
     "AGENT",
+    "ENTERING",
     "NOT_DELIVERED",
     "OWN_FAILURES",
+    "SUBJECTS",
     "Reading",
     "any_of",
     "enter_clause",
@@ -90,6 +95,10 @@ NOT_DELIVERED = frozenset(
 # (somebody else's), "answered" ("…, but the total is …").
 
 AGENT = MACHINE | CODE
+# What a clause may speak of.
+SUBJECTS = SELF | MACHINE | THING | CODE | OTHERS | USER | ASKERS | APOLOGY | FACT | NAME
+# Words with which a clause or a subject may begin.
+ENTERING = BUT | JOINT | USER | SELF | MACHINE | THING | PRONOUN | CONDITION
 
 
 def any_of(words: Sequence[int], roles: int) -> bool:
@@ -167,6 +176,20 @@ def enter_clause(reading: Reading, word: int) -> None:
 
 
 def leave_word(reading: Reading, word: int) -> None:
+    if word & (MACHINE | THING | OTHERS | ASKERS) and _names_anew(reading, word):
+        return
+    if word & APOLOGY and word & COMMA:
+        reading.subject = reading.unknown = 0
+        return
+    reading.subject |= word & (SELF | MACHINE | THING | CODE | OTHERS | USER)
+    if not word & (FUNCTION | SELF | APOLOGY | NOW | JOINT):
+        reading.content += 1
+    if word & (NAME | FACT) or not word & ~(END | COMMA | QUOTE):
+        reading.unknown += 1
+
+
+def _names_anew(reading: Reading, word: int) -> bool:
+    """Whose a thing is in the light of the word before it; whether that settles the subject."""
     previous = reading.words[reading.at - 1] if reading.at else FUNCTION
     if (
         word & OTHERS
@@ -176,17 +199,22 @@ def leave_word(reading: Reading, word: int) -> None:
     ):
         # "Tool shed", "server room", "search committee": the last word says what it is.
         reading.subject &= ~(MACHINE | THING)
+    if word & THING and previous & KEPT and not previous & (COMMA | END | OWNER):
+        # "The claims system", "the booking service".
+        reading.subject &= ~OTHERS
     if word & MACHINE and not word & OTHERS and not previous & (FUNCTION | OWNER):
         # "Lease database".
         reading.subject &= ~OTHERS
-    if word & APOLOGY and word & COMMA:
-        reading.subject = reading.unknown = 0
-        return
-    reading.subject |= word & (SELF | MACHINE | THING | CODE | OTHERS | USER)
-    if not word & (FUNCTION | SELF | APOLOGY | NOW | JOINT):
-        reading.content += 1
-    if word & (NAME | FACT) or not word & ~(END | COMMA | QUOTE):
-        reading.unknown += 1
+    if (
+        word & ASKERS
+        and previous & USER
+        and reading.at + 1 < len(reading.words)
+        and reading.words[reading.at + 1] & GENERAL
+    ):
+        # "Your script crashes because …": the asker's, and said in general.
+        reading.subject = (reading.subject & ~(MACHINE | THING)) | OTHERS
+        return True
+    return False
 
 
 def subject_of(reading: Reading) -> int:

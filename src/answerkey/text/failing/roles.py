@@ -9,17 +9,22 @@ __all__ = [
     "APOLOGY",
     "ARTICLE",
     "ASK",
+    "ASKERS",
     "BAD",
     "BARE_NOT",
     "BE",
+    "BECAUSE",
+    "BEFORE",
     "BUT",
     "CODE",
     "COMMA",
     "CONDITION",
     "DELIVER",
     "DISTANT",
+    "DOES",
     "DONE",
     "END",
+    "ENOUGH",
     "EXPLAIN",
     "FACT",
     "FAIL",
@@ -31,8 +36,10 @@ __all__ = [
     "HELP",
     "HOLD",
     "JOINT",
+    "KEPT",
     "LIMIT",
     "MACHINE",
+    "MATCHES",
     "MEET",
     "MENDED",
     "NAME",
@@ -42,6 +49,7 @@ __all__ = [
     "OPERATION",
     "OTHERS",
     "OWNER",
+    "POLICY",
     "POLITE",
     "PRONOUN",
     "QUOTE",
@@ -55,7 +63,9 @@ __all__ = [
     "TAKE",
     "THING",
     "TO",
+    "TRIED",
     "TROUBLE",
+    "UNIT",
     "USER",
     "VERBAL",
     "YOU",
@@ -170,3 +180,23 @@ TAKE = 1 << 52
 SLOW = 1 << 53
 # The, a: "the failed jobs" are a matter, "it failed" is a failure.
 ARTICLE = 1 << 54
+# Protects, keeps, waits: what something does in general.
+DOES = 1 << 55
+# Policy, privacy, only: why a bot declines.
+POLICY = 1 << 56
+# Script, laptop, website: the asker's own after "your".
+ASKERS = 1 << 57
+# Seconds, attempts, tokens: a number of these is no figure of an answer.
+UNIT = 1 << 58
+# Results, matches, records: that there are none is an answer.
+MATCHES = 1 << 59
+# Before, until: what comes after it did not happen.
+BEFORE = 1 << 60
+# Enough, sufficient: "not enough memory".
+ENOUGH = 1 << 61
+# Claims, payment, booking: what systems keep records of; "the claims system" is machinery.
+KEPT = 1 << 62
+# Because, since: why something is so.
+BECAUSE = 1 << 63
+# Tried, wanted, started: what the bot set out to do.
+TRIED = 1 << 64

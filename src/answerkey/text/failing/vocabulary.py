@@ -6,14 +6,19 @@ from answerkey.text.failing.roles import (
     APOLOGY,
     ARTICLE,
     ASK,
+    ASKERS,
     BAD,
     BARE_NOT,
     BE,
+    BECAUSE,
+    BEFORE,
     BUT,
     CONDITION,
     DELIVER,
     DISTANT,
+    DOES,
     DONE,
+    ENOUGH,
     EXPLAIN,
     FAIL,
     FOR,
@@ -24,14 +29,17 @@ from answerkey.text.failing.roles import (
     HELP,
     HOLD,
     JOINT,
+    KEPT,
     LIMIT,
     MACHINE,
+    MATCHES,
     MEET,
     MENDED,
     NEGATION,
     NOW,
     OPERATION,
     OTHERS,
+    POLICY,
     POLITE,
     PRONOUN,
     RESULT,
@@ -43,7 +51,9 @@ from answerkey.text.failing.roles import (
     TAKE,
     THING,
     TO,
+    TRIED,
     TROUBLE,
+    UNIT,
     USER,
     VERBAL,
     YOU,
@@ -67,33 +77,34 @@ WORDS: dict[int, str] = {
         sin unable unsuccessful* wasn't wasnt weren't without won't wont wouldn't zero
     """,
     ABLE: """
-        able arrive* can can't cannot cant capable could couldn't couldnt imposible impossible incapable kann konnte konnten
-        können könnte manage* mesure möglich parvenons parvien* peut peux podemos podido podré posible possible pouvons pu
-        pude pudo puede puedo unable unmöglich won't wont
+        able arrive* can can't cannot cant capable could couldn't couldnt imposible impossible incapable kann konnte
+        konnten können könnte manage* mesure möglich parvenons parvien* peut peux podemos podido podré posible
+        possible pouvons pu pude pudo puede puedo unable unmöglich won't wont wouldn't wouldnt
     """,
     OPERATION: """
-        abgerufen abrir abrufen acceder access* accéder allocat* answer* anzeigen apply* applying ausführen authenticat*
-        beantworten book* boot* bring* build* calculat* call* cargar carry charger check* communicat* compare* compile*
-        complet* completar comput* conectar* confirm* connect* connecter consultar consulter contact* continu* convert*
-        count* create creating decod* deliver* determine display* download* durchführen ejecutar embed* erreichen establish*
-        execut* export* extract* exécuter fetch* fill* finali* finden finish* fulfil* generat* get getting hand* handl*
-        herstellen import* index* initiali* interpret* invoke* joindre laden launch* leer lesen lire list* load* log login
-        look* look-up lookup nennen obtener obtenir open* ouvrir pars* perform* place* proceed* procesar process* produc*
-        pull* quer* quot* reach* read* reconnect* recuperar render* repli* reply* report* resolv* respond* responder
-        retriev* return* run running récupérer répond* répondre save saving scan* search* send sending serv* spin start*
-        stream* submit* suchen sum summari* talk* tally terminer total traiter translat* update* updating upload* use using
-        verarbeite* verbinden verify* write writing zugreifen öffnen
+        abgerufen abrir abrufen acceder access* accéder allocat* answer* anzeigen apply* applying ausführen
+        authenticat* beantworten book* boot* bring* build* calculat* call* cargar carry charger check* communicat*
+        compare* compile* complet* completar comput* conectar* confirm* connect* connecter consultar consulter
+        contact* continu* convert* count* create creating decod* decrypt* deliver* determine display* download*
+        durchführen ejecutar embed* erreichen establish* execut* export* extract* exécuter fetch* fill* finali*
+        finden finish* fulfil* generat* get getting hand* handl* herstellen import* index* initiali* interpret*
+        invoke* joindre laden launch* leer lesen lire list* load* log login look* look-up lookup nennen obtener
+        obtenir open* ouvrir pars* perform* place* proceed* procesar process* produc* pull* quer* quot* reach* read*
+        reconnect* recuperar render* repli* reply* report* resolv* respond* responder retriev* return* run running
+        récupérer répond* répondre save saving scan* search* send sending serv* spin start* stream* submit* suchen
+        sum summari* summaris* talk* tally terminer total traiter transcrib* translat* update* updating upload* use
+        using verarbeite* verbinden verify* write writing zugreifen öffnen
     """,
     DONE: """
-        accepted accessible allowed answered answering antwortet applied attempted ausgeführt authenticated authorised
-        authorized available beantwortet booked built calculated cargad* completad* completed computed configured connected
-        created delivered displayed disponible disponibles done downloaded ejecutad* erreichbar established executed
-        exported fetched finished found fulfilled functioning geladen generated given handled healthy imported initialised
-        initialized installed loaded loading made mounted obtained online opened operational parsed performed posted
-        procesad* processed produced pulled queried reachable reached read ready received recognised recognized recorded
-        registered rendered resolved responding retrieved returned run running saved scheduled searched sent served shown
-        started stored submitted through traité traitée up updated uploaded verarbeitet verfügbar work worked working
-        written
+        accepted accessible allowed answered answering antwortet applied attempted ausgeführt authenticated
+        authorised authorized available beantwortet booked built calculated cargad* completad* completed computed
+        configured connected created decrypted delivered displayed disponible disponibles done downloaded ejecutad*
+        erreichbar established executed exported fetched finished found fulfilled functioning geladen generated
+        given handled healthy imported initialised initialized installed loaded loading made mounted obtained online
+        opened operational parsed performed posted procesad* processed produced pulled queried reachable reached
+        read ready received recognised recognized recorded registered rendered resolved responding retrieved
+        returned run running saved scheduled searched sent served shown started stored submitted through traité
+        traitée transcribed up updated uploaded verarbeitet verfügbar work worked working written
     """,
     RESULT: """
         acknowledgement acknowledgment answer answers antwort breakdown completion confirmation content contents details
@@ -101,33 +112,37 @@ WORDS: dict[int, str] = {
         replies reply report response responses respuesta result resultado resultados results réponse résultat summary
     """,
     MACHINE: """
-        ai anthropic api apis assistant assistants azure back-end backend backends base bedrock bot bot's broker bucket
-        cache calendar cert certificate chatbot claude cluster compiler computer computers connector connectors container
-        containers cpu crawler credential credentials crm cuda daemon database databases datastore datenbank datenbanken
-        datenbankverbindung datos db dbs dienst dienste disk dns downstream driver elasticsearch embedder embedding
-        embeddings endpoint endpoints firewall function-call gateway gateways gemini gpt gpu graphql grpc herramienta
-        hostname http https integration interface interpreter json kafka kernel knowledge-base lambda library llm loader
-        lookup lookups mcp microservice middleware modell modelo modèle mongo mongodb mount mysql namespace node nodes oauth
-        openai opensearch orchestrator outil outils parser pinecone pipeline planner plug-in plugin plugins pod pods pooler
-        postgres postgresql provider proxy queries query queue rabbitmq redis replica retriever retrievers router rpc
-        runtime s3 sandbox scheduler schnittstelle scraper sdk search_index server serverfehler serverless servers serveur
-        serveurs servidor servidores shard shards socket software sql sqlite ssl stacktrace subprocess subquery tcp thread
-        timeout tls tokenizer tool tools tunnel upstream uri url vector vectorstore vertex vpn warehouse webhook websocket
-        werkzeug worker workers xml
+        ai anthropic api apis assistant assistants azure back-end backend backends base bedrock bot bot's broker
+        bucket cache calculator calendar cert certificate chatbot claude cluster compiler computer computers
+        connector connectors container containers converter cpu crawler credential credentials crm cuda daemon
+        database databases datastore datenbank datenbanken datenbankverbindung datos db dbs dienst dienste disk dns
+        downstream driver elasticsearch embedder embedding embeddings endpoint endpoints extractor firewall
+        function-call gateway gateways gemini generator gpt gpu graphql grpc herramienta host hostname hosts http
+        https indexer integration interface interpreter json kafka kernel knowledge-base lambda library llm loader
+        lookup lookups mcp microphone microservice middleware modell modelo modèle mongo mongodb mount mysql
+        namespace node nodes oauth ocr openai opensearch orchestrator outil outils parser pinecone pipeline planner
+        plug-in plugin plugins pod pods pooler postgres postgresql provider proxy queries query queue rabbitmq
+        reader redis renderer replica retriever retrievers router rpc runtime s3 sandbox scheduler schnittstelle
+        scraper sdk search-engine search_index serializer server serverfehler serverless servers serveur serveurs
+        servidor servidores shard shards socket software sql sqlite ssl stacktrace subprocess subquery summariser
+        summarizer tcp thread timeout tls tokenizer tool tool-call tools tunnel upstream uri url validator vector
+        vectorstore vertex vpn warehouse webhook websocket werkzeug worker workers xml
     """,
     THING: """
-        abfrage action anfrage app application attempt attempts authentication authorization backup bandwidth books búsqueda
-        calculator call calls capacity carpeta catalog catalogue chain channel code component computadora conexión config
-        configuration connection connections connexion consulta context conversation demand demande dependencies dependency
-        device download drive end engine enquiry everything export feed fetch file files function generation generic grant
-        handler handshake hardware import index inference input inquiry integration internal internet job jobs key limit
-        limits link load logic logiciel login loop maintenance memory message model models module network netzwerk operation
-        ordinateur permission permissions petición plan platform portal process program programa programm programme programs
-        prompt question quota rate recherche rechner records red rendering request requests requête resolver responder
-        retrieval role run runs runtime screen script search searches server-side service services servicio sesión session
-        sessions side sistema site sitzung snapshot solicitud something source sources spreadsheet stack step steps storage
-        store stream suche sync system systeme systems système table tables task tasks technical template temporary thing
-        things token tokens traffic unspecified upload verbindung volume website wifi workflow
+        abfrage action anfrage app application attempt attempts audio authentication authorization backup bandwidth
+        books búsqueda calculator call calls capacity carpeta catalog catalogue chain channel chat code component
+        computadora conexión config configuration connection connections connexion consulta context conversation
+        data demand demande dependencies dependency device download drive end engine enquiry everything export
+        feature feed fetch file files function generation generic grant handler handshake hardware import index
+        inference input inquiry integration internal internet job jobs key limit limits link load logic logiciel
+        login lookup loop maintenance memory message model models module network netzwerk operation ordinateur pdf
+        permission permissions petición plan platform portal process program programa programm programme programs
+        prompt question quota rate reasoning recherche rechner recognition records red rendering request requests
+        requête resolver responder retrieval role run runs runtime screen script search searches server-side service
+        services servicio sesión session sessions side sistema site sitzung snapshot solicitud something source
+        sources speech spreadsheet stack step steps storage store stream suche sync system systeme systems système
+        table tables task tasks technical template temporary thing things token tokens traffic transcription
+        unspecified upload verbindung voice volume website wifi workflow
     """,
     FAIL: """
         4xx 5xx abgebrochen abgestürzt abort* agotado ausgefallen bail* barfed blew borked brach bust busted cayeron cayó
@@ -140,19 +155,20 @@ WORDS: dict[int, str] = {
         wedged échoue échoué échouée überlastet
     """,
     BAD: """
-        aborted acting amiss awry backed blank blind blocked bounced break broke broken busy cancel* capped cayó cierra
-        clogged closed closes closing congested corrupt* cut cutting dead degraded deleted denied deprecated died disabled
-        disappeared discarded down drained drop dropped dropping drops dying empty ended ends errored exceed* exhaust* exit
-        exited expired fallen falls fell filtered flagged flapping forbidden freeze freezes full garbage garbled gibberish
-        gone halt halted hanging hiccuped hit hitting incomplete insufficient interrupt* interrupted invalid kicked killed
-        lagging lags lapsed locked looping losing lost maintenance malformed maxed misconfigured misfire misfired mismatch*
-        missing nonsense nope off offline out outdated overwhelmed partial paused quit raise raised rebooted rebooting
-        rebuilding redeployed refus* reject* reset restarted restarting revoked rolled s'arrête severed shut shuts sideways
-        silence silent skipped slow spinning spins squares stale starved stehen stop stopped stopping stops struggle*
-        struggling stuck stumbled suspended switched tanked terminat* threw thrown throws timed too truncated turned
-        unauthorised unauthorized unconfigured unexpected unexpectedly unhandled unhealthy uninitialised uninitialized
-        unknown unlicensed unloaded unmounted unplugged unrecognised unrecognized unstable unsupported unusable unwell
-        vanished walled went wiped withdrawn wobbly
+        aborted acting amiss awry backed blank blind blocked bounced break broke broken busy cancel* capped cayó
+        cierra clogged closed closes closing congested corrupt* cut cutting dead degraded deleted denied deprecated
+        died disabled disappeared discarded down drained drop dropped dropping drops dying empty ended errored
+        exceed* exhaust* exit exited expired fallen falls fell filtered flagged flapping forbidden freeze freezes
+        full garbage garbled gibberish gone halt halted hanging hiccuped hit hitting incomplete insufficient
+        interrupt* interrupted invalid kicked killed lagging lags lapsed locked looping losing lost maintenance
+        malformed maxed misconfigured misfire misfired mismatch* missing nonsense nope off offline out outdated
+        overwhelmed partial paused quit raise raised rebooted rebooting rebuilding redeployed refus* reject* reset
+        restarted restarting revoked rolled s'arrête severed shut shuts sideways silence silent skipped slow
+        spinning spins squares stale starved stehen stop stopped stopping stops struggle* struggling stuck stumbled
+        suspended switched tanked terminat* threw thrown throws timed too truncated turned unauthorised unauthorized
+        unconfigured unexpected unexpectedly unhandled unhealthy uninitialised uninitialized unknown unlicensed
+        unloaded unmounted unplugged unrecognised unrecognized unstable unsupported unusable unwell vanished walled
+        went wiped withdrawn wobbly
     """,
     TROUBLE: """
         ausnahme ausnahmefehler avería aviso bug crash deadlock difficult* dificultad* disconnection disruption* downtime
@@ -162,9 +178,10 @@ WORDS: dict[int, str] = {
         snags störung störungen time-out timeout timeouts trouble troubles zeitüberschreitung
     """,
     APOLOGY: """
-        afraid alas apolog* argh bear bummer dang disculp* désagrément désol* entschuldig* excus* hm hmm hmmm inconvenience
-        lament* lamentablemente leider malheureusement molestias oops oopsie ouch pardon patience perdón regret* regrettably
-        sadly siento sigh sorry ugh uh-oh unannehmlichkeiten unfortunately verzeihung whoops yikes
+        afraid alas apolog* argh bear bummer dang disculp* désagrément désol* embarrassed embarrassing entschuldig*
+        excus* hm hmm hmmm inconvenience lament* lamentablemente leider malheureusement molestias oops oopsie ouch
+        oups pardon patience perdón regret* regrettably sadly siento sigh sorry ugh uh-oh unannehmlichkeiten
+        unfortunately verzeihung whoa whoops yikes
     """,
     RETRY: """
         again another back erneut intent* later minutos nochmal nochmals nuevamente re-ask re-run re-submit re-try reask
@@ -176,9 +193,9 @@ WORDS: dict[int, str] = {
         incident logged notified on-call oncall ops ping reference reported status support sysadmin team technician ticket
     """,
     NOW: """
-        actualmente actuellement ahora aktuell aujourd'hui bis currently derzeit gerade hasta heute hoy instant instants
-        just mañana moment momentan momentanément momentarily now present presently rn still temporarily temporary today
-        tonight yet
+        actualmente actuellement ahora aktuell aujourd'hui bis currently derzeit gerade hasta heute hoy instant
+        instants mañana moment momentan momentanément momentarily now present presently rn still temporarily
+        temporary today tonight yet
     """,
     EXPLAIN: """
         always bedeutet beyond common commonly común courante default denotes e.g generally happens heißt häufigste i.e
@@ -196,24 +213,26 @@ WORDS: dict[int, str] = {
         set sign split start stop strip submit swap switch test try turn type unplug update upgrade use verify visit wrap
     """,
     OTHERS: """
-        account accounts actor agency agent agents aircraft alarm album alquiler animal animals apartment attorney audit
-        auditor author bail balance bank battery bird birds board boiler book borrower brake brakes bridge budget building
-        bus buyer buyers calefacción car case cases cat cats chauffage check checks cheque child children city claim claims
-        client clients committee company contractor contractors contrat contrato cooling county court coverage crop customer
-        customers deed defendant department departments deposit dishwasher dividend doctor dog dogs door dose drain drug
-        dryer election electricity elevator employee employees escrow expense expenses factura facture faucet fee fees fence
-        film fish flight flug flüge formulaire formular formulario furnace game gas gate guest guests he heater heating
-        heizung her him his hotel house hvac income inquilino inspection inspector insurer interest invoice irs judge king
-        kitchen landlord landlords lawyer lease leases ledger lender line lines loan locataire loyer mairie man manager
-        match mechanic member members miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner
-        owners package pago pagos paiement parcel parcels partner partners patient patients payment payments payroll penalty
-        people permis permit person pipe plaintiff plane plant plants player players plumbing policy power premium president
-        printer printers property pump purchase queen rack rechnung refrigerator refund refunds rent revenue rocket roof
-        room rooms router row rows salary sale sales school seal seller sellers senate sensor sensors septic sewer she shed
-        ship shipment soil song space sprinkler statement stock student students suite symptom symptoms tax taxes teacher
-        team tenant tenants test tests their thermostat they tickets title train transaction transactions transfer tren
-        trenes truck unit utility variance vendor vendors vermieter version versions vertrag vol vols vote vuelo vuelos wage
-        war warranty washer water window wire woman zahlung zoning zug züge
+        account accounts actor agency aircraft alarm album alquiler animal animals apartment attorney audit auditor
+        author bail balance bank battery bird birds board boiler book borrower brake brakes bridge budget building
+        bus buyer buyers calefacción camera car card cards case cases cat cats chauffage check checks cheque child
+        children city claim claims client clients committee company contractor contractors contrat contrato cooling
+        county court coverage crop customer customers deed defendant department departments deposit dishwasher
+        dividend doctor dog dogs door dose drain drug dryer election electricity elevator employee employees escrow
+        expense expenses factura facture faucet fee fees fence film fish flight flug flüge formulaire formular
+        formulario furnace game gas gate guest guests he heater heating heizung her him his hotel house hvac income
+        inquilino inspection inspector insurer interest invoice irs judge king kitchen landlord landlords lawyer
+        lease leases ledger lender line lines loan locataire loyer mairie man manager match mechanic member members
+        miete mieter migration mortgage neighbor neighbour novel nurse objection outlet owner owners package pago
+        pagos paiement parcel parcels partner partners patient patients payment payments payroll penalty people
+        permis permit person pipe plaintiff plane plant plants player players plumbing policy power premium
+        president printer printers property pump purchase queen rack rechnung refrigerator refund refunds rent
+        revenue rocket roof room rooms router row rows salary sale sales school seal seller sellers senate sensor
+        sensors septic sewer she shed ship shipment soil song space sprinkler statement stock student students suite
+        symptom symptoms tax taxes teacher team tenant tenants test tests their thermostat they tickets title train
+        transaction transactions transfer tren trenes truck unit utility variance vendor vendors vermieter version
+        versions vertrag vol vols vote vuelo vuelos wage war warranty washer water window wire woman zahlung zoning
+        zug züge
     """,
     MENDED: """
         afterwards ago behoben cleared completed corrected credited eventually finally finished fixed imported migrated
@@ -221,14 +240,14 @@ WORDS: dict[int, str] = {
         solved succeeded succeeds successfully succès worked yesterday
     """,
     FUNCTION: """
-        a about after al all also although am an and any appear appears are as at auf aus avec be because been before bei
-        beim being between bitte both but by con dans das de del dem den der des did die do does du due during each ein eine
-        einen einer einmal el en es est et even favor for from für get got ha habe haben had han has hat have hello here hi
-        however im in into is ist it it's its la las le les let let's like lo looks lors los mit more most noch oder of ok
-        okay on only onto or other ou over own para per please por pour que qui s'est same se seem seems sind so some sont
-        such sur takes taking than thank thanks that that's the then there there's these this those though through to too
-        took un una und under une unos very veuillez via von war was well were what which while who will with wurde wurden y
-        yes zu zum zur été
+        a about after al all also although am an and any anything appear appears are as at auf aus avec be because
+        been before bei beim being between bitte both but by con dans das de del dem den der des did die do does du
+        due during each ein eine einen einer einmal el en enough es est et even favor for from für get got ha habe
+        haben had han has hat have hello here hi however im in into is ist it it's its la las le les let let's like
+        lo looks lors los mit more most noch oder of ok okay on only onto or other ou over own para per please por
+        pour que qui right s'est same se seem seems sind so some sont such sur takes taking than thank thanks that
+        that's the then there there's these this those though through to too took un una und under une unos very
+        veuillez via von war was well were what which while who will with wurde wurden y yes zu zum zur été
     """,
     DELIVER: """
         add back came come coming conclude display follow give go present report return say share show tell
@@ -238,9 +257,9 @@ WORDS: dict[int, str] = {
     """,
     HAPPEN: """
         accessing arisen arose aufgetreten blocking calling connecting cropped detected during encountered executing
-        fetching generating happened inattendue inesperada inesperado interna interne interno interrupted keeping loading
-        occurred occurs prevented preventing prevents processing produit produite reading retrieving running stopping
-        survenu survenue technique techniques trying técnica técnico técnicos while
+        fetching generating happened inattendue inesperada inesperado interna interne interno interrupted keeping
+        loading occurred occurs prevented preventing prevents processing produit produite raised reading retrieving
+        running stopping survenu survenue technique techniques thrown trying técnica técnico técnicos while
     """,
     SOFT: """
         advise assist decir determine dire discuss do find finish give go have help indicar indiquer know locate look
@@ -282,12 +301,13 @@ WORDS: dict[int, str] = {
         returning returns run running seeing stumbled suffered suffering threw
     """,
     LIMIT: """
-        allowance attempts budget calls cap capacity ceiling concurrency connections credits demand iterations limit limits
-        load maximum messages quota rate requests retries sessions slots steps token tokens traffic turns volume
+        allowance attempts budget calls cap capacity ceiling concurrency connections credits demand iterations limit
+        limits load maximum memory messages questions quota rate requests retries sessions slots space steps storage
+        token tokens traffic turns volume
     """,
     SPENT: """
-        depleted exceed* exhaust* full gone heavy high hit hits many maxed more out over overran overrun reach reached spent
-        used
+        capped depleted exceed* exhaust* full gone heavy high hit hits limited many maxed more out over overran
+        overrun reach reached restricted spent used
     """,
     ASK: """
         ask asked asking consulta demande enquir* frage inquir* interested know like message nachricht pregunta question
@@ -303,10 +323,14 @@ WORDS: dict[int, str] = {
         you
     """,
     FOREIGN: """
-        algo anfrage beim bitte con conexión connexion d'attente das del der des du délai el erreur est fehler ha ich
-        impossible interner ist je konnte le leider les lo los nicht nous para pas por pour que requête salió se
-        serverfehler serveur servicio servidor sie sistema solicitud störung tiempo trop una und une verbindung vous wir
-        wurde zeitüberschreitung
+        algo anfrage arbeitsspeicher beim bitte con conexión connexion d'attente das datos del demasiadas demasiados
+        der des desolé disculpa disculpe du délai désolé einen el entschuldigung erreur est fehler genügend ha hemos
+        hubo ich impossible inesperada inesperado insuffisante insuficiente interner inténtalo inténtelo ist je kann
+        keine konnte konnten lamentamos lamento le leid leider les lo los memoria momento más mémoire nicht nochmal
+        notre nous ocurrió oups para pas passé peticiones por pour produite pude pudo puedo que quelque requête
+        respuesta réessayez s'est salió se serverfehler serveur servicio servidor sie siento sistema solicitud
+        später störung survenue tiempo trop tut una und une unser unsere verbindung veuillez votre vous wir wurde
+        wurden zeitüberschreitung
     """,
     BARE_NOT: """
         never not
@@ -319,5 +343,51 @@ WORDS: dict[int, str] = {
     """,
     ARTICLE: """
         a all an any das der die each el every la le les los the these those un una une
+    """,
+    DOES: """
+        allows blocks calls catches closes compares contains controls converts copies counts covers creates defines deletes
+        describes disables drops ensures fills frees gets gives grows guards handles helps holds ignores inserts keeps lets
+        limits loads logs makes marks moves opens picks prints protects provides pushes puts reads rejects releases removes
+        repeats replaces requires resets retries runs saves sends serves sets shows skips sorts splits starts stops stores
+        tests tracks treats tries turns uses waits wraps writes
+    """,
+    POLICY: """
+        advice allowed allows autorisé autorisée autorizado confidential confidentiality confidentialité datenschutz
+        designed erlaubt ethical forbids guidelines harmful illegal instructions law lawful laws legal legally
+        licensed légal medical médical only outside permitido permitted policies policy politique política
+        privacidad privacy private prohibited prohibits reasons rechtlich richtlinien rules scope security sensitive
+        unsafe
+    """,
+    ASKERS: """
+        app application browser build cable class code computer device disk driver extension firewall firmware form
+        formula function game hardware internet job laptop library loop machine mailbox module package page password
+        phone printer program project repo router script site software statement test tests thermostat tv url
+        variable website wifi
+    """,
+    UNIT: """
+        attempt attempts byte bytes calls characters gb gib hour hours kb mb messages mib milliseconds min mins minute
+        minutes ms requests retries s sec second seconds secs times tokens tries
+    """,
+    MATCHES: """
+        documents entries files hits invoices items matches payments properties records results rows transactions
+    """,
+    BEFORE: """
+        before till unless until
+    """,
+    ENOUGH: """
+        enough sufficient
+    """,
+    KEPT: """
+        account accounts appointment billing book booking bookings calendar claim claims client customer customers
+        expense expenses hr insurance inventory invoice invoices lease leases ledger library loan member membership
+        order orders patient payment payments payroll permit policy product records reporting reservation
+        reservations sales stock student support tax taxes ticket ticketing tickets title tracking transaction
+        transactions transfer
+    """,
+    BECAUSE: """
+        because since
+    """,
+    TRIED: """
+        attempted began intended started tried wanted went wished
     """,
 }

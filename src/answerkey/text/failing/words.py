@@ -69,6 +69,11 @@ _STATUS = lazy(r"[45]\d\ds?")
 _LABELS = frozenset({"error:", "failed:", "fatal:", "err:"})
 _EDGES = ".,;:!?\"'()[]{}*“”‘’…–—-`«»<>#|~"
 _SENTENCE_END = lazy(r"[.!?…;。！？][\"”’)\]`*]*$")
+# "At 10 a.m.", "Mr. Ruiz", "No. 5" go on.
+_ABBREVIATED = lazy(
+    r"\(?(?:[ap]\.m|e\.g|i\.e|approx|mr|mrs|ms|dr|st|vs|etc|no|nos|p|pp|sec|fig|inc|ltd|co|jr|sr|[A-Z])\.",
+    re.IGNORECASE,
+)
 _CLAUSE_END = lazy(r"[,:(]$|^[–—-]+$|^\(")
 _PARTS = lazy(r"[\w'’.-]+")
 _LONGEST = 40
@@ -77,7 +82,13 @@ _MOST_REMEMBERED = 200_000
 
 def _roles(chunk: str) -> int:
     """The roles of what stands between two spaces."""
-    roles = END if _SENTENCE_END.search(chunk) else COMMA if _CLAUSE_END.search(chunk) else 0
+    roles = (
+        END
+        if _SENTENCE_END.search(chunk) and not _ABBREVIATED.fullmatch(chunk)
+        else COMMA
+        if _CLAUSE_END.search(chunk)
+        else 0
+    )
     if chunk[0] in "\"“«`'‘" or chunk[-1] in '"”»`':
         roles |= QUOTE
     if chunk.lower().strip("[(*`") in _LABELS:
