@@ -16,7 +16,7 @@ class Groundedness:
     """Checks a reply's claims against its tool results, its sources and the question, without a model."""
 
     name = "groundedness"
-    version = "groundedness/2"
+    version = "groundedness/3"
 
     def score(self, question: Question, reply: Reply) -> Sequence[Score]:
         """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all."""
