@@ -94,6 +94,8 @@ def _stands(claim: Claim, evidence: Evidence) -> Found | None:
     if date.year is None and date.month is None:
         return _day(date.day, evidence)
     if date.year is None and date.day is None:
+        if not evidence.words_of_names.isdisjoint((claim.text.lower(), claim.text.lower()[:3])):
+            return Found("names of values", claim.text)
         return _word(claim.text, evidence) or _of_quarter(date.month, evidence)
     if date.year is not None and date.month is not None:
         return _day_andfind_year(claim, evidence)
@@ -189,6 +191,8 @@ def _named(claim: Claim, evidence: Evidence) -> Found | None:
         return found
     day = claim.text.lower()[:3]
     if day in _WEEKDAYS:
+        if day in evidence.words_of_names:
+            return Found("names of values", day)
         for fact in evidence.days:
             if fact.day is not None and fact.day.weekday() == _WEEKDAYS.index(day):
                 return Found(fact.where, fact.text)

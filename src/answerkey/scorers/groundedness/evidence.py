@@ -126,6 +126,11 @@ class Evidence:
         return frozenset(leaf.key for leaf in self.leaves)
 
     @cached_property
+    def words_of_names(self) -> frozenset[str]:
+        """Every word of the names of values, small."""
+        return frozenset(word for key in self._keys for word in key_words(key))
+
+    @cached_property
     def _keys(self) -> set[str]:
         """The names on the way to every value."""
         return {name for leaf in self.leaves for name in leaf.where.split(".")[1:]}

@@ -141,6 +141,12 @@ def _years_between(stated: float, evidence: Evidence) -> Found | None:
     dated = {
         fact.date.year: fact.where for fact in evidence.dates[:_MOST_DATES] if fact.date.year is not None
     }
+    months = [fact.date for fact in evidence.dates[:_MOST_DATES] if fact.date.month and fact.date.year]
+    for one, other_date in combinations(months, 2):
+        # "Ten years on November 4" from a day in November 2015 and the month that was asked for.
+        same = one.month == other_date.month and None in (one.day, other_date.day)
+        if same and one.year and other_date.year and stated == abs(one.year - other_date.year) > 0:
+            return Found("dates", f"{one.year}-{one.month:02} to {other_date.year}-{one.month:02}")
     for year, where in years.items():
         for other in (*years, *dated):
             if stated == abs(year - other) and stated > 0:

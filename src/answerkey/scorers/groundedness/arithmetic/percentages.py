@@ -13,16 +13,24 @@ from answerkey.scorers.groundedness.figures import Column, Figures
 __all__ = ["percentages"]
 
 
+_LARGE = 100
 _TOGETHER = re.compile(r"\b(?:together|combined)\b", re.IGNORECASE)
 
 
 def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
     """Every percentage that a clause may speak of: of many figures only neighbours and named ones."""
     changed = clause.says(CHANGE)
+    # "Sales were $128,430, up 4%": a change of the column that the sentence has a figure of, not of another.
+    told = {number for number in clause.numbers if number >= _LARGE}
+    meant = {
+        column.where
+        for column in figures.columns
+        if changed and told and any(value in told for _, value in column.cells)
+    }
     for column in figures.columns:
         if len(column.cells) > 1:
             yield from _shares_of_total(figures, column, clause)
-            if changed:
+            if changed and (not meant or column.where in meant):
                 yield from _changes_within(column, clause.direction)
         if len(column.cells) > 1 and clause.says(MEAN):
             yield fsum(column.values) / len(column.cells), f"average of {column.name}", column.where
@@ -41,7 +49,7 @@ def percentages(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, 
     together = _TOGETHER.search(clause.part) is not None
     named = named_values(figures, clause)
     for where, values in comparable(figures):
-        if len(values) <= FEW:
+        if len(values) <= FEW and not (meant and "[*]" in where and where not in meant):
             of_named = bool(named.get(where))
             for one, other in combinations(values, 2):
                 if of_named and one not in named[where] and other not in named[where]:

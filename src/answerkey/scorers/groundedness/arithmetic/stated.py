@@ -160,13 +160,14 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             yield amount / 12, f"{amount:g} ÷ 12"
     if quantity.kind == "money" and clause.says(_AFTER):
         counts = [operand.value for operand in near if operand.kind == "number" and operand.unit == 1]
-        money = [operand.value for operand in near if operand.kind == "money"]
-        for one, other in permutations(money, 2):
+        sums = [operand.value for operand in near if operand.kind == "money"]
+        for one, other in permutations(sums, 2):
             for count in counts:
                 yield one - count * other, f"{one:g} − {count:g} × {other:g}"
     if clause.says(_MIDDLE):
         for one, other in combinations(amounts, 2):
             yield (one + other) / 2, f"({one:g} + {other:g}) ÷ 2"
+    money = {operand.value for operand in near if operand.kind == "money"}
     dividing = clause.says(MEAN) or clause.says(_DIVIDED)
     for one, other in permutations(amounts, 2):
         # "40 mg, two tablets of 20 mg": only whole ratios of figures that the sentence itself states.
@@ -175,7 +176,8 @@ def _candidates(quantity: Quantity, near: Sequence[Quantity], clause: Clause) ->
             dividing
             or (
                 whole
-                and (len(amounts) <= _FEW or UNIT_OF_TIMES.match(clause.next_word))
+                # "Five years" are not ten years by two people, but three months may be $204k at $68k.
+                and ({one, other} <= money if UNIT_OF_TIMES.match(clause.next_word) else len(amounts) <= _FEW)
                 and UNIT_NAMES.get(clause.next_word.lower()) not in PHYSICAL
             )
         ):

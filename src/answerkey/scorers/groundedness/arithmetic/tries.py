@@ -38,10 +38,15 @@ def shares_together(amounts: Sequence[float], totals: Sequence[float]) -> Iterat
 
 
 def shares(amounts: Sequence[float], totals: Sequence[float]) -> Iterator[Try]:
+    """Parts of a whole; then what the nearest parts leave of it ("two of 25 were late, so 92% were on time")."""
     for part in amounts[:3]:
         for whole in (*amounts, *totals[:4]):
             if abs(whole) > abs(part):
                 yield 100 * part / whole, f"{part:g} ÷ {whole:g}"
+    for part in amounts[:4]:
+        for whole in amounts[:4]:
+            if abs(whole) > abs(part):
+                yield 100 * (whole - part) / whole, f"({whole:g} − {part:g}) ÷ {whole:g}"
 
 
 def parts(rates: Sequence[float], bases: Sequence[float]) -> Iterator[Try]:
