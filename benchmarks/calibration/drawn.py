@@ -1,6 +1,6 @@
 """Populations that nobody chose: chatbots, judges and retrievers of random skill, compared in random ways.
 
-The interval's constants were chosen without them, so what they show is what other scores will show. A seed gives the same
+The interval's constants were chosen on other draws, so what they show is what other scores will show. A seed gives the same
 ones again; another seed gives others.
 """
 

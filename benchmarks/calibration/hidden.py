@@ -58,18 +58,20 @@ def holds_back(
 
 
 def widened(differences: Sequence[float], n: int, truth: float, most: float, source: random.Random) -> float:
-    """The coverage of a t interval as wide as the population's twin demands.
+    """The coverage of a t interval as wide as the population's twin demands; 0 if Student's own is wide enough.
 
     The twin has losses of a whole point besides, so rare that they just cancel the gain. To call it different in at most
     `most` of experiments, the interval must hold zero in all but `most` / h of this population's.
     """
     rare = abs(truth) / (1.0 + abs(truth))
-    allowed = most / (1.0 - rare) ** n
     drawn = _drawn(differences, n, source)
-    critical = t_quantile(1.0 - LEVEL / 2.0, n - 1)
-    if allowed < 1.0:
-        critical = max(critical, float(np.quantile(np.abs(_t(drawn, 0.0)), 1.0 - allowed)))
-    return float((np.abs(_t(drawn, truth)) <= critical).mean())
+    allowed = most / (1.0 - rare) ** n
+    if allowed >= 1.0:
+        return 0.0
+    demanded = float(np.quantile(np.abs(_t(drawn, 0.0)), 1.0 - allowed))
+    if demanded <= t_quantile(1.0 - LEVEL / 2.0, n - 1):
+        return 0.0
+    return float((np.abs(_t(drawn, truth)) <= demanded).mean())
 
 
 def _visible(differences: Sequence[float], n: int, most: float) -> Iterator[tuple[float, list[float]]]:

@@ -106,6 +106,9 @@ def test_equal_chatbots_have_nothing_to_hide(hidden: ModuleType) -> None:
         assert hidden.unavoidable(equal, n, 0.0, 0.06, 0.97, source) is None
         assert not hidden.holds_back(equal, n, 0.0, 0.06, source)
         assert hidden.widened(equal, n, 0.0, 0.06, source) < 0.97
+    # Nor have those of whom few questions change, where Student's own interval holds the truth in 98% of experiments.
+    sparse = [0.05] * 50 + [-0.05] * 50 + [0.2] * 100 + [-0.2] * 100 + [0.0] * 700
+    assert hidden.widened(sparse, 15, 0.0, 0.06, source) < 0.97
 
 
 def test_of_populations_drawn_by_chance_few_rows_may_lie_outside(bounds: ModuleType) -> None:
