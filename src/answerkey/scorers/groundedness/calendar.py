@@ -26,6 +26,12 @@ _QUARTERS = {
 }
 
 
+_MONTHS_TEXT = """
+january february march april may june july august september october november december
+"""
+_MONTHS = _MONTHS_TEXT.split()
+
+
 # What a date is said with that lies some time before or after another.
 _RECKONED = re.compile(
     r"\b(?:by|before|after|ahead|later|latest|deadline|due|expir\w+|ends?|ended|ending|reach\w*|until|till|within|notice|renew\w*|starts?|"
@@ -203,6 +209,9 @@ def _named(claim: Claim, evidence: Evidence) -> Found | None:
             in_quarter = fact.date.month is not None and (fact.date.month - 1) // 3 + 1 == number
             if in_quarter and (year is None or fact.date.year == int(year[0])):
                 return Found(fact.where, fact.text)
+        months = _MONTHS[3 * number - 3 : 3 * number]
+        if year is None and sum(not {name, name[:3]}.isdisjoint(evidence.vocabulary) for name in months) > 1:
+            return Found("evidence", " ".join(months))
         spelled = next(name for name, value in _QUARTERS.items() if value == number)
         named = Found("names of values", f"q{number}") if f"q{number}" in evidence.vocabulary else None
         found = named or _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)

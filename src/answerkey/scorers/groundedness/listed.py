@@ -88,7 +88,7 @@ _OPENED = re.compile(r"[^.;:()\n]{0,60}?(?:\(|:\s|,\s|\s[–—-]\s)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z]|\s*$)|\n")
 
 
-_PARTS_FOLLOW = re.compile(r"[^.;:()\n]{0,40}(?::|\(|\s[–—-])\s*")
+_PARTS_FOLLOW = re.compile(r"[^.;:()\n,]{0,40}(?::|\(|,|\s[–—-])\s*")
 
 
 def total_before_parts(text: str, claim: Claim, supported: Sequence[Claim]) -> str | None:

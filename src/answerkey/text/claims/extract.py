@@ -183,7 +183,7 @@ def _times(text: _Text) -> Iterator[Claim]:
 # "On the 5th", "from the 1st to the 15th": a day of a month that is known from elsewhere.
 _DAY_BEFORE = re.compile(r"\b(?:the|on|by|until|till|to|through|after|before)\s+$", re.IGNORECASE)
 _DAY_AFTER = re.compile(
-    r"\s*(?:$|[.,;:!?)\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)"
+    r"\s*(?:$|[.,;:!?()\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)"
     r"|until|at|with|for|in|is|was|but|if|unless|when)\b|day of\b)"
 )
 

@@ -162,6 +162,7 @@ class Search:
             yield self._prices_spoken(clause), self._row_products(clause)
             if clause.says(_TIMES):
                 yield True, products(amounts, self._bases)
+            if says(_TIMES):
                 yield True, product_and_more(amounts[:4])
             for factor, formula in per_year(clause.text):
                 yield True, ((one * factor, f"{one:g} × {formula}") for one in money[:3])

@@ -72,6 +72,8 @@ def product_and_more(amounts: Sequence[float]) -> Iterator[Try]:
         for third in amounts:
             if third not in (one, other):
                 yield one * other + third, f"{one:g} × {other:g} + {third:g}"
+    for one, other, third in combinations(amounts, 3):
+        yield one * other * third, f"{one:g} × {other:g} × {third:g}"
 
 
 def multiples(factors: Sequence[float], amounts: Sequence[float]) -> Iterator[Try]:
