@@ -1,6 +1,7 @@
 """Claims that follow from others that the reply states and that are supported themselves."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -59,6 +60,7 @@ class _Following:
         equations: Equations,
     ) -> None:
         self._checked = checked
+        self._starts = [other.claim.start for other in checked]
         self._supported = [other.claim for other in checked if other.supported]
         self._sentences = sentences
         self._evidence = evidence
@@ -112,7 +114,8 @@ class _Following:
 
     def _in_parts(self, claim: Claim, quantity: Quantity) -> str | None:
         """ "In four installments of $315": so many times so much is a figure that the reply states and that is supported."""
-        for other in self._checked:
+        at = bisect_left(self._starts, claim.start)
+        for other in (*self._checked[max(0, at - 1) : at], *self._checked[at + 1 : at + 2]):
             pair = sorted((claim, other.claim), key=lambda one: one.start)
             if other.claim.quantity is None or {pair[0].kind, pair[1].kind} != {"number", "money"}:
                 continue
@@ -145,8 +148,7 @@ class _Following:
     def _says(self, claim: Claim) -> Callable[[re.Pattern[str]], bool]:
         """Whether a claim's sentence or the one before it has words of a kind."""
         clause = self._sentences.clause(claim)
-        before = self._sentences.before(claim)
-        return lambda words: clause.says(words) or words.search(before) is not None
+        return lambda words: clause.says(words) or self._sentences.said_before(claim, words)
 
     def _operands(self, claim: Claim) -> list[Quantity]:
         """Supported figures of the claim's sentence and of the last before it, the nearest first."""

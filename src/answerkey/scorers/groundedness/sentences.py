@@ -44,6 +44,7 @@ class Sentences:
         self._cuts: dict[int, list[int]] = {}
         self._folded: dict[str, str] = {}
         self._clauses: dict[int, Clause] = {}
+        self._said: dict[tuple[int, re.Pattern[str]], bool] = {}
         self._cues: dict[str, dict[re.Pattern[str], bool]] = {}
 
     def index(self, claim: Claim) -> int:
@@ -58,10 +59,14 @@ class Sentences:
         """A claim's sentence."""
         return self.text[slice(*self.span(claim))]
 
-    def before(self, claim: Claim) -> str:
-        """The two sentences before a claim's."""
+    def said_before(self, claim: Claim, words: "re.Pattern[str]") -> bool:
+        """Whether the two sentences before a claim's have words of a kind."""
         index = self.index(claim)
-        return self.text[self._spans[max(0, index - 2)][0] : self._spans[index][0]]
+        said = self._said.get((index, words))
+        if said is None:
+            start, end = self._spans[max(0, index - 2)][0], self._spans[index][0]
+            said = self._said[index, words] = words.search(self.text, start, end) is not None
+        return said
 
     def dates_beside(self, claim: Claim) -> list[Date]:
         """The other dates of a claim's sentence."""

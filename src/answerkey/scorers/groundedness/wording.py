@@ -184,6 +184,10 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
         state := next((code for code, name in STATES.items() if name == claim.text.lower()), None)
     ) is not None:
         return _state(state, evidence)
+    if (day := _HOLIDAYS.get(" ".join(words))) is not None:
+        for fact in evidence.dates:
+            if (fact.date.month, fact.date.day) == day:
+                return Found(fact.where, fact.text)
     if (codes := COUNTRIES.get(" ".join(words))) is not None and (found := _country(codes, evidence)):
         return found
     if len(telling) > 1:
@@ -195,6 +199,12 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
     return _abbreviation(claim, evidence) or (_run_together(telling, evidence) if len(telling) > 1 else None)
 
 
+# Days that have a name, by their folded words: (month, day).
+_HOLIDAYS = {
+    "new year day": (1, 1), "valentine day": (2, 14), "independence day": (7, 4), "halloween": (10, 31),
+    "veterans day": (11, 11), "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25),
+    "new year eve": (12, 31), "juneteenth": (6, 19), "boxing day": (12, 26), "may day": (5, 1),
+}  # fmt: skip
 _ROLE_ENDINGS = ("er", "or", "ist", "ian", "ant", "ent", "ress")
 _ROLES = frozenset(
     [

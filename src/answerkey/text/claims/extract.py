@@ -34,6 +34,7 @@ _NO_CLAIM = re.compile(
     r"|together|combined|add|differ|of them)\b)"
     r"|\b(?i:first|second)[ \t](?i:half)\b"
     r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
+    r"|\b(?:2[89]|3[01])-day month\b|\b36[56]-day year\b"
     r"|(?<=\bper )(?:100|1,?000|10,?000|100,?000)\b(?!\.\d)"
     r"|\b(?i:one)[ \t](?i:of the)\b|\b(?i:one|two)[ \t](?i:or more|moment|thing|things|ways?)\b"
 )
