@@ -90,8 +90,8 @@ _FENCED = lazy(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 # Cheap looks before the costly patterns: an answer mostly has none of these.
 _LEAK_SIGNS = (
     "[object", "<", "@", "Message", "Completion", "Block(", "RunResult(", "Action:", "[TOOL", "System.", "Promise {",
-    "functions.", "undefined", "NaN", "$null", "$None", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
-    "#<", "Stream {", "[Function", "[Async", "[Circular", "Symbol(", "0x", "dict_", "tool_", "null", "None", "Invalid Date", "_", "tool:", "function:",
+    "functions.", "INST]", "[native", "=", "Ok(", "Err(", "Some(", "map[", "%!",
+    "#<", "Stream {", "[Function", "[Async", "[Circular", "Symbol(", "dict_", "tool_", "_", "tool:", "function:",
 )  # fmt: skip
 _TEMPLATE_SIGNS = ("{", "[", "<", "«", "%(", "__", "%s", "%d", "@")
 # "%FIRST_NAME%" and "$FIRSTNAME", and not a share or a price.
@@ -110,9 +110,10 @@ def leaked(head: str) -> DetectedFailure | None:
         if filler:
             return DetectedFailure("malformed", filler.group()[:200], 0, filler.end())
     named = "$" in head and _DOLLAR_NAME.search(head) is not None
-    if not named and not any(map(head.__contains__, _MARKS)) and not any(map(head.__contains__, _WORDS)):
+    unset = any(map(head.__contains__, _WORDS))
+    if not unset and not named and not any(map(head.__contains__, _MARKS)):
         return None
-    leaky = any(map(head.__contains__, _LEAK_SIGNS))
+    leaky = unset or any(map(head.__contains__, _LEAK_SIGNS))
     if (
         not leaky
         and not named
@@ -134,7 +135,7 @@ def leaked(head: str) -> DetectedFailure | None:
         ):
             return None
         return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
-    found = _UNSET.search(prose) if any(map(head.__contains__, _WORDS)) else None
+    found = _UNSET.search(prose) if unset else None
     if found and not _VALUE_TALK.search(_UNSET.sub(" ", prose)):
         return DetectedFailure("malformed", found.group()[:200], found.start(), found.end())
     found = _TEMPLATES.search(prose)

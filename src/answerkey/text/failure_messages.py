@@ -131,16 +131,25 @@ def _by_beginning() -> dict[str, re.Pattern[str]]:
     return {beginning: re.compile("|".join(patterns)) for beginning, patterns in wordings.items()}
 
 
+@cache
+def _firsts() -> frozenset[str]:
+    """The first words of all."""
+    return _SHAPED_FIRST | {beginning.partition(" ")[0] for beginning in _by_beginning()}
+
+
 def program_message(stripped: str) -> tuple[int, int] | None:
     """The span of a program's message with which a reply begins and that nothing explains."""
     line, _, below = stripped.partition("\n")
     if len(line) > _LONGEST_LINE:
         return None
+    raw = line.split(None, 1)[0]
+    plain = raw.rstrip(",.:").isalpha()
+    if plain and raw.rstrip(",.:").lower() not in _firsts():
+        return None
     beginning = [word.strip(_EDGES).rstrip(".…").lower() for word in line.split(None, 2)[:2]]
-    first = beginning[0]
     known = _by_beginning()
-    wordings = known.get(" ".join(beginning)) or known.get(first)
-    shaped = not line.split(None, 1)[0].rstrip(",.:").isalpha() or first in _SHAPED_FIRST
+    wordings = known.get(" ".join(beginning)) or known.get(beginning[0])
+    shaped = not plain or beginning[0] in _SHAPED_FIRST
     if wordings is None and not shaped:
         return None
     if _is_message(line, wordings, shaped):

@@ -96,12 +96,11 @@ _MACHINE_OUTPUT = lazy(
 _TRACE_SIGNS = (
     "Traceback", "line ", "\tat ", "  at ", "goroutine", "panic", ".rb:", "Fatal", "Parse error", "#0 ", "tack trace",
     "Last few GCs", "FATAL ERROR", "Whitelabel", "Segmentation", "smashing", "Caused by", "Unhandled",
-    "node:internal", "Exception in", "At line:", "ERROR: ", "Stacktrace:", "Require stack",
+    "node:internal", "Exception in", "At line:", "==ERROR", "Stacktrace:", "Require stack",
     "** ", " lib/", "CallStack", "terminate called", "Error in ", "Fatal error", "#1 ", "tack traceback", "+0x",
 )  # fmt: skip
 # Searching for one character takes a tenth of the time that a word takes; nearly every sign has one of these in it.
 _TRACE_MARKS = "\n:(*"
-_TRACE_WORDS = ("Segmentation", ".pl line ", ".pm line ")
 
 
 def detect_failure(text: str | None) -> DetectedFailure | None:
@@ -165,7 +164,7 @@ def _undecodable(head: str) -> DetectedFailure | None:
 
 def _trace(head: str) -> DetectedFailure | None:
     """A trace that stands for itself: not quoted as code beside an explanation, not after a long answer."""
-    if not any(map(head.__contains__, _TRACE_MARKS)) and not any(map(head.__contains__, _TRACE_WORDS)):
+    if not any(map(head.__contains__, _TRACE_MARKS)) and "Segmentation" not in head and " line " not in head:
         return None
     if not any(map(head.__contains__, _TRACE_SIGNS)):
         return None

@@ -66,30 +66,24 @@ from answerkey.text.failing.roles import (
 __all__ = ["evidence_in"]
 
 
-def evidence_in(words: Sequence[int]) -> set[str]:
-    """The names of the evidence in a sentence, given the roles of its words."""
+# The other words only tell what a clause speaks of.
+_READ = ENTERING | NEGATION | FAIL | TROUBLE | BAD | LIMIT | MEET | STATUS | TAKE | EXPLAIN
+
+
+def evidence_in(words: Sequence[int], roles: int = -1) -> set[str]:
+    """The names of the evidence in a sentence, given the roles of its words, and those of all where they are known."""
     reading = Reading(words)
     for at, word in enumerate(words):
         reading.at = at
-        if word & ENTERING:
-            enter_clause(reading, word)
-        if word & NEGATION:
-            read_negation(reading, word)
-        if word & (FAIL | TROUBLE | BAD):
-            _read_failing(reading, word)
-        if word & (LIMIT | MEET | STATUS) and not reading.conditional:
-            _read_meeting(reading, word)
-        if word & TAKE and not reading.conditional:
-            _read_slowness(reading)
-        if word & EXPLAIN:
-            _read_explanation(reading)
+        if word & _READ:
+            _read_word(reading, word)
         if not word & FUNCTION or word & SUBJECTS:
             leave_word(reading, word)
     evidence = reading.evidence
-    if sum(1 for word in words if word & STATUS) >= 3:
+    if roles & STATUS and sum(1 for word in words if word & STATUS) >= 3:
         # A list of statuses.
         evidence.add("talk")
-    mended = any(
+    mended = roles & MENDED and any(
         word & MENDED and not any_of(words[max(0, at - 3) : at], NEGATION | BEFORE)
         for at, word in enumerate(words)
     )
@@ -99,6 +93,22 @@ def evidence_in(words: Sequence[int]) -> set[str]:
             {"past_failure"} if reading.own else set()
         )
     return evidence
+
+
+def _read_word(reading: Reading, word: int) -> None:
+    """What a word says where it is one that says something."""
+    if word & ENTERING:
+        enter_clause(reading, word)
+    if word & NEGATION:
+        read_negation(reading, word)
+    if word & (FAIL | TROUBLE | BAD):
+        _read_failing(reading, word)
+    if word & (LIMIT | MEET | STATUS) and not reading.conditional:
+        _read_meeting(reading, word)
+    if word & TAKE and not reading.conditional:
+        _read_slowness(reading)
+    if word & EXPLAIN:
+        _read_explanation(reading)
 
 
 def _read_failing(reading: Reading, word: int) -> None:

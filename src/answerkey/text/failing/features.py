@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import reduce
+from itertools import zip_longest
 from operator import or_
 
 from answerkey.text.failing.evidence import evidence_in
@@ -202,9 +203,16 @@ class Sentence:
     __slots__ = ("evidence", "fails", "nothing", "roles", "words")
 
     def __init__(self, words: Sequence[int]) -> None:
-        self.words = words
         self.roles = reduce(or_, words)
-        self.evidence = evidence_in(words) if may_tell(self.roles) else _NO_EVIDENCE
+        if self.roles & NUMBER and self.roles & UNIT:
+            # "30 seconds", "3 attempts": notices have these too.
+            words = [
+                word & ~(NUMBER | STATUS) if word & NUMBER and after & UNIT else word
+                for word, after in zip_longest(words, words[1:], fillvalue=0)
+            ]
+            self.roles = reduce(or_, words)
+        self.words = words
+        self.evidence = evidence_in(words, self.roles) if may_tell(self.roles) else _NO_EVIDENCE
         self.fails = not OWN_FAILURES.isdisjoint(self.evidence)
         self.nothing = not NOT_DELIVERED.isdisjoint(self.evidence)
 
@@ -246,11 +254,10 @@ def sentences_of(text: str) -> list[Sentence]:
     """The sentences of a text; a line ends one too."""
     found: list[Sentence] = []
     words: list[int] = []
-    for line in text.replace("...", "... ").split("\n"):
+    if "..." in text:
+        text = text.replace("...", "... ")
+    for line in text.split("\n"):
         for role in map(roles_of, line.split()):
-            if role & UNIT and words and words[-1] & NUMBER:
-                # "30 seconds", "3 attempts": notices have these too.
-                words[-1] &= ~(NUMBER | STATUS)
             words.append(role)
             if role & END and len(words) > 1:
                 found.append(Sentence(words))

@@ -189,8 +189,9 @@ WORDS: dict[int, str] = {
         until versuchen wait waiting
     """,
     HELP: """
-        admin administrator admins alerted contact devops engineer engineering engineers escalate* help-desk helpdesk
-        incident logged notified on-call oncall ops ping reference reported status support sysadmin team technician ticket
+        admin administrator admins alerted contact developers devops engineer engineering engineers escalate*
+        help-desk helpdesk incident investigate investigated investigating logged notified on-call oncall ops ping
+        reference reported status support sysadmin team technician ticket
     """,
     NOW: """
         actualmente actuellement ahora aktuell aujourd'hui bis currently derzeit gerade hasta heute hoy instant
@@ -241,13 +242,14 @@ WORDS: dict[int, str] = {
     """,
     FUNCTION: """
         a about after al all also although am an and any anything appear appears are as at auf aus avec be because
-        been before bei beim being between bitte both but by con dans das de del dem den der des did die do does du
-        due during each ein eine einen einer einmal el en enough es est et even favor for from für get got ha habe
-        haben had han has hat have hello here hi however im in into is ist it it's its la las le les let let's like
-        lo looks lors los mit more most noch oder of ok okay on only onto or other ou over own para per please por
-        pour que qui right s'est same se seem seems sind so some sont such sur takes taking than thank thanks that
-        that's the then there there's these this those though through to too took un una und under une unos very
-        veuillez via von war was well were what which while who will with wurde wurden y yes zu zum zur été
+        been before bei beim being between bitte both but by con daily dans das de del dem den der des did die do
+        does du due during each ein eine einen einer einmal el en enough es est et even expected favor for from für
+        get got ha habe haben had han has hat have hello here hi hourly however im in into is ist it it's its la las
+        le les let let's like lo looks lors los mit monthly more most noch oder of ok okay on only onto or other ou
+        over own para per please por pour que qui right s'est same se seem seems sind so some sont such sur takes
+        taking than thank thanks that that's the then there there's these this those though through to too took un
+        una und under une unos usual very veuillez via von war was weekly well were what which while who will with
+        wurde wurden y yes zu zum zur été
     """,
     DELIVER: """
         add back came come coming conclude display follow give go present report return say share show tell
