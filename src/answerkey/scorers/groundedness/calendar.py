@@ -115,6 +115,9 @@ def _day_andfind_year(claim: Claim, evidence: Evidence) -> Found | None:
         return None
     for fact in evidence.dates:
         same = fact.date.month == date.month and fact.date.day == date.day and fact.date.year is None
+        if same and date.day is None and find_year(date.year, evidence):
+            # "April 2024" from {"month": 4} where the year stands elsewhere.
+            return Found(fact.where, fact.text)
         if same and any(
             p.where == fact.where and re.search(rf"\b{date.year}\b", p.text) for p in evidence.passages
         ):
@@ -192,13 +195,54 @@ def _word(text: str, evidence: Evidence) -> Found | None:
     return None
 
 
+_WEEKDAY_SPELLINGS = {
+    "mon": "mon(?:days?)?",
+    "tue": "tue(?:s|sdays?)?",
+    "wed": "wed(?:s|nesdays?)?",
+    "thu": "thu(?:r|rs|rsdays?)?",
+    "fri": "fri(?:days?)?",
+    "sat": "sat(?:urdays?)?",
+    "sun": "sun(?:days?)?",
+}
+
+
+def _weekday(day: str, evidence: Evidence) -> Found | None:
+    """ "Tuesdays" from "Tuesday", "Tues." or {"tuesday": …}."""
+    pattern = re.compile(rf"(?<![a-z]){_WEEKDAY_SPELLINGS[day]}(?![a-z0-9])", re.IGNORECASE)
+    for passage in evidence.passages:
+        if found := pattern.search(passage.text):
+            return Found(passage.where, found[0])
+    if any(pattern.fullmatch(word) for word in evidence.words_of_names if word.startswith(day)):
+        return Found("names of values", day)
+    return None
+
+
+def _quarter(number: int, evidence: Evidence) -> Found | None:
+    """A quarter by its number in any form: "Q2", "2Q24", "Quarter 2", "second quarter", {"quarter": 2}."""
+    if f"q{number}" in evidence.vocabulary:
+        return Found("names of values", f"q{number}")
+    spelled = "|".join(name for name, value in _QUARTERS.items() if value == number)
+    pattern = re.compile(
+        rf"(?<![a-z])Q{number}(?![a-z0-9])|(?<![a-z0-9]){number}Q(?![a-z])|\b(?:quarter|qtr\.?) ?{number}\b"
+        rf"|\b(?:{spelled}) (?:\w+ )?(?:quarter|qtr)\b",
+        re.IGNORECASE,
+    )
+    for leaf in (*evidence.leaves, *evidence.own, *evidence.arguments):
+        if isinstance(leaf.value, str) and (found := pattern.search(leaf.value)):
+            return Found(leaf.where, found[0])
+        if leaf.value == number and not _QUARTER_KEYS.isdisjoint(key_words(leaf.key)):
+            return Found(leaf.where, f"{leaf.key}: {leaf.value}")
+    return None
+
+
+_QUARTER_KEYS = frozenset(["quarter", "qtr", "q"])
+
+
 def _named(claim: Claim, evidence: Evidence) -> Found | None:
-    if found := _word(claim.text, evidence):
-        return found
     day = claim.text.lower()[:3]
+    if found := _weekday(day, evidence) if day in _WEEKDAYS else _word(claim.text, evidence):
+        return found
     if day in _WEEKDAYS:
-        if day in evidence.words_of_names:
-            return Found("names of values", day)
         for fact in evidence.days:
             if fact.day is not None and fact.day.weekday() == _WEEKDAYS.index(day):
                 return Found(fact.where, fact.text)
@@ -212,9 +256,7 @@ def _named(claim: Claim, evidence: Evidence) -> Found | None:
         months = _MONTHS[3 * number - 3 : 3 * number]
         if year is None and sum(not {name, name[:3]}.isdisjoint(evidence.vocabulary) for name in months) > 1:
             return Found("evidence", " ".join(months))
-        spelled = next(name for name, value in _QUARTERS.items() if value == number)
-        named = Found("names of values", f"q{number}") if f"q{number}" in evidence.vocabulary else None
-        found = named or _word(f"Q{number}", evidence) or _word(f"{spelled} quarter", evidence)
+        found = _quarter(number, evidence)
         return found if found and (year is None or find_year(int(year[0]), evidence)) else None
     if year := re.search(r"\d{4}", claim.text):
         return find_year(int(year[0]), evidence)

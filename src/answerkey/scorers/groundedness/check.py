@@ -27,6 +27,7 @@ from answerkey.scorers.groundedness.equations import CALENDAR, Equations
 from answerkey.scorers.groundedness.evidence import Evidence, NumberFact
 from answerkey.scorers.groundedness.flatten import key_words
 from answerkey.scorers.groundedness.following import follow
+from answerkey.scorers.groundedness.hours import find_hour
 from answerkey.scorers.groundedness.listed import counts_items_below, counts_other_items
 from answerkey.scorers.groundedness.pairing import of_another_sentence
 from answerkey.scorers.groundedness.precision import fits
@@ -191,6 +192,8 @@ class _Checker:
             return CheckedClaim(claim=claim, supported=True, where=found[0].where, text=found[0].text)
         if YEAR.fullmatch(claim.text) and (year := find_year(int(claim.text), self._evidence)) is not None:
             return CheckedClaim(claim=claim, supported=True, where=year.where, text=year.text)
+        if (hour := find_hour(self._text, claim, self._evidence)) is not None:
+            return CheckedClaim(claim=claim, supported=True, where=hour.where, text=hour.text)
         whole = whole_of_parts(self._text, claim, quantity)
         if whole is not None and (fact := self._converted(*whole)) is not None:
             return CheckedClaim(claim=claim, supported=True, where=fact.where, text=fact.text)

@@ -193,6 +193,7 @@ def other_label(
 
 _SHORTEST_LABEL = 4
 _WITH_FIGURE = re.compile(r"\s+\w+\s+[$€£]?\d")
+_PER = re.compile(r"[\s-]+\w+ (?:per|an|a) \w", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _JOINED = frozenset(["and", "or", "then"])
 _VERBS_TEXT = """
@@ -217,6 +218,8 @@ def _labels_of(claim: Claim, text: str, clause: Clause) -> list[str]:
         and len(clause.next_word) > 3
         # "Zone 4 costs $14.20": a verb that has its own figure.
         and _WITH_FIGURE.match(text, claim.end) is None
+        # "8 miles per gallon" are not the miles of the trip.
+        and _PER.match(text, claim.end) is None
     ):
         names.append(clause.next_word)
     before = _LABEL.search(text[max(0, claim.start - 60) : claim.start].split("\n")[-1])

@@ -336,14 +336,23 @@ def _split_dates(leaves: list[Leaf]) -> Iterator[DateFact]:
     """Dates whose parts stand in fields of their own: {"year": 2024, "month": 8}."""
     parts: dict[str, dict[str, Leaf]] = {}
     for leaf in leaves:
-        if leaf.key.lower() in ("year", "month", "day"):
-            parts.setdefault(leaf.where.rpartition(".")[0], {})[leaf.key.lower()] = leaf
+        part = _DATE_PARTS.get(leaf.key.lower())
+        if part is not None:
+            parts.setdefault(leaf.where.rpartition(".")[0], {})[part] = leaf
     for where, found in parts.items():
         year = _int(found.get("year"))
         month = _month(found.get("month"))
-        if year and month:
+        if month:
             date = Date(year, month, _int(found.get("day")), 0, 0)
-            yield DateFact(date=date, where=where, text=f"{year}-{month:02}")
+            text = f"{year}-{month:02}" if year else f"{found['month'].key}: {found['month'].value}"
+            yield DateFact(date=date, where=where, text=text)
+
+
+# Names of the parts of a date.
+_DATE_PARTS = {
+    "year": "year", "yr": "year", "y": "year", "day": "day", "month": "month", "mon": "month", "mth": "month", "mo": "month",
+    "m": "month", "month_no": "month", "month_num": "month", "month_number": "month",
+}  # fmt: skip
 
 
 def _int(leaf: Leaf | None) -> int | None:

@@ -221,11 +221,17 @@ class Figures:
     def _may_be_joined(self, fact: NumberFact) -> bool:
         year = fact.kind == "number" and fact.unit == 1 and 1500 <= fact.value <= 2100
         stands_in_text = fact.where not in self._numeric_leaves and not fact.names_something
+        if fact.label in _PLACES_IN_FORMS and fact.kind == "number":
+            return False
         return stands_in_text and fact.kind != "percentage" and not year
 
     @cached_property
     def _numeric_leaves(self) -> frozenset[str]:
         return frozenset(leaf.where for leaf in self._evidence.leaves if as_number(leaf) is not None)
+
+
+# "Line 12", "Box 1": where a figure stands, which nothing is reckoned with.
+_PLACES_IN_FORMS = frozenset(["line", "box", "section", "page", "paragraph", "chapter", "article", "clause"])
 
 
 def as_number(leaf: Leaf) -> float | None:

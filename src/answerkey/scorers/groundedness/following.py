@@ -3,10 +3,11 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import msgspec
 
-from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.clause import YEAR, Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
 from answerkey.scorers.groundedness.arithmetic.fractions import fractions, is_fraction
 from answerkey.scorers.groundedness.arithmetic.stated import (
@@ -29,6 +30,16 @@ from answerkey.text.claims.quantity import Quantity
 __all__ = ["follow"]
 
 _PARTS_OF = re.compile(r"\s(?:\w+\s){1,3}(?:of|at|à|von|zu|de)\s(?:\w+\s)?", re.IGNORECASE)
+_LACKING = re.compile(
+    r"\b(?:(?:do|does|did|could|can)(?: not|n[’']t)|cannot|can[’']t|haven[’']t|hasn[’']t|have not|has not)(?: yet)?"
+    r" (?:have|see|find|found|show|contain|include|cover|received|got|access|been filed|been uploaded)\b[^.;!?]{0,60}$"
+    r"|\b(?:no|without any) (?:\w+ )?(?:data|records?|forms?|documents?|figures?|entries|files?|information|statements?|numbers?)"
+    r"(?: \w+){0,3} (?:for|from|of|in|on)\b[^.;!?]{0,30}$",
+    re.IGNORECASE,
+)
+# "Three will sit the retake", "the other two are out": who is left of those that the reply has just divided.
+_OTHERS = re.compile(r"(?:^|[,;:(]|\b(?:and|so|while|but|leaving|other|remaining))[\s*_]*$", re.IGNORECASE)
+_OF_ALL = re.compile(r"[\s*_]+(?:out )?of[\s*_]+(?:the |our |your |its |all )?[*_]*", re.IGNORECASE)
 _YEARS = re.compile(r"[\s-]years?\b", re.IGNORECASE)
 
 
@@ -81,8 +92,13 @@ class _Following:
         return one if formula is None else derived(claim, formula)
 
     def is_vague(self, claim: Claim) -> bool:
-        """Whether a claim says "half" of something that there is no figure for: nothing to check it by."""
+        """Whether there is nothing to check a claim by: "half" of something that has no figure, a year without data."""
         quantity = claim.quantity
+        if (claim.kind == "date" and (claim.date is None or claim.date.day is None)) or YEAR.fullmatch(
+            claim.text
+        ):
+            # "I don't have the 2024 form yet": what is said to be missing stands nowhere.
+            return _LACKING.search(self._sentences.clause(claim).before) is not None
         return (
             quantity is not None
             and is_fraction(quantity)
@@ -108,6 +124,7 @@ class _Following:
             or total_before_parts(self._sentences.text, claim, self._supported)
             or counts_items_beside(self._sentences.text, claim, self._supported)
             or self._count_of_summands(claim, quantity, clause)
+            or self._rest_of_all(claim, quantity, clause)
             or self._in_parts(claim, quantity)
             or self._arithmetic.search.find(quantity, clause, self._near(claim), self._says(claim))
         )
@@ -184,6 +201,23 @@ class _Following:
                 continue
             if quantity.value in self._arithmetic.summands(figure):
                 return f"count of the rows that give {other.claim.text}"
+        return None
+
+    def _rest_of_all(self, claim: Claim, quantity: Quantity, clause: Clause) -> str | None:
+        """ "27 of the 30 passed. Three will sit the retake": the rest, in the same sentence or the next."""
+        if claim.kind != "number" or quantity.unit != 1 or not _OTHERS.search(clause.before):
+            return None
+        at = self._sentences.index(claim)
+        figures = [one for one in self._supported if one.kind == "number" and one.start < claim.start]
+        for part, whole in pairwise(figures):
+            if (
+                part.quantity is not None
+                and whole.quantity is not None
+                and 0 <= at - self._sentences.index(part) <= 1
+                and _OF_ALL.fullmatch(self._sentences.text, part.end, whole.start)
+                and quantity.value == whole.quantity.value - part.quantity.value
+            ):
+                return f"{whole.quantity.value:g} − {part.quantity.value:g}"
         return None
 
     def _date(self, claim: Claim) -> str | None:

@@ -18,7 +18,9 @@ __all__ = [
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•]|\d+[.)])\s+\S")
 _TOTAL = re.compile(
-    r"\b(?:total|totals|sum|overall|altogether|together|combined|grand|all|net|year)\b", re.IGNORECASE
+    r"\b(?:total|totals|sum|overall|altogether|together|combined|grand|all|net|year"
+    r"|(?:these|those|the) (?:two|three|four|five|six|\d)|(?:these|those|they)(?: alone)? (?:make|made|account|add|come|came))\b",
+    re.IGNORECASE,
 )
 _RULE = re.compile(r"[\s|:-]+")
 _MOST_ITEMS = 200

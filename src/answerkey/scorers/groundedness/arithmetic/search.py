@@ -78,7 +78,7 @@ _NET_SCORE = re.compile(r"\b(?:NPS|net promoter|spread|lead|gap)\b", re.IGNORECA
 _SPEED = re.compile(r"\s?(?:km/h|kmh|kph|mph|(?:km|kilomet\w+|miles) per hour)\b", re.IGNORECASE)
 _OF_WHOLE = re.compile(r"\s+of\b")
 _PER_THING = re.compile(r"\s?(?:per|each|a|pro|par|por) ([^\W\d_]{3,})", re.IGNORECASE)
-_PER_HUNDRED = re.compile(r"\bper [$€£]?(100|1,?000|10,?000|100,?000)\b")
+_PER_HUNDRED = re.compile(r"\b(?:per|(?:of|in) every|of each) [$€£]?(100|1,?000|10,?000|100,?000)\b")
 _FACTOR_WORDS = """
 zwei deux dos due dois twee|drei trois tres tre três drie|vier quatre cuatro quattro quatro|fünf cinq cinco cinque vijf
 |sechs seis sei zes
@@ -177,6 +177,8 @@ class Search:
             yield True, differences([values for values in rows if len(values) == 2])
             yield True, differences([amounts[:4]])
             yield True, differences([values for values in rows if 2 < len(values) <= 4])
+        if clause.says(CLEAR_DIFFERENCE) and quantity.kind == "money":
+            yield True, self._difference_for_all(near)
         if says(CLEAR_SUM):
             yield True, sums(amounts)
         if says(EVERY):
@@ -255,6 +257,20 @@ class Search:
             if fact.kind == "number" and not _RATE_KEYS.isdisjoint(key_words(fact.key))
         ]
         return list(dict.fromkeys(found))
+
+    def _difference_for_all(self, near: Sequence[Quantity]) -> Iterator[Try]:
+        """ "On 20 bags you'd save $31": what one price is above the other, so many times as are stated or asked for."""
+        counts = [one.value for one in near if one.kind == "number" and one.unit == 1]
+        counts += [
+            fact.value
+            for fact in self._evidence.numbers
+            if fact.where == "question" and fact.kind == "number" and fact.unit == 1
+        ]
+        prices = [one.value for one in near if one.kind == "money"][:3]
+        for one, other in combinations(prices, 2):
+            for count in list(dict.fromkeys(counts))[:2]:
+                if one != other and count > 1:
+                    yield (one - other) * count, f"({max(one, other):g} − {min(one, other):g}) × {count:g}"
 
     def _prices_spoken(self, clause: Clause) -> bool:
         return any(

@@ -24,7 +24,7 @@ def sums(
     meaning = large or clause.says(MEAN)
     # "Headcount stands at 93:", "14 out of 43": what the one or two columns that there are add up to.
     alone = len(figures.columns) <= _FEW_COLUMNS and (
-        bool(_INTRODUCES.search(clause.text)) or bool(_OUT_OF.search(clause.before))
+        bool(_INTRODUCES.search(clause.text)) or bool(_OUT_OF.search(clause.before)) or clause.part_of > 0
     )
     yield from _of_columns(figures, clause, summing or of_columns or alone, meaning)
     if summing or meaning or of_columns:
