@@ -91,6 +91,11 @@ def test_an_error_that_is_explained_or_put_to_use_is_an_answer(text: str) -> Non
         "The system was down for maintenance last Sunday, and your payment posted on Monday instead.",
         "Segmentation faults are mostly caused by dereferencing a null pointer.",
         "Der Server war am Sonntag zwei Stunden nicht erreichbar, seither läuft er.",
+        "What happens if the payment fails? We try again the next day, and you get an e-mail.",
+        "Lost your card or can't sign in? Call 555-0100 and we will block it at once.",
+        "query_database: used for questions about rent and income. It reads the ledger.",
+        "Job 14 was killed (signal 9) because the machine ran out of memory; give it 4 GB and start it again.",
+        "The rent is $1,450 — an error in the lease was fixed last May.",
     ],
 )
 def test_what_is_over_not_there_or_ordered_is_an_answer(text: str) -> None:
@@ -119,6 +124,13 @@ def test_what_is_over_not_there_or_ordered_is_an_answer(text: str) -> None:
         ("[10:02:11] INFO asked\n[10:02:41] ERROR query timed out", "timeout"),
         ("Dear %FIRST_NAME%, your rent is due.", "malformed"),
         ("Le délai d'attente a été dépassé.", "timeout"),
+        ("search_document_content -> ERROR: index not loaded", "error_text"),
+        ("query_database: connection refused", "connection"),
+        ("The deposit for Unit 3 is — An error occurred while generating the response.", "error_text"),
+        ("The rent is 1,450 and the late fee\n\nReadTimeout: HTTPConnectionPool: Read timed out.", "timeout"),
+        ("Worker 3 killed (signal 9): out of memory.", "memory"),
+        ("Your property is located at undefined, undefined.", "malformed"),
+        ("Why was I logged out? Sorry, something went wrong and I can't load your account.", "error_text"),
     ],
 )
 def test_what_programs_leave_in_the_place_of_an_answer(text: str, kind: str) -> None:

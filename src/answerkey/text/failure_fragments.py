@@ -46,8 +46,15 @@ _BEGUN_TO = lazy(
     r"(?i:\b(?:let me|one moment|checking|searching|looking|working|fetching|loading|i(?:['’]ll| will)|just a|hold on)\b[^\n]{0,80}\Z)"
 )
 # What ends a text that was cut off: a notice in brackets, or in the last lines, with a mark of its own.
-_TAIL = lazy(r"(?:\s*[\[(<]([^\[\]()<>\n]{3,150})[\])>]|\n\s*(\S[^\n]{3,200}))\W*\Z")
-_MARKED = lazy(r"\W*(?:[⚠❌🚫🔴⛔]|\[|<|\*\*|--|—|error\b|fatal\b)", re.IGNORECASE)
+_TAIL = lazy(
+    r"(?:\s*[\[(<]([^\[\]()<>\n]{3,150})[\])>]|\n\s*(\S[^\n]{3,200})|\s((?:-{2,}|—|\*{3,}|[⚠❌🚫🔴⛔])\W*\w[^\n]{3,200}))\W*\Z"
+)
+_MARKED = lazy(
+    r"\W*(?:[⚠❌🚫🔴⛔]|\[|<|\*\*|--|—|(?:[a-z]\w*)?(?:error|exception|timeout)\b|fatal\b)", re.IGNORECASE
+)
+_TAIL_MARKS = ("--", "—", "***", "⚠", "❌", "🚫", "🔴", "⛔")
+# What a tool said, after its name: "query_database -> ERROR: …".
+_OF_A_TOOL = lazy(r"[`\[(]?[a-z]+(?:_[a-z]+){1,4}(?:\(\))?[`\])]?\s*(?:->|=>|→|:|\|)\s*(?=\S)")
 _OF_A_STREAM = lazy(
     r"\W*(?:stream|response|generation|connection|output|completion|reply|transmission)\b", re.IGNORECASE
 )
@@ -136,7 +143,12 @@ def failing_fragment(
             told = body(stripped[found.start() :].removeprefix("data:").strip())
             if told and told.kind != "malformed":
                 return DetectedFailure(told.kind, told.message, start + found.start(), start + len(stripped))
-    if stripped[-1] in "])>" or "\n" in stripped:
+    if "_" in stripped[:60]:
+        tool = _OF_A_TOOL.match(stripped)
+        told = notice(stripped[tool.end() :]) if tool else None
+        if told:
+            return DetectedFailure(told.kind, told.message, start, start + len(stripped))
+    if stripped[-1] in "])>" or "\n" in stripped or any(map(stripped[-250:].__contains__, _TAIL_MARKS)):
         return _cut_off(stripped, start, notice)
     return None
 
@@ -148,7 +160,7 @@ def _cut_off(
     tail = _TAIL.search(stripped, max(0, len(stripped) - 300))
     if tail is None:
         return None
-    before, last = stripped[: tail.start()].rstrip(), tail[1] or tail[2]
+    before, last = stripped[: tail.start()].rstrip(), tail[1] or tail[2] or tail[3]
     words = before.split()
     label = bool(tail[1]) and before.endswith(":")
     if not label and (

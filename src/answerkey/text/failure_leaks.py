@@ -42,7 +42,7 @@ _UNSET = lazy(
 )
 # Words of an answer that speaks of such values.
 _VALUE_TALK = lazy(
-    r"\b(?:javascript|typescript|python|java|sql|excel|variables?|functions?|propert(?:y|ies)|pointers?|operators?|values?|types?|columns?|fields?|cells?|math\w*|denominator|slope|limit|"
+    r"\b(?:javascript|typescript|python|java|sql|excel|variables?|functions?|(?:object|missing|unknown|access\w*|read\w*) propert(?:y|ies)|propert(?:y|ies) of|pointers?|operators?|values?|types?|columns?|fields?|cells?|math\w*|denominator|slope|limit|"
     r"hypothes[ei]s|void|references?|checks?|compar\w+|returns?|code|objects?|keys?|arrays?|strings?|json|parameters?|arguments?|stands|means|behaviou?r|islands?|methods?|calls?|thrown|\w*exceptions?)\b",
     re.IGNORECASE,
 )

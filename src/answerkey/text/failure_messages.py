@@ -36,12 +36,19 @@ _SHAPES = lazy(
     r"|E1\d{4} [a-z].+|(?:[\w./-]+/)?[\w-]+\.(?:go|rs|c|cc|cpp|h|ts|tsx|js|py|java|hs|kt|swift|rb|php|scala|cs|lua|ml):\d+(?::\d+)?: .+"
     r"|(?:[\w.]+=(?:\"[^\"]*\"|[^\s\"]+) )*(?:level|severity|status|err|error|exception)=(?:\"?(?i:error|fatal|critical|failed|5\d\d|4\d\d)|\"[^\"]{4,}\").*|error=\w+&error_description=.*"
     r"|==\d+==\s?ERROR: .*|Error using \w+ \(line \d+\).*|Invalid '[^']+': .+|\[[A-Z_ ]*(?:ERROR|FAILED|FAILURE|TIMEOUT)[A-Z_ ]*\].*|[\w/.-]+: (?:line \d+: )?(?:\S+: )?command not found"
-    r"|.{1,80}\(core dumped\)|(?:\S+ ){0,3}terminated by signal \S+.*|\(?'?Connection aborted\.'?, .*|Require stack:.*",
+    r"|.{1,80}\(core dumped\)|(?:\S+ ){0,3}terminated by signal \S+.*|\(?'?Connection aborted\.'?, .*|Require stack:.*"
+    r"|(?i:process|worker|container|job|task|pod)(?: \S+)? (?:was )?(?:killed|terminated|aborted) \((?i:signal|exit|code|oom|sig)[^)]{0,40}\)(?:: .*| (?:during|while|after|by) [^;]*)?",
 )  # fmt: skip
 # How a line of such a shape begins if not with a name or a figure.
 _SHAPED_FIRST = frozenset(
     [
         "connect",
+        "process",
+        "worker",
+        "container",
+        "job",
+        "task",
+        "pod",
         "read",
         "write",
         "bind",

@@ -136,6 +136,8 @@ _NEEDED = OWN_FAILURES | NOT_DELIVERED | {"left_undone", "somebody_fails", "some
 _LONGEST = 1500
 _LABEL = lazy(r"[\[(<*!=~-]+\s*([\w][^\[\]()<>{}]*?)\s*[\])>*!=~-]+")
 _LONGEST_LABEL = 120
+# A question that the reply goes on to answer, as in a list of them, tells of nothing that failed.
+_ASKED = lazy(r"[^.!?\n]{3,200}\?\s+(?=\S)")
 _WEIGHTS = tuple(COEFFICIENTS.get(name, 0.0) for name in FEATURES)
 
 
@@ -149,6 +151,10 @@ def failing_reply(text: str) -> tuple[int, int] | None:
         return (0, len(text)) if any(s.fails or s.nothing for s in sentences_of(label[1])) else None
     if text[0] in "{<" or text.startswith(("[{", '["')):
         return None
+    asked = _ASKED.match(text)
+    if asked:
+        span = failing_reply(text[asked.end() :])
+        return None if span is None else (span[0] + asked.end(), span[1] + asked.end())
     said = without_quotations(text)
     sentences = sentences_of(said)
     if not any(map(_is_telling, sentences)) and not _cannot_help_for_trouble(sentences):
