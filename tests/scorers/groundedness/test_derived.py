@@ -62,12 +62,43 @@ PLANS = [
             {"bought": "2023-06-14", "warranty_years": 3},
             "It is covered for three years, until June [14|24], 2026.",
         ),
+        (
+            [{"site": "East", "visits": 600}, {"site": "West", "visits": 250}],
+            "East had [2.4|2.7] times as many visits as West.",
+        ),
+        ({"before": "5.0%", "after": "6.5%"}, "The rate went from 5.0% to 6.5%, a lift of [30%|35%]."),
+        ({"serves": 6, "flour_g": 450, "asked": 10}, "For 10 people take [750|780] g of flour."),
+        ({"note": "Installed 2014, warranty 12 years."}, "The 12 years run until [2026|2028]."),
+        ({"open": "07:00", "close": "19:00"}, "The gate is open from 7 to [7|8]."),
+        ({"bill": "$96.00"}, "The bill of $96.00 split four ways is [$24|$26] each."),
     ],
 )
 def test_what_follows_is_supported_and_a_slip_is_not(result, answer):
     right, slip = (re.sub(r"\[(.*?)\|(.*?)\]", rf"\{group}", answer) for group in (1, 2))
     assert unsupported(right, result) == []
     assert len(unsupported(slip, result)) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "answer", "slips"),
+    [
+        (
+            {"room": "Fjord", "rate": 145},
+            "Fjord costs $145 a night, so [$580|$590] for four nights.",
+            ["$590", "four"],
+        ),
+        ({"litres_per_coat": 9}, "You need 9 litres per coat and [18|19] for two coats.", ["19", "two"]),
+    ],
+)
+def test_so_many_times_a_stated_rate_needs_no_number_in_the_evidence(result, answer, slips):
+    right, slip = (re.sub(r"\[(.*?)\|(.*?)\]", rf"\{group}", answer) for group in (1, 2))
+    assert unsupported(right, result) == []
+    assert unsupported(slip, result) == slips
+
+
+def test_how_often_a_rate_applies_is_not_free_where_the_evidence_says_it():
+    stay = {"rate": 145, "nights": 3}
+    assert "four" in unsupported("It costs $145 a night, so $580 for four nights.", stay)
 
 
 def test_chance_seldom_lets_a_wrong_digit_pass():

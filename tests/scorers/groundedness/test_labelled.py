@@ -2,7 +2,7 @@
 
 Each row is a reply with its evidence; `unsupported` lists the spans that the evidence does not support. Half of the
 replies hold planted ones of every kind of claim; the others are right, many with derived figures. Parts 2 to 7, 12 and
-15 to 23 were written by the authors of the rules, 8 to 11 by somebody who had not seen them. docs/groundedness.md has the
+15 to 24 were written by the authors of the rules, 8 to 11 by somebody who had not seen them. docs/groundedness.md has the
 figures that
 the rules had on each part before they were mended for it, which say more than those below.
 """

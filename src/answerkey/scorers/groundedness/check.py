@@ -68,6 +68,8 @@ _EXAMPLE = re.compile(
 )
 # "On a salary of $60,000", "on a $400 tablet".
 _SUPPOSED = re.compile(r"\b(?:on|assuming) an? (?:[a-z]+ ){0,2}(?:of )?$", re.IGNORECASE)
+# "Split three ways".
+_SPLIT = re.compile(r"\b(?:split|divided|shared) (?:\w+ )?$", re.IGNORECASE)
 _MOST_CLAIMS = 400
 _MOST_ACROSS = 6
 
@@ -209,6 +211,8 @@ class _Checker:
         formula_text = self._formula(claim, quantity, clause)
         if formula_text is not None:
             return derived(claim, formula_text)
+        if _SPLIT.search(clause.before) and clause.next_word.lower() == "ways":
+            return derived(claim, "a premise of the example")
         telling = len(quantity.digits.strip("0."))
         if (telling <= 1 and clause.says(_EXAMPLE)) or (telling <= 2 and _SUPPOSED.search(clause.before)):
             return derived(claim, "a premise of the example")

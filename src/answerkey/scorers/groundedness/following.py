@@ -26,6 +26,7 @@ from answerkey.scorers.groundedness.sentences import Sentences
 from answerkey.scorers.groundedness.spans import find_date_after
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.quantity import Quantity
+from answerkey.text.normalise import stem
 
 __all__ = ["follow"]
 
@@ -40,6 +41,9 @@ _LACKING = re.compile(
 # "Three will sit the retake", "the other two are out": who is left of those that the reply has just divided.
 _OTHERS = re.compile(r"(?:^|[,;:(]|\b(?:and|so|while|but|leaving|other|remaining))[\s*_]*$", re.IGNORECASE)
 _OF_ALL = re.compile(r"[\s*_]+(?:out )?of[\s*_]+(?:the |our |your |its |all )?[*_]*", re.IGNORECASE)
+_FOR = re.compile(r"[\s*_]+(?:\w+ )?for (?:all |the )?[*_]*", re.IGNORECASE)
+_THINGS = re.compile(r"[\s*_]+([^\W\d_]{3,})")
+_EACH = re.compile(r"[\s*_]*(?:\w+ )?(?:an?|per|each|every|/) ?([^\W\d_]{3,})", re.IGNORECASE)
 _YEARS = re.compile(r"[\s-]years?\b", re.IGNORECASE)
 
 
@@ -125,6 +129,7 @@ class _Following:
             or counts_items_beside(self._sentences.text, claim, self._supported)
             or self._count_of_summands(claim, quantity, clause)
             or self._rest_of_all(claim, quantity, clause)
+            or self._for_so_many(claim, quantity)
             or self._in_parts(claim, quantity)
             or self._arithmetic.search.find(quantity, clause, self._near(claim), self._says(claim))
         )
@@ -220,6 +225,38 @@ class _Following:
                 return f"{whole.quantity.value:g} − {part.quantity.value:g}"
         return None
 
+    def _for_so_many(self, claim: Claim, quantity: Quantity) -> str | None:
+        """ "$179 a night, so $537 for three nights", "7 litres per coat and 14 for two coats"."""
+        at = bisect_left(self._starts, claim.start)
+        text = self._sentences.text
+        for first, second in ((at, at + 1), (at - 1, at)):
+            if first < 0 or second >= len(self._checked):
+                continue
+            product, many = self._checked[first], self._checked[second]
+            figure, count = product.claim.quantity, many.claim.quantity
+            thing = _THINGS.match(text, many.claim.end)
+            if (
+                figure is None
+                or count is None
+                or thing is None
+                or many.claim.kind != "number"
+                or not _FOR.fullmatch(text, product.claim.end, many.claim.start)
+                # The evidence says itself how many there are.
+                or (not many.supported and self._arithmetic.named(thing[1]))
+            ):
+                continue
+            for rate in self._supported:
+                each = _EACH.match(text, rate.end)
+                if (
+                    rate.quantity is not None
+                    and rate.kind == product.claim.kind
+                    and each is not None
+                    and stem(each[1].lower()) == stem(thing[1].lower())
+                    and fits_exactly(figure, rate.quantity.value * count.value)
+                ):
+                    return f"{rate.quantity.value:g} × {count.value:g}"
+        return None
+
     def _date(self, claim: Claim) -> str | None:
         """A date that lies some time before or after another that the reply states."""
         if claim.date is None or not may_be_reckoned(claim.date, self._sentences.around(claim)):
@@ -265,7 +302,8 @@ class _Following:
         spans = [int(one.quantity.value) for one in own if one.quantity and _YEARS.match(text, one.end)]
         dated = near if is_span else [claim]
         years = [one.date.year for one in dated if one.date is not None and one.date.year is not None]
-        known = {fact.date.year for fact in self._evidence.dates}
+        known: set[float | None] = {fact.date.year for fact in self._evidence.dates}
+        known |= {fact.value for fact in self._evidence.numbers if fact.kind == "number" and fact.unit == 1}
         return next(
             (
                 f"{year - span} + {span} years"

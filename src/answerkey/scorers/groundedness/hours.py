@@ -17,7 +17,10 @@ _TO = re.compile(
 _RANGE_GOES_ON = re.compile(
     r"\s?(?:to|until|till|and|-|–)\s?(?:\d{1,2}\b(?!\s?%)|noon|midnight)", re.IGNORECASE
 )
-_UNTIL = re.compile(r"\b(?:until|till|(?:clos|open|start|end|begin)\w*(?: again)? at)\s+$", re.IGNORECASE)
+_UNTIL = re.compile(
+    r"\b(?:until|till|(?:(?:clos|open|start|end|begin)\w*(?: again)?|morning|afternoon|evening|night|day) at)\s+$",
+    re.IGNORECASE,
+)
 _ENDS = re.compile(
     r"\s*(?:$|[.,;!?)\n]|(?:on|every|each|daily|weekdays|Mondays?|Tuesdays?|Wednesdays?|Thursdays?|Fridays?|Saturdays?|Sundays?"
     r"|apply|applies|and|but|in the|at|for|with)\b)",
@@ -46,7 +49,8 @@ def find_hour(text: str, claim: Claim, evidence: Evidence) -> Found | None:
     before = text[max(0, claim.start - 40) : claim.start]
     if _CHANGED.search(before):
         return None
-    opens = _FROM.search(before) and _RANGE_GOES_ON.match(text, claim.end)
+    on = _RANGE_GOES_ON.match(text, claim.end)
+    opens = on and (_FROM.search(before) or on[0][-1:].isalpha())
     ends = (_TO.search(before) or _UNTIL.search(before)) and _ENDS.match(text, claim.end)
     if not opens and not ends:
         return None

@@ -134,6 +134,7 @@ FREE = _words(
 CHANGE = _words(
     r"""increas\w+ decreas\w+ rose fell grew growth drop\w* rise\w* <up> down chang\w+ more less higher lower cheaper gain\w*
     declin\w+ jump\w* improv\w+ reduc\w+ sav\w+ discount\w* climb\w* margin profit return yield markup
+    stronger weaker better worse larger smaller bigger longer shorter busier lift uplift
     shr[aiu]nk fewer faster slower over under mehr weniger höher niedriger teurer günstiger hausse baisse aumento más menos""",
     other="Δ|delta|yoy",
 )

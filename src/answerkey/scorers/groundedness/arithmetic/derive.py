@@ -84,6 +84,8 @@ class Arithmetic:
             fact.value
             for fact in self._evidence.numbers
             if fact.kind != "percentage"
+            # `litres_per_coat` does not say how many coats there are.
+            and "per" not in key_words(fact.key)
             and root in (stem(fact.label), *(stem(part) for part in key_words(fact.key)[-1:]))
         ]
 

@@ -53,6 +53,8 @@ def products(
     ):
         totals = [fsum(column.values) for column in figures.columns if len(column.cells) > 1]
         yield from _parts(facts, totals, net=clause.says(_NET))
+    if clause.numbers:
+        yield from _scaled(facts, clause)
     if large or quantity.kind == "money":
         yield from figures.written_products
     if (large or quantity.kind == "money") and clause.says(TIMES):
@@ -76,6 +78,24 @@ def products(
                     if one and other:
                         yield one / other, f"{one:g} ÷ {other:g}", where
                         yield other / one, f"{other:g} ÷ {one:g}", where
+
+
+def _scaled(facts: list[NumberFact], clause: Clause) -> Iterator[tuple[float, str, str]]:
+    """ "For 12 people 900 g": figures of a recipe that is for so many, for as many as are asked for."""
+    served = [
+        fact
+        for fact in facts
+        if fact.value > 0 and (fact.label in _SERVES or not _SERVES.isdisjoint(key_words(fact.key)))
+    ][:1]
+    for whole in served:
+        for fact in facts[:_MOST_MULTIPLIED] if whole.where not in ("question", "context") else ():
+            for number in clause.numbers:
+                if fact is not whole and number not in (0, whole.value):
+                    formula = f"{fact.value:g} × {number:g} ÷ {whole.value:g}"
+                    yield fact.value * number / whole.value, formula, fact.where
+
+
+_SERVES = frozenset(["serves", "serving", "servings", "portions", "yields", "makes"])
 
 
 def _per_unit(figures: Figures) -> Iterator[tuple[float, str, str]]:

@@ -52,6 +52,7 @@ _MOST_NEAR = 8
 _MOST_BASES = 24
 _MOST_RATES = 3
 _MOST_ROWS = 40
+_FEW_ROWS = 4
 # Shipping, tax and fees that are added to what the items cost.
 _MOST_EXTRAS = 4
 _LARGE = 50
@@ -135,6 +136,9 @@ class Search:
         changed = says(CHANGE)
         if changed:
             yield True, changes_between(amounts, clause.direction)
+            # "From 4.4% to 6.0%, a lift of 36%".
+            rates = [one.value for one in near if one.kind == "percentage" and one.digits and one.value]
+            yield True, changes_between(rates[:3], clause.direction)
         after = clause.text[len(clause.before) + len(clause.written) :]
         if not clause.says(CHANGE) or _OF_WHOLE.match(after):
             if says(_TOGETHER):
@@ -186,6 +190,7 @@ class Search:
         if _NET_SCORE.search(clause.text):
             yield True, differences([rates[:4] or given_rates(self._rates)])
         if clause.next_word == "times":
+            yield True, self._ratios()
             yield (
                 True,
                 ((one / other, f"{one:g} ÷ {other:g}") for other in self._bases[:4] for one in (12, 52, 365)),
@@ -271,6 +276,14 @@ class Search:
             for count in list(dict.fromkeys(counts))[:2]:
                 if one != other and count > 1:
                     yield (one - other) * count, f"({max(one, other):g} − {min(one, other):g}) × {count:g}"
+
+    def _ratios(self) -> Iterator[Try]:
+        """ "1.5 times as many": one row's figure over another's, where there are few rows."""
+        for column in self._figures.columns:
+            for one, other in combinations(column.values if len(column.cells) <= _FEW_ROWS else (), 2):
+                large, small = sorted((one, other), key=abs, reverse=True)
+                if small:
+                    yield large / small, f"{large:g} ÷ {small:g}"
 
     def _prices_spoken(self, clause: Clause) -> bool:
         return any(
