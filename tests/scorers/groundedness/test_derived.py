@@ -30,6 +30,11 @@ def claims(question, payload):
 
 
 PALLETS = [{"p": 1, "kg": 480}, {"p": 2, "kg": 455}, {"p": 3, "kg": 445}]
+TRAINS = [
+    {"departs": "06:10", "arrives": "06:52"},
+    {"departs": "14:05", "arrives": "14:47"},
+    {"departs": "22:37", "arrives": "23:19"},
+]
 BRANCHES = [
     {"branch": "Lakeside", "volume": 4600000},
     {"branch": "Old Town", "volume": 4400000},
@@ -57,6 +62,9 @@ PLANS = [
         ([[2024, 18600], [2025, 23250]], "It rose from $18,600 to $23,250, one [quarter|third] more."),
         ({"renewal": "03-01"}, "It renews every year on March [1|11]."),
         ({"dep": "22:40", "arr": "06:10"}, "The flight takes [seven|six] and a half hours."),
+        ({"begin": "02:14", "end": "04:05"}, "The outage lasted an hour and [51|41] minutes."),
+        (TRAINS, "It is the 22:37, a [42|45]-minute ride."),
+        ({"state": "NM"}, "It was formed in [New Mexico|West Virginia]."),
         ({"kaltmiete": 850, "monate": 3}, "Die Kaution beträgt drei Monatsmieten, also [2.550|2.650] Euro."),
         (
             {"bought": "2023-06-14", "warranty_years": 3},

@@ -57,7 +57,7 @@ from answerkey.text.normalise import folded_text
 
 __all__ = ["check_claims"]
 
-_HOURS = re.compile(r"(\d+)\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?$", re.IGNORECASE)
+_HOURS = re.compile(r"(\d+|\ban|\bone)\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?$", re.IGNORECASE)
 _MINUTES = re.compile(r"\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?(\d+)\s?min", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:born|aged?|years? old|turn(?:s|ed|ing)?|birthday)\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:end|beginning|start|middle) of\s+$", re.IGNORECASE)
@@ -328,7 +328,8 @@ class _Checker:
         """ "1 hour 25 minutes" as a whole, in the unit of the part that is checked."""
         hours = _HOURS.search(self._text[max(0, claim.start - 20) : claim.start])
         if hours is not None and clause.next_word.lower().startswith("min"):
-            return msgspec.structs.replace(quantity, value=quantity.value + 60 * int(hours[1]))
+            stated = int(hours[1]) if hours[1].isdigit() else 1
+            return msgspec.structs.replace(quantity, value=quantity.value + 60 * stated)
         minutes = _MINUTES.match(self._text, claim.end)
         if minutes is not None:
             return msgspec.structs.replace(quantity, value=quantity.value + int(minutes[1]) / 60)

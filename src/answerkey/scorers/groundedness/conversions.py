@@ -82,7 +82,7 @@ def in_unit(facts: Iterable[NumberFact], measure: str) -> list[float]:
 
 
 _JOINED = r"\s?(?:and |, )?"
-_PART = r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_PART = r"(\d+|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _SMALL = [
     "zero",
     "one",
@@ -149,4 +149,6 @@ def _unit(word: str) -> str:
 
 
 def _number(word: str) -> float:
-    return float(word) if word.isdigit() else float(_SMALL.index(word.lower()))
+    if word.isdigit():
+        return float(word)
+    return 1.0 if word.lower() == "an" else float(_SMALL.index(word.lower()))

@@ -21,6 +21,7 @@ _UNITS = {"day": 1.0, "night": 1.0, "week": 7.0}
 _MOST_DATES = 60
 # Among so few days any two may be meant; of more, only two of one record or text.
 _FEW = 4
+_MOST_TIMES = 60
 # Days that are a number of something, not a time to wait.
 _COUNTED = frozenset(
     ["total", "used", "taken", "sick", "vacation", "left", "remaining", "count", "worked", "booked"]
@@ -155,14 +156,20 @@ def _years_between(stated: float, evidence: Evidence) -> Found | None:
 
 
 def _between_times(minutes: float, evidence: Evidence) -> Found | None:
-    if len(evidence.times) > _FEW:
-        return None
-    for one, other in combinations(evidence.times, 2):
+    """Any two times if there are few, else two of one record: departs 07:15, arrives 08:10."""
+    few = len(evidence.times) <= _FEW
+    for one, other in combinations(evidence.times, 2) if len(evidence.times) <= _MOST_TIMES else ():
+        if not few and _record_of(evidence.times[one]) != _record_of(evidence.times[other]):
+            continue
         if minutes in (abs(one - other), 1440 - abs(one - other)):
             first, second = sorted((one, other))
             text = f"{first // 60:02}:{first % 60:02} to {second // 60:02}:{second % 60:02}"
             return Found(evidence.times[one], text)
     return None
+
+
+def _record_of(where: str) -> str:
+    return where.rpartition(".")[0] or where
 
 
 def find_date_after(

@@ -18,6 +18,7 @@ _RUN = re.compile(
     rf"(?<![\w'’°-]){_WORD}(?:(?:[ \t]+|[ \t]+(?:of|de|la|du|van|von|der|del|di|al|bin)(?:[ \t]+(?:the|la|der))?[ \t]+"
     rf"|[ \t]*&[ \t]*){_WORD})*"
 )
+_STATE_NAMES = frozenset(STATES.values())
 _WEEKDAYS = frozenset(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
 # Where a capital says nothing: the beginning of a text, line, list item, cell, or sentence, or after a colon.
 _OPENING = re.compile(r"(?:^|\n|[.!?:;…]|[-–—•|>#→]|\d[.)])[\s\"'“‘(\[]*$")
@@ -50,10 +51,14 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
         words = [(part.start() + start, part.end() + start) for part in _WORDS.finditer(found[0])]
         words = _until_sentence_ends(words, text)
         first_is_free = not opening
-        while words and (
-            is_ordinary(text[slice(*words[0])])
-            or (opening and not first_is_free and has_ordinary_ending(text[slice(*words[0])]))
-            or _is_abbreviation_of(words, text)
+        while (
+            words
+            and not _is_state(words, text)
+            and (
+                is_ordinary(text[slice(*words[0])])
+                or (opening and not first_is_free and has_ordinary_ending(text[slice(*words[0])]))
+                or _is_abbreviation_of(words, text)
+            )
         ):
             words.pop(0)
             first_is_free = True
@@ -80,6 +85,11 @@ def find_names(text: str) -> Iterator[tuple[int, int, bool]]:
 
 # "S.L.", "S.p.A.": the last point belongs to the abbreviation.
 _INITIALS_END = re.compile(r"(?:\b[A-Z]\.){2,}$")
+
+
+def _is_state(words: list[tuple[int, int]], text: str) -> bool:
+    """ "New Mexico", "West Virginia": the first word is part of the name."""
+    return len(words) > 1 and text[words[0][0] : words[1][1]].rstrip(".,").lower() in _STATE_NAMES
 
 
 def _until_sentence_ends(words: list[tuple[int, int]], text: str) -> list[tuple[int, int]]:

@@ -74,7 +74,8 @@ LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
 
 # Forms of address before a name.
 _TITLES = """
-mr mrs ms miss dr prof professor sir madam st jr sr
+mr mrs ms miss dr prof professor sir madam st jr sr councillor councilman councilwoman councilmember cllr mayor judge
+senator captain officer coach nurse chef
 """
 TITLES = frozenset(_TITLES.split())
 
