@@ -66,66 +66,19 @@ _BODY_SIGNS = lazy(
     r"bad request|credential|refused|unsupported|went wrong|overload|(?:could|can) ?not|unable",
     re.IGNORECASE,
 )
-# A body with nothing beside these has only a message.
-_MESSAGE_KEYS = frozenset(
-    [
-        "detail",
-        "details",
-        "message",
-        "Message",
-        "msg",
-        "code",
-        "reason",
-        "__type",
-        "statusText",
-        "request_id",
-        "requestId",
-        "description",
-        "title",
-        "type",
-        "path",
-        "timestamp",
-        "trace_id",
-        "traceId",
-        "correlationId",
-        "instance",
-        "hint",
-        "help",
-        "documentation_url",
-        "body",
-        "status",
-        "state",
-        "result",
-        "outcome",
-        "data",
-        "statusCode",
-        "status_code",
-        "http_code",
-        "httpStatus",
-        "ok",
-        "success",
-        "time",
-        "method",
-        "url",
-        "retryable",
-        "retry_after",
-        "id",
-        "job_id",
-        "jobId",
-        "task_id",
-        "run_id",
-        "session_id",
-        "sessionId",
-        "service",
-        "severity",
-        "level",
-        "tool",
-        "object",
-        "name",
-        "node",
-        "step",
-    ]
-)
+# A body with nothing but these is a message, which its words decide;
+_PLAIN_TEXT = """
+detail message Message msg code reason __type statusText request_id requestId details
+"""
+_PLAIN_KEYS = frozenset(_PLAIN_TEXT.split())
+# with these beside them it still has nothing else to say.
+_BESIDE_TEXT = """
+description title type path timestamp trace_id traceId correlationId instance hint help documentation_url body
+status state result outcome data statusCode status_code http_code httpStatus ok success time method url
+retryable retry_after id job_id jobId task_id run_id session_id sessionId service severity level tool object
+name node step
+"""
+_MESSAGE_KEYS = _PLAIN_KEYS | frozenset(_BESIDE_TEXT.split())
 _ERROR_KEYS = [
     "error",
     "errors",
@@ -321,17 +274,4 @@ def _is_success(value: dict[str, object]) -> bool:
 
 
 def _only_a_message(keys: set[str], body: str) -> bool:
-    plain = {
-        "detail",
-        "message",
-        "Message",
-        "msg",
-        "code",
-        "reason",
-        "__type",
-        "statusText",
-        "request_id",
-        "requestId",
-        "details",
-    }
-    return keys <= plain and _BODY_SIGNS.search(body) is not None
+    return keys <= _PLAIN_KEYS and _BODY_SIGNS.search(body) is not None

@@ -11,6 +11,7 @@ from answerkey.text.numbers import CURRENCY_SIGNS, canonical_number, find_number
 __all__ = [
     "NUMBER_NAMES",
     "SCALE_WORDS",
+    "SMALL_NUMBERS",
     "has_number_words",
     "may_be_spelled",
     "scaled_worth",
@@ -28,6 +29,8 @@ _NAMES = (
     "sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth|fortieth|fiftieth|sixtieth|seventieth|eightieth|"
     "ninetieth|hundredth|thousandth|dozen|half"
 )
+# From zero to twelve, in their order.
+SMALL_NUMBERS = tuple(_NAMES.split("|")[:13])
 # Each of them by itself.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)

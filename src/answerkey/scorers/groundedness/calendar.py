@@ -104,11 +104,11 @@ def _stands(claim: Claim, evidence: Evidence) -> Found | None:
             return Found("names of values", claim.text)
         return _word(claim.text, evidence) or _of_quarter(date.month, evidence)
     if date.year is not None and date.month is not None:
-        return _day_andfind_year(claim, evidence)
+        return _day_and_year(claim, evidence)
     return None
 
 
-def _day_andfind_year(claim: Claim, evidence: Evidence) -> Found | None:
+def _day_and_year(claim: Claim, evidence: Evidence) -> Found | None:
     """ "March 15, 2025" from "every March 15" and "2025": each part stands in the evidence, in the same text."""
     date = claim.date
     if date is None:

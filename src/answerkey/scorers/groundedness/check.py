@@ -3,8 +3,6 @@
 import re
 from itertools import combinations
 
-import msgspec
-
 from answerkey.scorers.groundedness.arithmetic.clause import CLEAR_SUM, DIFFERENCE, YEAR, Clause
 from answerkey.scorers.groundedness.arithmetic.derive import Arithmetic
 from answerkey.scorers.groundedness.calendar import find_date, find_time, find_year
@@ -57,8 +55,6 @@ from answerkey.text.normalise import folded_text
 
 __all__ = ["check_claims"]
 
-_HOURS = re.compile(r"(\d+|\ban|\bone)\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?$", re.IGNORECASE)
-_MINUTES = re.compile(r"\s?(?:hours?|hrs?|h)\b[\s,]*(?:and )?(\d+)\s?min", re.IGNORECASE)
 _AGE = re.compile(r"\b(?:born|aged?|years? old|turn(?:s|ed|ing)?|birthday)\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:end|beginning|start|middle) of\s+$", re.IGNORECASE)
 # A round figure that an example begins with: "For example, a $1,000 balance costs $15 a month".
@@ -289,7 +285,9 @@ class _Checker:
         unit = (
             "age" if clause.says(_AGE) and clause.next_word != "days" else (clause.next_word or clause.header)
         )
-        time = find_span_of_time(self._whole_span(claim, quantity, clause), unit, self._evidence)
+        time = find_span_of_time(
+            *(whole_of_parts(self._text, claim, quantity) or (quantity, unit)), self._evidence
+        )
         if time is not None:
             return time.text
         found = self._arithmetic.derive(quantity, clause)
@@ -323,17 +321,6 @@ class _Checker:
             if clause.says(CLEAR_SUM) and fits(quantity, one + other):
                 return f"{one:g} + {other:g} {measure}s"
         return None
-
-    def _whole_span(self, claim: Claim, quantity: Quantity, clause: Clause) -> Quantity:
-        """ "1 hour 25 minutes" as a whole, in the unit of the part that is checked."""
-        hours = _HOURS.search(self._text[max(0, claim.start - 20) : claim.start])
-        if hours is not None and clause.next_word.lower().startswith("min"):
-            stated = int(hours[1]) if hours[1].isdigit() else 1
-            return msgspec.structs.replace(quantity, value=quantity.value + 60 * stated)
-        minutes = _MINUTES.match(self._text, claim.end)
-        if minutes is not None:
-            return msgspec.structs.replace(quantity, value=quantity.value + int(minutes[1]) / 60)
-        return quantity
 
 
 def _instead(

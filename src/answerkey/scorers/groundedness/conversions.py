@@ -11,6 +11,7 @@ from answerkey.scorers.groundedness.precision import fits
 from answerkey.scorers.groundedness.reading import UNIT_NAMES
 from answerkey.text.claims.claim import Claim
 from answerkey.text.claims.quantity import Quantity
+from answerkey.text.number_words import SMALL_NUMBERS
 
 __all__ = ["converts", "in_other_units", "in_unit", "is_larger_part", "whole_of_parts"]
 
@@ -82,22 +83,7 @@ def in_unit(facts: Iterable[NumberFact], measure: str) -> list[float]:
 
 
 _JOINED = r"\s?(?:and |, )?"
-_PART = r"(\d+|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+_PART = rf"(\d+|an|{'|'.join(SMALL_NUMBERS[1:])})"
 _LARGER = re.compile(
     rf"{_PART}[ -]?(days?|hours?|hrs?|h|minutes?|mins?|min|m|years?|yrs?|weeks?|feet|foot|ft|pounds?|lbs?){_JOINED}$",
     re.IGNORECASE,
@@ -151,4 +137,4 @@ def _unit(word: str) -> str:
 def _number(word: str) -> float:
     if word.isdigit():
         return float(word)
-    return 1.0 if word.lower() == "an" else float(_SMALL.index(word.lower()))
+    return 1.0 if word.lower() == "an" else float(SMALL_NUMBERS.index(word.lower()))

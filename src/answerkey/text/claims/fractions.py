@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from answerkey.text.number_words import SMALL_NUMBERS
+
 __all__ = ["Fraction", "find_fractions"]
 
 # Start, end, the percentage, how far off it may be, and what "about" and "more than" say of it.
 Fraction = tuple[int, int, float, float, Literal["", "about", "above", "below"]]
 
-_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _PARTS = {
     "half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     "tenth": 10,
@@ -56,13 +57,13 @@ def find_fractions(text: str) -> Iterator[Fraction]:
         if bounded:
             bound = "about" if bounded[1] else ("above" if bounded[2] else "below")
         parts = _PARTS[part if part == "half" else part.removesuffix("s")]
-        value = 100 * (_NUMBERS.index(count) if count in _NUMBERS else 1) / parts
+        value = 100 * (SMALL_NUMBERS.index(count) if count in SMALL_NUMBERS else 1) / parts
         if value < 100:
             # What is called a half may be 48% or 52% of the whole, a third 32% or 34%.
             yield found.start(), found.end(), value, 4.0 if parts == 2 else 2.0, bound
     for found in _ONE_IN.finditer(text) if " in " in text or " out of " in text else ():
-        one = 1 if found[1] == "1" else _NUMBERS.index(found[1].lower())
-        whole = int(found[2]) if found[2].isdigit() else _NUMBERS.index(found[2].lower())
+        one = 1 if found[1] == "1" else SMALL_NUMBERS.index(found[1].lower())
+        whole = int(found[2]) if found[2].isdigit() else SMALL_NUMBERS.index(found[2].lower())
         if 0 < one < whole and (one == 1 or " in " in found[0]):
             yield *found.span(), 100 * one / whole, 2.0, "about"
 

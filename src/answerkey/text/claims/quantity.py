@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.text.claims.fractions import find_fractions
 from answerkey.text.claims.language import comma_decimals
-from answerkey.text.number_words import scaled_worth, spelled_numbers
+from answerkey.text.number_words import SMALL_NUMBERS, scaled_worth, spelled_numbers
 from answerkey.text.numbers import CURRENCY_SIGNS, find_numbers
 
 __all__ = ["Bound", "Quantity", "currency_named", "find_quantities"]
@@ -151,9 +151,8 @@ _PART_WORTHS = {
     "half": 0.5, "third": 1 / 3, "quarter": 0.25, "three": 0.75, "½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3,
     "1/2": 0.5, "1/3": 1 / 3, "1/4": 0.25, "3/4": 0.75, "3/2": 1.5,
 }  # fmt: skip
-_SMALL = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _MIXED = re.compile(
-    rf"\b({'|'.join(_SMALL)})[ -]and[ -](?:(?:a|one)[ -](half|third|quarter)|(three)[ -]quarters)\b",
+    rf"\b({'|'.join(SMALL_NUMBERS[1:])})[ -]and[ -](?:(?:a|one)[ -](half|third|quarter)|(three)[ -]quarters)\b",
     re.IGNORECASE,
 )
 
@@ -161,7 +160,7 @@ _MIXED = re.compile(
 def _mixed(text: str) -> Iterator[Quantity]:
     """ "Seven and a half", "one and one-half"."""
     for found in _MIXED.finditer(text):
-        value = _SMALL.index(found[1].lower()) + 1 + _PART_WORTHS[(found[2] or found[3]).lower()]
+        value = SMALL_NUMBERS.index(found[1].lower()) + _PART_WORTHS[(found[2] or found[3]).lower()]
         yield _placed(text, *found.span(), value, 0.01, ordinal=False, spelled=True, digits=f"{value:g}")
 
 

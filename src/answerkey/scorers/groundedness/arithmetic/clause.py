@@ -22,12 +22,18 @@ __all__ = [
     "SUPERLATIVE",
     "SUPERLATIVE_WORDS",
     "TIMES",
+    "TOGETHER",
     "UNIT_OF_TIMES",
     "YEAR",
     "YEARLY",
     "Clause",
     "multiples",
 ]
+
+# What is said of two or more things at once.
+TOGETHER = re.compile(
+    r"\b(?:together|combined|both|the two|these|those|zusammen|ensemble|juntos|juntas)\b", re.IGNORECASE
+)
 
 
 class Clause(msgspec.Struct, frozen=True):

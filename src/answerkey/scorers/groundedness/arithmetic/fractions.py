@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from math import fsum
 
-from answerkey.scorers.groundedness.arithmetic.clause import Clause
+from answerkey.scorers.groundedness.arithmetic.clause import TOGETHER, Clause
 from answerkey.scorers.groundedness.arithmetic.prices import price_columns
 from answerkey.scorers.groundedness.arithmetic.subsets import mentioned_rows
 from answerkey.scorers.groundedness.figures import Figures
@@ -17,7 +17,6 @@ _MORE = re.compile(
     r"\s*(?:more|less|fewer|higher|lower|larger|smaller|cheaper|longer|shorter|as (?:much|many) again)\b",
     re.IGNORECASE,
 )
-_TOGETHER = re.compile(r"\b(?:together|combined|both|the two|these|those)\b", re.IGNORECASE)
 _INCREASE = re.compile(
     r"\b(?:increase|rise|growth|drop|decrease|decline|gain|reduction|fall|cut|rose|grew|fell|dropped"
     r"|increased|decreased|(?:up|down)(?= by))"
@@ -55,7 +54,7 @@ def fractions(
             ),
         ]
     return list(_of_named_rows(figures, clause)) or [
-        *_of_stated(amounts, together=says(_TOGETHER)),
+        *_of_stated(amounts, together=says(TOGETHER)),
         *((rate, f"{rate:g}%") for rate in rates),
         *((one + other, f"{one:g}% + {other:g}%") for one, other in combinations(rates, 2)),
         *(

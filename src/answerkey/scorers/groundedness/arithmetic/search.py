@@ -17,6 +17,7 @@ from answerkey.scorers.groundedness.arithmetic.clause import (
     MEAN,
     RATE,
     SUPERLATIVE,
+    TOGETHER,
     YEAR,
     Clause,
 )
@@ -65,9 +66,6 @@ _TIMES = re.compile(
     r"|costs?|takings|revenue|bring\w*|earn\w*|pays?|value|i\.e|that(?:['’]s| is)"
     r"|also|d\.h|das sind|macht|cela fait|soit|ça fait|son|es decir|à|zu je)\b|[×@]",
     re.IGNORECASE,
-)
-_TOGETHER = re.compile(
-    r"\b(?:together|combined|both|the two|these|those|zusammen|ensemble|juntos|juntas)\b", re.IGNORECASE
 )
 _PER = re.compile(
     r"\b(?:an?|every) (?:month|week|day|night|year|person|head|hour)\b"
@@ -141,7 +139,7 @@ class Search:
             yield True, changes_between(rates[:3], clause.direction)
         after = clause.text[len(clause.before) + len(clause.written) :]
         if not clause.says(CHANGE) or _OF_WHOLE.match(after):
-            if says(_TOGETHER):
+            if says(TOGETHER):
                 yield True, shares_together(amounts, self._totals)
             yield True, shares(amounts, self._totals)
 
