@@ -31,8 +31,6 @@ _NAMES = (
 )
 # From zero to twelve, in their order.
 SMALL_NUMBERS = tuple(_NAMES.split("|")[:13])
-# Each of them by itself.
-NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
 # Every word that a number may begin with.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
