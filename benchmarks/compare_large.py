@@ -21,13 +21,13 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply, Timings
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply, Timings
-from answerkey.run import RunInfo
-from answerkey.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
 from answerkey.store import open_store
-from answerkey.tally import summarise
 
 
 def fill(path: Path, count: int) -> None:

@@ -24,11 +24,13 @@ from typing import NamedTuple
 import uvicorn
 
 from answerkey.config import Scoring
-from answerkey.feedback import Feedback, ProductionReply
+from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.question import ExpectedTool, Question, QuestionSet
+from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
+from answerkey.model.run import RunInfo
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import ExpectedTool, Question, QuestionSet
-from answerkey.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
-from answerkey.run import RunInfo
 from answerkey.scorers.plan import make_grader
 from answerkey.server.app import create_app
 from answerkey.server.settings import ServerSettings
@@ -37,8 +39,6 @@ from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Result
-from answerkey.tally import summarise
 
 LIMIT_MS = 150.0
 # The longest page of rows.

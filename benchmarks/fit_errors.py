@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from answerkey.text.failing import model
-from answerkey.text.failing.features import FEATURES, features
-from answerkey.text.failures import detect_failure, is_prose
+from answerkey.detect.detector import detect_failure, is_prose
+from answerkey.detect.learned import model
+from answerkey.detect.learned.features import FEATURES, features
 
 RIDGE = 2.0
 ANSWER_WEIGHT = 0.5

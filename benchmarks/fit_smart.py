@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from answerkey.text.match import Match
-from answerkey.text.smart.decide import SmartKeyword
-from answerkey.text.smart.features import FEATURES
-from answerkey.text.smart.reply import ReplyWords
-from answerkey.text.smart.wanted import question_stems
+from answerkey.match.found import Match
+from answerkey.match.smart.decide import SmartKeyword
+from answerkey.match.smart.features import FEATURES
+from answerkey.match.smart.reply import ReplyWords
+from answerkey.match.smart.wanted import question_stems
 
 RIDGE = 1.0
 FOLDS = 10

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fit_smart
 
+from answerkey.match.keywords import MatchMode, find_keywords
+from answerkey.match.smart.model import THRESHOLD
 from answerkey.text.keyword import Alternatives
-from answerkey.text.matching import MatchMode, find_keywords
-from answerkey.text.smart.model import THRESHOLD
 
 
 def decide(rows: list[dict[str, Any]], mode: MatchMode) -> np.ndarray:

@@ -8,7 +8,7 @@ import random
 import sys
 import time
 
-from answerkey.text.matching import MatchMode, find_keywords
+from answerkey.match.keywords import MatchMode, find_keywords
 
 MODES: list[MatchMode] = ["literal", "standard", "smart"]
 _WORDS = """

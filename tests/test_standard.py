@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import answerkey as ak
-from answerkey.scorecard import grade, total
+from answerkey.model.scorecard import grade, total
 
 TOOL_ROWS = [
     ("What is our property address?", ["query_database"], ["query_database"], 1.0),

@@ -14,36 +14,36 @@ if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
     from answerkey.config import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
-    from answerkey.question import ExpectedTool, Question, QuestionSet
-    from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
-    from answerkey.run import Run
-    from answerkey.scorecard import Score, Scorecard
-    from answerkey.summary import Result, Summary
+    from answerkey.model.question import ExpectedTool, Question, QuestionSet
+    from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
+    from answerkey.model.run import Run
+    from answerkey.model.scorecard import Score, Scorecard
+    from answerkey.model.summary import Result, Summary
 
 __version__ = "0.1.0"
 
 # Name → where it lives; nothing is imported until it is used.
 _LOCATIONS = {
     "Comparison": "answerkey.comparison",
-    "Evidence": "answerkey.reply",
-    "ExpectedTool": "answerkey.question",
-    "Failure": "answerkey.reply",
+    "Evidence": "answerkey.model.reply",
+    "ExpectedTool": "answerkey.model.question",
+    "Failure": "answerkey.model.reply",
     "JudgePrices": "answerkey.config",
     "JudgeSettings": "answerkey.config",
     "Options": "answerkey.config",
-    "Question": "answerkey.question",
-    "QuestionSet": "answerkey.question",
-    "Reply": "answerkey.reply",
-    "Result": "answerkey.summary",
-    "Run": "answerkey.run",
-    "Score": "answerkey.scorecard",
-    "Scorecard": "answerkey.scorecard",
+    "Question": "answerkey.model.question",
+    "QuestionSet": "answerkey.model.question",
+    "Reply": "answerkey.model.reply",
+    "Result": "answerkey.model.summary",
+    "Run": "answerkey.model.run",
+    "Score": "answerkey.model.scorecard",
+    "Scorecard": "answerkey.model.scorecard",
     "Scoring": "answerkey.config",
-    "Source": "answerkey.reply",
-    "Summary": "answerkey.summary",
-    "Timings": "answerkey.reply",
-    "ToolCall": "answerkey.reply",
-    "Usage": "answerkey.reply",
+    "Source": "answerkey.model.reply",
+    "Summary": "answerkey.model.summary",
+    "Timings": "answerkey.model.reply",
+    "ToolCall": "answerkey.model.reply",
+    "Usage": "answerkey.model.reply",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.scorecard import DEFAULT_WEIGHTS, PASS_MARK
-from answerkey.text.matching import MatchMode
+from answerkey.match.keywords import MatchMode
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
 
 __all__ = [
     "TOOL_MODES",

@@ -5,11 +5,11 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply
-from answerkey.run import RunInfo
-from answerkey.scorecard import Score, Scorecard
-from answerkey.summary import Summary
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.summary import Summary
 
 __all__ = ["Ask", "ConversationScorer", "Engine", "Exchange", "Graded", "Scorer", "Store", "Target", "Task"]
 

@@ -15,11 +15,11 @@ import pytest
 if TYPE_CHECKING:
     from answerkey.config import Options, Settings
     from answerkey.gate import Gate
+    from answerkey.model.question import Question, QuestionSet
+    from answerkey.model.run import Run
+    from answerkey.model.summary import Result
     from answerkey.protocols import Target
-    from answerkey.question import Question, QuestionSet
-    from answerkey.run import Run
     from answerkey.scorers.grader import Grader
-    from answerkey.summary import Result
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
@@ -145,8 +145,8 @@ class _Grading:
 
     async def _ask(self, question: "Question", position: int) -> "Result":
         from answerkey.engine.local import LocalEngine
+        from answerkey.model.summary import Result
         from answerkey.protocols import Task
-        from answerkey.summary import Result
 
         tasks = [Task(question, 1, position)]
         found = [exchange async for exchange in LocalEngine(self.options).ask_all(self.target, tasks)]
@@ -160,7 +160,7 @@ class _Grading:
         """Gather results; under xdist this runs in the controller for every worker's reports."""
         import msgspec
 
-        from answerkey.summary import Result
+        from answerkey.model.summary import Result
 
         for name, value in report.user_properties:
             if name == _PROPERTY and report.when == "call":
@@ -224,9 +224,9 @@ class _Grading:
 
         import msgspec
 
+        from answerkey.model.run import RunInfo
+        from answerkey.model.tally import summarise
         from answerkey.protocols import Exchange, Graded, Task
-        from answerkey.run import RunInfo
-        from answerkey.tally import summarise
 
         moment = datetime.now(UTC).isoformat(timespec="microseconds")
         scoring = self.options.scoring
@@ -256,7 +256,7 @@ class _Grading:
         results = [result for _, result in sorted(self.results.items())]
         summary = summarise(results, planned=len(self.questions), pass_mark=info.pass_mark)
         store.finish_run(info, summary)
-        from answerkey.run import Run
+        from answerkey.model.run import Run
 
         return Run(info=info, summary=summary, read_results=lambda: results)
 
@@ -295,7 +295,7 @@ class _QuestionItem(pytest.Item):
         """Ask and grade; fails below the pass mark."""
         import msgspec
 
-        from answerkey.scorecard import round_score
+        from answerkey.model.scorecard import round_score
 
         result = self.grading.ask(self.question, self.position)
         self.user_properties.append((_PROPERTY, f"{self.position}:{msgspec.json.encode(result).decode()}"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.reply import Evidence, Reply
+from answerkey.model.reply import Evidence, Reply
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook
 from store.filling import add_run, golden

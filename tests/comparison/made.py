@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from answerkey.question import Question
-from answerkey.reply import Failure, Reply, Timings, Usage
-from answerkey.run import Run, RunInfo
-from answerkey.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade
-from answerkey.summary import Result
-from answerkey.tally import summarise
+from answerkey.model.question import Question
+from answerkey.model.reply import Failure, Reply, Timings, Usage
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 
 
 def make_run(

@@ -6,9 +6,9 @@ import pytest
 
 from answerkey.comparison.columns import Columns, by_name, columns_from_run, columns_from_store, locate
 from answerkey.comparison.runs import compare_runs
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import Run, RunInfo
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import QuestionSet
-from answerkey.run import Run, RunInfo
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 from comparison.made import make_run

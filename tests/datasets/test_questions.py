@@ -6,7 +6,7 @@ import pytest
 
 from answerkey.datasets.questions import read_questions
 from answerkey.errors import InputError
-from answerkey.question import ExpectedTool
+from answerkey.model.question import ExpectedTool
 from answerkey.text.keyword import Alternatives, NumberKeyword, PatternKeyword
 
 ROW = {

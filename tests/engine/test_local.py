@@ -9,8 +9,8 @@ from aiohttp import web
 from answerkey.config import Options
 from answerkey.engine.local import LocalEngine
 from answerkey.engine.pacing import LONGEST_WAIT
+from answerkey.model.question import Question
 from answerkey.protocols import Exchange, Task
-from answerkey.question import Question
 from answerkey.targets.resolve import resolve_target
 
 ANSWER = {"answer": "yes", "tools_used": []}

@@ -15,10 +15,10 @@ from answerkey.config import Scoring, Settings
 from answerkey.errors import StoreError
 from answerkey.evaluation.progress import Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply
-from answerkey.run import RunInfo
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 

@@ -7,7 +7,7 @@ import pytest
 from answerkey.config import Scoring
 from answerkey.datasets.questions import parse_question
 from answerkey.golden.audit import Audit, audit_document, audit_questions
-from answerkey.question import QuestionSet
+from answerkey.model.question import QuestionSet
 
 
 def audit(*rows: dict[str, Any], scoring: Scoring | None = None) -> Audit:

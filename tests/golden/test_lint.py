@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from answerkey.datasets.questions import parse_question
 from answerkey.golden.findings import Finding, findings_document, worst_severity
 from answerkey.golden.lint import lint_questions
-from answerkey.question import QuestionSet
+from answerkey.model.question import QuestionSet
 
 
 def lint(*rows: dict[str, Any]) -> list[Finding]:

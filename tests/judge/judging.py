@@ -12,9 +12,9 @@ import pytest
 from answerkey.config import JudgeSettings
 from answerkey.judge.judge import Judge
 from answerkey.judge.session import JudgingSession, open_judging
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score
 
 
 class ScriptedJudge:

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, InputError, UsageError
-from answerkey.feedback import Feedback, ReplyKey
 from answerkey.judge.calibration import calibrate
 from answerkey.judge.labels import Labels, labels_from_file
+from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id, now
 

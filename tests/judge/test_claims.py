@@ -11,9 +11,9 @@ import answerkey
 from answerkey.config import JudgePrices, JudgeSettings, Scoring
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge
-from answerkey.question import Question
-from answerkey.reply import Reply, Source, ToolCall
-from answerkey.scorecard import Score
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, Source, ToolCall
+from answerkey.model.scorecard import Score
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 

@@ -12,8 +12,8 @@ from answerkey.config import JudgeSettings
 from answerkey.judge.judge import Judge
 from answerkey.judge.pairwise import Pair, PairVerdict, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
-from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge
 

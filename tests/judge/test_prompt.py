@@ -8,8 +8,8 @@ import pytest
 from answerkey.judge.item import Item, item_of
 from answerkey.judge.prompt import encode_data, judge_messages
 from answerkey.judge.rubric import load_rubric
-from answerkey.question import Question
-from answerkey.reply import Reply, Source, ToolCall
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, Source, ToolCall
 
 from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
 from .scripted_judge import read_data

@@ -10,8 +10,8 @@ from answerkey.config import JudgePrices, JudgeSettings, Scoring
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge, make_judge
 from answerkey.judge.session import open_judging
-from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from answerkey.evaluation.warnings import run_warnings
-from answerkey.question import ExpectedTool, Question
-from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
-from answerkey.run import GateResult, Run, RunInfo
-from answerkey.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.summary import Result
-from answerkey.tally import summarise
+from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
+from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> \x1b[31mred\x1b]0;title\x07 \u202egnp.exe"

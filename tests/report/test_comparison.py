@@ -5,9 +5,9 @@ from io import StringIO
 import msgspec
 
 from answerkey.comparison import Comparison, compare
+from answerkey.model.run import Run
 from answerkey.report.comparison import comparison_markdown, flips_shown, print_comparison
 from answerkey.report.wording import metric_text, score_text
-from answerkey.run import Run
 from comparison.made import make_run
 
 

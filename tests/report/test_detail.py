@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.question import ExpectedTool, Question
-from answerkey.reply import Evidence, Reply, Source, ToolCall
+from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.reply import Evidence, Reply, Source, ToolCall
+from answerkey.model.run import Run
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.summary import Result
 from answerkey.report.detail import Limits, TurnDetail, trial_detail
-from answerkey.run import Run
-from answerkey.scorecard import Score, Scorecard
-from answerkey.summary import Result
 
 
 def detail(

@@ -4,8 +4,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from answerkey.model.run import GateResult, Run
 from answerkey.report.github import annotations, tell_github
-from answerkey.run import GateResult, Run
 
 
 def test_failed_gates_come_first_and_ten_are_the_most(golden_run: Run) -> None:

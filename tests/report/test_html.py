@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from answerkey.question import Question
-from answerkey.reply import Reply, Timings
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, Timings
+from answerkey.model.run import Run
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 from answerkey.report.html import MOST_ROWS, write_html
 from answerkey.report.writers import write_report
-from answerkey.run import Run
-from answerkey.scorecard import Score, Scorecard
-from answerkey.summary import Result
-from answerkey.tally import summarise
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_MS = 120_000

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from answerkey.model.run import GateResult, Run
 from answerkey.report.junit import write_junit
-from answerkey.run import GateResult, Run
 
 
 def read(run: Run) -> ElementTree.Element:

@@ -1,9 +1,9 @@
 """The reasons for lost points add up, and name what was missing."""
 
-from answerkey.reply import Failure
+from answerkey.model.reply import Failure
+from answerkey.model.run import Run
+from answerkey.model.scorecard import Score, Scorecard
 from answerkey.report.losses import losses_of
-from answerkey.run import Run
-from answerkey.scorecard import Score, Scorecard
 
 
 def test_every_lost_point_has_a_reason(golden_run: Run) -> None:

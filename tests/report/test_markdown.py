@@ -2,8 +2,8 @@
 
 import re
 
+from answerkey.model.run import Run
 from answerkey.report.markdown import markdown_report
-from answerkey.run import Run
 
 
 def test_it_shows_the_grade_the_tables_and_the_reasons(golden_run: Run) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from answerkey.model.run import Run
 from answerkey.report.terminal import bar, print_report
-from answerkey.run import Run
 
 
 def printed(run: Run, width: int | None = None) -> str:

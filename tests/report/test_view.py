@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.run import Run
+from answerkey.model.scorecard import Score, Scorecard, grade
+from answerkey.model.summary import Result
 from answerkey.report.selection import failures_of, only_failures
 from answerkey.report.story import tell
 from answerkey.report.view import build_view
 from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
-from answerkey.run import Run
-from answerkey.scorecard import Score, Scorecard, grade
-from answerkey.summary import Result
 
 
 def result(identity: str, score: float | None, trial: int = 1) -> Result:

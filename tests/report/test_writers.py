@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import UsageError
+from answerkey.model.run import Run
 from answerkey.report.writers import FORMATS, atomic_file, check_output, write_report, write_reports
-from answerkey.run import Run
 
 
 def test_json_is_the_run_document(golden_run: Run, tmp_path: Path) -> None:

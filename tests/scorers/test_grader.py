@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 import answerkey as ak
 from answerkey.errors import ConfigError
-from answerkey.reply import Failure, Reply, ToolCall
-from answerkey.scorecard import Score
+from answerkey.model.reply import Failure, Reply, ToolCall
+from answerkey.model.scorecard import Score
 from answerkey.scorers.grader import Grader
 
 TEXTS = st.one_of(st.none(), st.text(max_size=200))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.question import ExpectedTool
-from answerkey.reply import ToolCall
+from answerkey.model.question import ExpectedTool
+from answerkey.model.reply import ToolCall
 from answerkey.scorers.tool_matching import argument_credit, fit_tools
 
 NAMES = st.sampled_from(["a", "b", "c"])

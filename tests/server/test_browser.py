@@ -12,10 +12,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from answerkey.datasets.questions import read_questions
-from answerkey.feedback import Feedback
+from answerkey.model.feedback import Feedback
+from answerkey.model.tally import summarise
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id, now
-from answerkey.tally import summarise
 from store.filling import add_run, finished, golden, good_reply
 
 from .serving import serving

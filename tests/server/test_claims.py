@@ -3,15 +3,15 @@
 import re
 
 from answerkey.config import Scoring
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply, ToolCall
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Score
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply, ToolCall
-from answerkey.run import RunInfo
-from answerkey.scorecard import Score
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
-from answerkey.summary import Result
-from answerkey.tally import summarise
 from store.filling import START, finished
 
 from .serving import serving

@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from answerkey.feedback import Feedback
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Evidence, Failure, Reply, Source, ToolCall
+from answerkey.model.feedback import Feedback
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id, now
 from store.filling import add_run

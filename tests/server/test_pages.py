@@ -3,8 +3,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from answerkey.config import Scoring
+from answerkey.model.question import ExpectedTool, Question, QuestionSet
+from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
+from answerkey.model.run import RunInfo
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import ExpectedTool, Question, QuestionSet
-from answerkey.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
-from answerkey.run import RunInfo
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Result
-from answerkey.tally import summarise
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

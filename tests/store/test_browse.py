@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.errors import UnknownNameError
-from answerkey.reply import Failure, Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
 from answerkey.store.browse import Browser
 from answerkey.store.listing import RowFilter

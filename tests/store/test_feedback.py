@@ -1,8 +1,8 @@
 import pytest
 
 from answerkey.errors import UsageError
-from answerkey.feedback import Feedback, ProductionReply, ReplyKey, read_value
-from answerkey.reply import Reply
+from answerkey.model.feedback import Feedback, ProductionReply, ReplyKey, read_value
+from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.feedback import FeedbackBook, new_id, now
 from answerkey.store.feedback_stats import feedback_stats

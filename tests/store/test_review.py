@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from answerkey.feedback import Feedback
+from answerkey.model.feedback import Feedback
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.store import open_store
 from answerkey.store.browse import Browser

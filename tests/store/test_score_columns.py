@@ -8,15 +8,15 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from answerkey.comparison.columns import Columns, columns_from_store, read_scorecards
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply, Timings
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply, Timings
-from answerkey.run import RunInfo
-from answerkey.scorecard import Score, Scorecard
 from answerkey.store import open_store, schema
 from answerkey.store.score_columns import kept_columns
 from answerkey.store.sql import SqlStore
-from answerkey.tally import summarise
 
 COUNT = 2100
 

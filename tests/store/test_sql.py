@@ -5,15 +5,15 @@ import pytest
 from sqlalchemy import inspect, text
 
 from answerkey.errors import StoreError, UnknownNameError
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
+from answerkey.model.run import RunInfo
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Failure, Reply, Timings, ToolCall, Usage
-from answerkey.run import RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.store import open_store, schema
 from answerkey.store.migrations import MIGRATIONS
 from answerkey.store.sql import SqlStore
-from answerkey.tally import summarise
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))

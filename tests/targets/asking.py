@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
+from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Reply
 
 __all__ = ["ask", "ask_all"]
 

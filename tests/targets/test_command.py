@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Reply
 from answerkey.targets.command import CommandSettings, CommandTarget
 from answerkey.targets.secrets import Secrets
 

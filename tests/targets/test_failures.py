@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from answerkey.reply import Failure
+from answerkey.model.reply import Failure
 from answerkey.targets.failures import failure_from_exception, one_line, retryable_from_exception
 from answerkey.targets.retryable import RetryableError
 

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from answerkey.errors import ConfigError, TargetUnreachableError
+from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Reply
 from answerkey.targets.http import HttpSettings, HttpTarget
 from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.retryable import RetryableError

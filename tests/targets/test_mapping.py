@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerkey.errors import ConfigError
-from answerkey.reply import Reply, ToolCall
+from answerkey.model.reply import Reply, ToolCall
 from answerkey.targets.mapping import ReplyMapping, reply_from_object, reply_from_payload
 
 

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from answerkey.errors import ConfigError
+from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Reply
 from answerkey.targets.openai import OpenAISettings, OpenAITarget
 from answerkey.targets.retryable import RetryableError
 from answerkey.targets.secrets import Secrets

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 
 from answerkey.errors import UsageError
+from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Reply
 from answerkey.targets.python import PythonTarget, load_callable
 from answerkey.targets.retryable import RetryableError
 

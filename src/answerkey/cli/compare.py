@@ -102,7 +102,7 @@ def compare(
         results = []
         if parsed:
             from answerkey.gate import evaluate_gates
-            from answerkey.run import run_header
+            from answerkey.model.run import run_header
 
             header = run_header(opened.load_run(infos[1]))
             results = evaluate_gates(parsed, header, comparison)

@@ -52,7 +52,7 @@ def add(
       answerkey feedback add latest address down --comment "wrong street"
     """
     from answerkey.config import load_settings
-    from answerkey.feedback import COMMENT_LIMIT, Feedback, read_value
+    from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.browse import Browser
     from answerkey.store.feedback import FeedbackBook, new_id, now
 

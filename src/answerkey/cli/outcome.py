@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerkey.run import Run
+from answerkey.model.run import Run
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

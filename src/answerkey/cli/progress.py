@@ -6,8 +6,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
+from answerkey.model.run import RunInfo
 from answerkey.plugins import load_object
-from answerkey.run import RunInfo
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

@@ -8,7 +8,7 @@ import click
 from answerkey.cli.options import json_flag, store_flag, store_opener
 
 if TYPE_CHECKING:
-    from answerkey.run import RunInfo
+    from answerkey.model.run import RunInfo
     from answerkey.store.browse import Browser
     from answerkey.store.review import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore

@@ -8,8 +8,8 @@ import click
 from answerkey.cli.options import json_flag, store_flag, store_opener
 
 if TYPE_CHECKING:
-    from answerkey.run import RunInfo
-    from answerkey.summary import Summary
+    from answerkey.model.run import RunInfo
+    from answerkey.model.summary import Summary
 
 __all__ = ["runs"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from answerkey.run import Run
+    from answerkey.model.run import Run
     from answerkey.store.sql import SqlStore
 
 __all__ = ["load_stored"]

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from answerkey.comparison.texts import Texts, TextsBuilder
-from answerkey.run import Run, RunInfo
-from answerkey.summary import Result
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.summary import Result
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

@@ -9,7 +9,7 @@ from answerkey.comparison.columns import columns_from_run, columns_from_store
 from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
 from answerkey.gate import Gate, evaluate_gates
-from answerkey.run import Run, RunInfo, run_header
+from answerkey.model.run import Run, RunInfo, run_header
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

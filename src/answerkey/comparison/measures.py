@@ -8,8 +8,8 @@ import numpy as np
 from answerkey.comparison.columns import Columns, Floats, Ints
 from answerkey.comparison.comparison import Flip, Measure, Side
 from answerkey.comparison.pairing import Pairing, paired_clusters
-from answerkey.run import RunInfo
-from answerkey.scorecard import round_score
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import round_score
 from answerkey.stats.multiple import holm
 from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval

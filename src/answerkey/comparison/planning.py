@@ -10,7 +10,7 @@ import numpy as np
 from answerkey.comparison.columns import Columns
 from answerkey.comparison.pairing import pair
 from answerkey.errors import UsageError
-from answerkey.scorecard import round_score
+from answerkey.model.scorecard import round_score
 from answerkey.stats.power import (
     VarianceSplit,
     detectable_difference,

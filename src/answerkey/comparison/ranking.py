@@ -9,7 +9,7 @@ import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
 from answerkey.errors import UsageError
-from answerkey.scorecard import grade, round_score
+from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.multiple import holm
 from answerkey.stats.paired import paired_difference, verdict_of

@@ -8,8 +8,8 @@ from answerkey.comparison.comparison import Comparison, Measure, Unpaired
 from answerkey.comparison.measures import Paired
 from answerkey.comparison.pairing import Pairing, pair
 from answerkey.errors import UsageError
-from answerkey.run import Run
-from answerkey.scorecard import round_score
+from answerkey.model.run import Run
+from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import Difference
 from answerkey.stats.power import detectable_difference, questions_needed
 

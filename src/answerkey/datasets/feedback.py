@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError, UsageError
-from answerkey.feedback import COMMENT_LIMIT, Feedback, read_value
+from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
 

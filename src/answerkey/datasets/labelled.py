@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from answerkey.errors import InputError, UsageError
-from answerkey.feedback import read_value
+from answerkey.model.feedback import read_value
 
 __all__ = ["LabelledReply", "read_labelled"]
 

@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.datasets.rows import Row, read_rows
 from answerkey.errors import InputError
-from answerkey.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
+from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
 

@@ -10,8 +10,8 @@ import msgspec
 
 from answerkey.config import Options
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, Exchange, Target, Task
-from answerkey.reply import Failure, Reply, Timings
 from answerkey.targets.failures import failure_from_exception
 from answerkey.targets.retryable import RetryableError
 

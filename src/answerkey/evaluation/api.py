@@ -9,11 +9,11 @@ import msgspec
 from answerkey.config import JudgeSettings, Options, Scoring, Settings, load_settings
 from answerkey.evaluation.inputs import QuestionsLike, golden_set
 from answerkey.evaluation.waiting import wait_for
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.run import Run
+from answerkey.model.scorecard import Scorecard
 from answerkey.protocols import Target
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.run import Run
-from answerkey.scorecard import Scorecard
 
 __all__ = ["evaluate", "evaluate_async", "score", "score_replies"]
 

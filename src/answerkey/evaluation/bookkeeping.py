@@ -11,12 +11,12 @@ import msgspec
 from answerkey.config import Options
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise
 from answerkey.protocols import Target
-from answerkey.question import QuestionSet
-from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
-from answerkey.summary import Result
-from answerkey.tally import summarise
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession

@@ -32,10 +32,10 @@ from answerkey.evaluation.judging import add_stored, judge_for, judging_on
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.selection import select_questions
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
+from answerkey.model.run import Run, RunInfo
 from answerkey.protocols import Ask, Exchange, Graded, Target, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply
-from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.paired import Verdict

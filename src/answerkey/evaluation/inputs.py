@@ -7,8 +7,8 @@ from typing import Any
 from answerkey.config import Settings
 from answerkey.datasets.questions import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
+from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import load_object
-from answerkey.question import Question, QuestionSet
 
 __all__ = ["QuestionsLike", "golden_set"]
 

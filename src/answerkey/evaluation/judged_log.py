@@ -13,13 +13,13 @@ from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.waiting import wait_for
 from answerkey.judge.judge import Judge
 from answerkey.judge.session import JudgingSession
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import Run
+from answerkey.model.summary import Result
+from answerkey.model.tally import summarise_unordered
 from answerkey.protocols import Exchange
-from answerkey.question import QuestionSet
-from answerkey.run import Run
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Result
-from answerkey.tally import summarise_unordered
 
 __all__ = ["judge_recorded"]
 

@@ -9,9 +9,9 @@ import msgspec
 
 from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.recorder import Recorder
+from answerkey.model.question import Question
+from answerkey.model.run import RunInfo
 from answerkey.protocols import Exchange, Task
-from answerkey.question import Question
-from answerkey.run import RunInfo
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge

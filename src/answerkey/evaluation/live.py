@@ -25,9 +25,9 @@ from answerkey.evaluation.progress import Progress, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
 from answerkey.evaluation.selection import select_questions
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import Run, RunInfo
 from answerkey.protocols import Target, Task
-from answerkey.question import QuestionSet
-from answerkey.run import Run, RunInfo
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import resolve_target
 

@@ -8,8 +8,8 @@ from answerkey.errors import UsageError
 from answerkey.judge.judge import Judge
 from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
-from answerkey.reply import Reply
-from answerkey.run import RunInfo
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
 from answerkey.store.judgements import SqlJudgements
 from answerkey.store.sql import SqlStore
 

@@ -3,8 +3,8 @@
 from math import fsum
 from typing import Protocol
 
-from answerkey.run import RunInfo
-from answerkey.scorecard import Scorecard
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard
 
 __all__ = ["Progress", "RunningScore", "Silent"]
 

@@ -15,14 +15,14 @@ from answerkey.errors import InputError
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import round_score
+from answerkey.model.summary import Result, Summary
+from answerkey.model.tally import summarise_unordered
 from answerkey.protocols import Exchange, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Reply
-from answerkey.run import Run, RunInfo
-from answerkey.scorecard import round_score
 from answerkey.scorers.grader import Grader
-from answerkey.summary import Result, Summary
-from answerkey.tally import summarise_unordered
 from answerkey.targets.mapping import reply_from_payload
 from answerkey.targets.recorded_rows import reply_in_row
 

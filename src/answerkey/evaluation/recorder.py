@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from answerkey.evaluation.progress import Progress, RunningScore
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard
+from answerkey.model.summary import Result
 from answerkey.protocols import Exchange, Graded, Store
-from answerkey.run import RunInfo
-from answerkey.scorecard import Scorecard
 from answerkey.scorers.grader import Grader
-from answerkey.summary import Result
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession

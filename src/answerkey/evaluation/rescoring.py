@@ -12,12 +12,12 @@ from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.waiting import wait_for
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.tally import summarise
 from answerkey.protocols import Exchange, Graded, Task
-from answerkey.question import Question, QuestionSet
-from answerkey.run import Run, RunInfo
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
-from answerkey.tally import summarise
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge

@@ -3,7 +3,7 @@
 import random
 
 from answerkey.errors import UsageError
-from answerkey.question import Question, QuestionSet
+from answerkey.model.question import Question, QuestionSet
 
 __all__ = ["select_questions"]
 

@@ -6,7 +6,7 @@ from typing import IO
 
 import msgspec
 
-from answerkey.summary import Result
+from answerkey.model.summary import Result
 
 __all__ = ["Spool"]
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerkey.run import RunInfo
-from answerkey.summary import Summary
-from answerkey.text.matching import embedding_status, embeddings_installed
+from answerkey.match.keywords import embedding_status, embeddings_installed
+from answerkey.model.run import RunInfo
+from answerkey.model.summary import Summary
 
 __all__ = ["run_warnings"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from answerkey.errors import UsageError
 from answerkey.gate.evaluate import known_names, unknown_name
 from answerkey.gate.parse import Gate, parse_gate
-from answerkey.reply import ERROR_KINDS
-from answerkey.scorecard import COMPONENTS
+from answerkey.model.reply import ERROR_KINDS
+from answerkey.model.scorecard import COMPONENTS
 
 __all__ = ["check_gates"]
 

@@ -10,9 +10,9 @@ import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gate.parse import COMPARISON_NAMES, GRADES, Gate, parse_gate
-from answerkey.reply import ERROR_KINDS
-from answerkey.run import GateResult
-from answerkey.tally import summarise
+from answerkey.model.reply import ERROR_KINDS
+from answerkey.model.run import GateResult
+from answerkey.model.tally import summarise
 
 __all__ = ["evaluate_gates", "known_names", "unknown_name"]
 

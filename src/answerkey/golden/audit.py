@@ -11,8 +11,8 @@ import msgspec
 
 from answerkey.config import Scoring
 from answerkey.golden.bots import know_nothing_bots
-from answerkey.question import Question, QuestionSet
-from answerkey.scorecard import Scorecard, round_score
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.scorers.grader import Grader
 from answerkey.text.sanitise import one_line
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from answerkey.question import Question, QuestionSet
-from answerkey.reply import Evidence, Reply, ToolCall
+from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Evidence, Reply, ToolCall
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
 __all__ = ["Bot", "know_nothing_bots"]

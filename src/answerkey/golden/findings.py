@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.question import Question
+from answerkey.model.question import Question
 
 __all__ = ["SEVERITIES", "Finding", "Severity", "findings_document", "worst_severity"]
 

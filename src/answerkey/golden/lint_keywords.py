@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from answerkey.golden.findings import Finding, Severity
 from answerkey.golden.vocabulary import COMMON_WORDS, GENERIC_TERMS, Vocabulary
-from answerkey.question import Question
+from answerkey.match.keywords import find_keywords
+from answerkey.model.question import Question
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword, describe_keyword
-from answerkey.text.matching import find_keywords
 from answerkey.text.sanitise import one_line
 
 __all__ = ["check_keywords"]

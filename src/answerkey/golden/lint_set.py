@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from answerkey.golden.findings import Finding
-from answerkey.question import UNCATEGORISED, Question, QuestionSet, question_id
+from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
 from answerkey.text.sanitise import one_line
 
 __all__ = ["check_set"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 
-from answerkey.question import QuestionSet
+from answerkey.model.question import QuestionSet
 
 __all__ = ["COMMON_WORDS", "GENERIC_TERMS", "Vocabulary"]
 

@@ -8,11 +8,11 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.judge.judgement import JUDGE
 from answerkey.judge.labels import Key, Labels
+from answerkey.model.summary import Result
 from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa
 from answerkey.stats.corrected_rates import CorrectedRate, prediction_powered_rate, rogan_gladen_rate
 from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
-from answerkey.summary import Result
 
 __all__ = ["Calibration", "Rate", "calibrate", "judge_values"]
 

@@ -10,8 +10,8 @@ import msgspec
 
 from answerkey.judge.item import item_of
 from answerkey.judge.panel import Panel
-from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 
 __all__ = ["Canary", "CanaryResult", "ask_canaries", "load_canaries"]
 

@@ -11,10 +11,10 @@ from answerkey.judge.item import claims_item_of, evidence_length
 from answerkey.judge.panel import Panel, UnjudgedError
 from answerkey.judge.prompt import CLAIMS_HASH, claims_messages
 from answerkey.judge.verdict import NoVerdictError, quoted, read_object
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score, round_score
-from answerkey.scorers.groundedness.scorer import has_evidence
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score, round_score
+from answerkey.scorers.groundedness import has_evidence
 
 __all__ = ["CLAIMS_SCHEMA", "JUDGE_GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.question import Question
-from answerkey.reply import Reply, ToolCall
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, ToolCall
 from answerkey.text.keyword import describe_keyword
 
 __all__ = ["Item", "claims_item_of", "evidence_length", "item_of", "pair_of"]

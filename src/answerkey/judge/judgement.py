@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.judge.rubric import LOWEST, TOP, Rubric
 from answerkey.judge.verdict import Verdict
-from answerkey.scorecard import Score, round_score
+from answerkey.model.scorecard import Score, round_score
 
 __all__ = ["JUDGE", "Judgement", "Opinion", "combine", "scores_of", "unjudged", "worthless"]
 

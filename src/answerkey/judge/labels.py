@@ -9,7 +9,7 @@ import msgspec
 
 from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError, UsageError
-from answerkey.feedback import Feedback, read_value
+from answerkey.model.feedback import Feedback, read_value
 
 __all__ = ["Labels", "labels_from_feedback", "labels_from_file"]
 

@@ -12,8 +12,8 @@ from answerkey.judge.panel import Panel, UnjudgedError
 from answerkey.judge.prompt import pair_messages
 from answerkey.judge.rubric import load_pair_rubric
 from answerkey.judge.verdict import PAIR_SCHEMA, parse_pair
-from answerkey.question import Question
-from answerkey.reply import Reply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.rates import mcnemar_p_value
 

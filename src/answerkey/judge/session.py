@@ -18,9 +18,9 @@ from answerkey.judge.ledger import Ledger, Spent
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
 from answerkey.judge.tally import Tally, canary_documents, reliability
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score
 
 __all__ = ["JudgingSession", "open_judging"]
 

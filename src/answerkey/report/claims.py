@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.scorecard import Scorecard
+from answerkey.model.scorecard import Scorecard
 from answerkey.text.sanitise import one_line
 
 __all__ = ["ClaimsDetail", "claim_note", "claims_details", "claims_of"]

@@ -8,11 +8,11 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
+from answerkey.model.run import Run
+from answerkey.model.scorecard import COMPONENTS
+from answerkey.model.summary import Result
 from answerkey.report.losses import losses_of
 from answerkey.report.rows import encode, row_document
-from answerkey.run import Run
-from answerkey.scorecard import COMPONENTS
-from answerkey.summary import Result
 from answerkey.text.sanitise import for_csv
 
 __all__ = ["write_csv", "write_csv_rows"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from answerkey.question import Question
-from answerkey.reply import Reply, Source, ToolCall
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply, Source, ToolCall
+from answerkey.model.scorecard import Scorecard
+from answerkey.model.summary import Result
 from answerkey.report.claims import ClaimsDetail, claim_note, claims_details, claims_of
 from answerkey.report.losses import Loss, losses_of
-from answerkey.scorecard import Scorecard
-from answerkey.summary import Result
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
 

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from answerkey.golden.audit import Audit
 from answerkey.golden.findings import SEVERITIES, Finding
-from answerkey.question import QuestionSet
+from answerkey.model.question import QuestionSet
 from answerkey.report.terminal import emit, make_console
 from answerkey.report.wording import count, score_text
 from answerkey.text.sanitise import one_line

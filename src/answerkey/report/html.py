@@ -10,11 +10,11 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from answerkey.model.run import Run
 from answerkey.report.detail import Limits
 from answerkey.report.markup import make_environment, report_asset
 from answerkey.report.story import tell
 from answerkey.report.view import ReportView, build_view
-from answerkey.run import Run
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -2,8 +2,8 @@
 
 from typing import BinaryIO
 
+from answerkey.model.run import Run, result_document, run_header
 from answerkey.report.rows import encode
-from answerkey.run import Run, result_document, run_header
 
 __all__ = ["write_json"]
 

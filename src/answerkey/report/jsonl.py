@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from answerkey.model.run import Run
+from answerkey.model.summary import Result
 from answerkey.report.rows import encode, row_document
-from answerkey.run import Run
-from answerkey.summary import Result
 
 __all__ = ["write_jsonl", "write_jsonl_rows"]
 

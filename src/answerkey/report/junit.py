@@ -8,12 +8,12 @@ from tempfile import SpooledTemporaryFile
 from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
-from answerkey.reply import SYSTEM_ERRORS
+from answerkey.model.reply import SYSTEM_ERRORS
+from answerkey.model.run import GateResult, Run
+from answerkey.model.scorecard import round_score
+from answerkey.model.summary import Result
 from answerkey.report.losses import losses_of
 from answerkey.report.wording import score_text
-from answerkey.run import GateResult, Run
-from answerkey.scorecard import round_score
-from answerkey.summary import Result
 from answerkey.text.sanitise import for_xml
 
 __all__ = ["write_junit"]
@@ -64,7 +64,7 @@ def _head(run: Run, tally: _Tally) -> str:
         f'skipped="{tally.skipped}" time="{tally.seconds:.3f}"'
     )
     properties = {
-        "answerkey.run": info.id,
+        "answerkey.model.run": info.id,
         "answerkey.target": info.target,
         "answerkey.score": score_text(summary.score),
         "answerkey.grade": summary.grade or "",

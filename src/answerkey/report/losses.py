@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from answerkey.model.scorecard import Score, Scorecard
 from answerkey.report.wording import name_words, points
-from answerkey.scorecard import Score, Scorecard
 from answerkey.text.sanitise import one_line
 
 __all__ = ["Loss", "losses_of"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+from answerkey.model.run import Run
 from answerkey.report.judge_line import judge_line
 from answerkey.report.story import tell
 from answerkey.report.view import ReportView, build_view
@@ -16,7 +17,6 @@ from answerkey.report.wording import (
     range_text,
     score_text,
 )
-from answerkey.run import Run
 from answerkey.text.sanitise import for_markdown, one_line
 
 __all__ = ["markdown_report", "write_markdown"]

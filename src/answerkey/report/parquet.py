@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 from answerkey.errors import MissingExtraError
+from answerkey.model.run import Run
+from answerkey.model.scorecard import COMPONENTS
+from answerkey.model.summary import Result
 from answerkey.report.rows import encode, row_document
-from answerkey.run import Run
-from answerkey.scorecard import COMPONENTS
-from answerkey.summary import Result
 from answerkey.text.sanitise import without_surrogates
 
 __all__ = ["require_pyarrow", "write_parquet", "write_parquet_rows"]

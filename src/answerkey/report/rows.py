@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.run import result_document
-from answerkey.summary import Result
+from answerkey.model.run import result_document
+from answerkey.model.summary import Result
 from answerkey.text.sanitise import without_surrogates
 
 __all__ = ["encode", "row_document"]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import msgspec
 
 from answerkey.errors import UnknownNameError
+from answerkey.model.run import Run
+from answerkey.model.summary import Result
 from answerkey.report.view import QuestionView, brief_questions
-from answerkey.run import Run
-from answerkey.summary import Result
 
 __all__ = ["failures_of", "only_failures", "only_question"]
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from answerkey.model.run import Run
 from answerkey.report.judge_line import judge_line
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.report.wording import (
@@ -19,14 +20,13 @@ from answerkey.report.wording import (
     range_text,
     score_text,
 )
-from answerkey.run import Run
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from answerkey.summary import Slice
+    from answerkey.model.summary import Slice
 
 __all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "print_report", "print_view", "question_lines"]
 
@@ -177,7 +177,7 @@ def bar(share: float | None, width: int, *, plain: bool = False) -> str:
 def _bar(share: float | None, width: int, console: "Console") -> "RenderableType":
     from rich.text import Text
 
-    from answerkey.scorecard import grade
+    from answerkey.model.scorecard import grade
 
     plain = not _encodes(console.encoding, "█▏")
     colour = GRADE_COLOURS[grade(share)] if share is not None else "dim"

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.summary import Result
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, trial_detail
 from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
 from answerkey.report.view import QuestionView
 from answerkey.report.wording import milliseconds, name_words, points, score_text
-from answerkey.run import Run, RunInfo
-from answerkey.summary import Result
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,13 +7,13 @@ from math import fsum
 
 import msgspec
 
+from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.scorecard import grade, round_score
+from answerkey.model.summary import Result, Slice, Summary
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
-from answerkey.run import GateResult, Run, RunInfo
-from answerkey.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval
 from answerkey.store.listing import QuestionFigures, QuestionRow
-from answerkey.summary import Result, Slice, Summary
 from answerkey.text.sanitise import one_line
 
 __all__ = [

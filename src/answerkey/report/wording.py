@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import floor
 
-from answerkey.scorecard import round_score
+from answerkey.model.scorecard import round_score
 from answerkey.stats.intervals import Interval
 
 __all__ = [

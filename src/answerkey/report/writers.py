@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from answerkey.errors import MissingExtraError, UsageError
-from answerkey.run import Run
+from answerkey.model.run import Run
 
 __all__ = ["FORMATS", "atomic_file", "check_output", "write_report", "write_reports"]
 

@@ -4,10 +4,10 @@ from typing import cast
 
 import msgspec
 
-from answerkey.question import Question
-from answerkey.reply import ErrorKind, Failure, Reply
-from answerkey.scorecard import Score
-from answerkey.text.failures import detect_failure
+from answerkey.detect.detector import detect_failure
+from answerkey.model.question import Question
+from answerkey.model.reply import ErrorKind, Failure, Reply
+from answerkey.model.scorecard import Score
 
 __all__ = ["ErrorHandling", "find_failure"]
 

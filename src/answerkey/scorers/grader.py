@@ -11,10 +11,10 @@ import msgspec
 
 from answerkey.config import Scoring
 from answerkey.errors import ConfigError
+from answerkey.model.question import Question
+from answerkey.model.reply import Failure, Reply
+from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
 from answerkey.protocols import ConversationScorer, Exchange, Scorer
-from answerkey.question import Question
-from answerkey.reply import Failure, Reply
-from answerkey.scorecard import Score, Scorecard, grade, round_score, total
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.scorers.tool_usage import ToolUsage

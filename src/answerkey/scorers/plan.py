@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from answerkey.config import Scoring, Settings
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader
-from answerkey.scorers.groundedness.scorer import Groundedness
+from answerkey.scorers.groundedness import Groundedness
 from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN, Ranker
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 

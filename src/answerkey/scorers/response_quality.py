@@ -3,11 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score
-from answerkey.text.keyword import describe_keyword
-from answerkey.text.matching import (
+from answerkey.match.keywords import (
     Match,
     MatchMode,
     embeddings_installed,
@@ -15,6 +11,10 @@ from answerkey.text.matching import (
     find_keywords,
     keyword_matcher,
 )
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score
+from answerkey.text.keyword import describe_keyword
 
 __all__ = ["ResponseQuality"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.question import ExpectedTool
-from answerkey.reply import ToolCall
+from answerkey.model.question import ExpectedTool
+from answerkey.model.reply import ToolCall
 from answerkey.text.patterns import compile_pattern
 
 __all__ = ["ToolFit", "argument_credit", "fit_tools"]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerkey.config import ToolMode
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score
 from answerkey.scorers.tool_matching import ToolFit, fit_tools
 
 __all__ = ["ToolUsage"]

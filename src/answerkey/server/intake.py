@@ -10,8 +10,8 @@ from answerkey.config import Settings
 from answerkey.datasets.feedback import Scale, plain_feedback
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import UsageError
-from answerkey.feedback import COMMENT_LIMIT, ProductionReply
-from answerkey.question import Question
+from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
+from answerkey.model.question import Question
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.feedback import FeedbackBook, new_id, now

@@ -3,7 +3,7 @@
 from sqlalchemy import delete
 
 from answerkey.errors import UsageError
-from answerkey.run import RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.store import schema
 from answerkey.store.sql import SqlStore
 

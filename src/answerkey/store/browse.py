@@ -4,11 +4,12 @@ import msgspec
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 
 from answerkey.errors import UnknownNameError
-from answerkey.feedback import ReplyKey
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.run import RunInfo
-from answerkey.scorecard import Scorecard, grade, round_score
+from answerkey.model.feedback import ReplyKey
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard, grade, round_score
+from answerkey.model.summary import Result
 from answerkey.store import schema
 from answerkey.store.conditions import contains, of_run
 from answerkey.store.listing import (
@@ -18,7 +19,6 @@ from answerkey.store.listing import (
     RunRow,
 )
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Result
 
 __all__ = ["Browser"]
 

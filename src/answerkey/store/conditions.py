@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement
 
-from answerkey.run import RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.store import schema
 
 __all__ = ["EPSILON", "contains", "of_run"]

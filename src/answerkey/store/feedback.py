@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Select, and_, func, or_, select, update
 
-from answerkey.feedback import Feedback, FeedbackSource, ReplyKey
-from answerkey.question import Question
+from answerkey.model.feedback import Feedback, FeedbackSource, ReplyKey
+from answerkey.model.question import Question
 from answerkey.store import schema
 from answerkey.store.sql import SqlStore
 

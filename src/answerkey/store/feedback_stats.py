@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, and_, case, desc, func, select
 
-from answerkey.feedback import POSITIVE
+from answerkey.model.feedback import POSITIVE
 from answerkey.stats.correlation import correlate
 from answerkey.store import schema
 from answerkey.store.sql import SqlStore

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from answerkey.run import RunInfo
-from answerkey.scorecard import Scorecard
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard
+from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
-from answerkey.summary import Latency
 
 __all__ = [
     "Facets",

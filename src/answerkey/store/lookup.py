@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+from answerkey.model.reply import Reply
 from answerkey.protocols import Exchange
-from answerkey.reply import Reply
 
 __all__ = ["id_rows", "reply_digest", "search_text", "text_rows", "tools_text"]
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Select, Subquery, and_, func, or_, select
 
-from answerkey.reply import Reply
-from answerkey.run import RunInfo
-from answerkey.scorecard import round_score
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import round_score
 from answerkey.store import schema
 from answerkey.store.conditions import EPSILON, contains, of_run
 from answerkey.store.sql import SqlStore

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import ColumnElement, exists, func, select
 
-from answerkey.feedback import POSITIVE, Feedback, ProductionReply
-from answerkey.scorecard import PASS_MARK
+from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
+from answerkey.model.scorecard import PASS_MARK
 from answerkey.store import schema
 from answerkey.store.conditions import EPSILON, contains
 from answerkey.store.feedback import FeedbackBook

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.feedback import POSITIVE, Feedback, ProductionReply
-from answerkey.question import Question
+from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
+from answerkey.model.question import Question
 from answerkey.store import schema
 from answerkey.store.feedback import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies

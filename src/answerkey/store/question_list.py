@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select
 
-from answerkey.run import RunInfo
-from answerkey.scorecard import Scorecard, grade, round_score
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard, grade, round_score
 from answerkey.store import schema
 from answerkey.store.conditions import EPSILON, contains, of_run
 from answerkey.store.listing import Facets, QuestionRow, RowFilter, Sort

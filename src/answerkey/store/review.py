@@ -5,8 +5,8 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
-from answerkey.feedback import Feedback
-from answerkey.run import RunInfo
+from answerkey.model.feedback import Feedback
+from answerkey.model.run import RunInfo
 from answerkey.store import schema
 from answerkey.store.browse import Browser
 from answerkey.store.conditions import EPSILON, of_run

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
+from answerkey.model.run import RunInfo
+from answerkey.model.summary import total_latency
 from answerkey.protocols import Exchange, Graded
-from answerkey.run import RunInfo
 from answerkey.store.lookup import reply_digest
-from answerkey.summary import total_latency
 
 __all__ = ["reply_row", "run_row", "scorecard_row"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlalchemy import func, select
 
-from answerkey.run import RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.store import schema
 from answerkey.store.writing import LEAST_COLUMNS, write_rows
 

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 
 from answerkey.comparison.columns import ScoreBatch, by_name
-from answerkey.run import RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.store import schema
 from answerkey.store.connect import explain
 from answerkey.store.sql import SqlStore

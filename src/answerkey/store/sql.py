@@ -11,16 +11,16 @@ from sqlalchemy import Connection, Engine, Select, and_, delete, func, select
 from sqlalchemy.exc import DBAPIError
 
 from answerkey.errors import UnknownNameError
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.run import Run, RunInfo
-from answerkey.scorecard import Scorecard
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import Scorecard
+from answerkey.model.summary import Result, Summary
+from answerkey.model.tally import summarise
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
 from answerkey.store.score_columns import keep_columns
 from answerkey.store.writing import RunWriter, write_rows
-from answerkey.summary import Result, Summary
-from answerkey.tally import summarise
 
 __all__ = ["SqlStore"]
 

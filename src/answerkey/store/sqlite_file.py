@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from answerkey.errors import StoreError
-from answerkey.run import RunInfo
+from answerkey.model.run import RunInfo
 from answerkey.store.location import make_room, sqlite_error
 from answerkey.store.migrations import migrate
 from answerkey.store.writing import LEAST_COLUMNS, RunWriter
 
 if TYPE_CHECKING:
+    from answerkey.model.summary import Result
     from answerkey.store.sql import SqlStore
-    from answerkey.summary import Result
 
 __all__ = ["SqliteFile", "prepare_sqlite"]
 

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import RunInfo
+from answerkey.model.summary import Summary
 from answerkey.protocols import Exchange, Graded
-from answerkey.question import QuestionSet
-from answerkey.run import RunInfo
 from answerkey.store.lookup import id_rows, text_rows
 from answerkey.store.rows import reply_row, run_row, scorecard_row
-from answerkey.summary import Summary
 
 __all__ = ["LEAST_COLUMNS", "RunWriter", "Statements", "write_rows"]
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask
-from answerkey.reply import Failure, Reply, Timings
 from answerkey.targets.http_reply import decode_json
 from answerkey.targets.mapping import ReplyMapping, reply_from_payload
 from answerkey.targets.processes import Child, start_child

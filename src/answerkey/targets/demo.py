@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask
-from answerkey.reply import Reply, Timings
 from answerkey.targets.failures import one_line
 from answerkey.targets.mapping import reply_from_exception, reply_from_object
 from answerkey.targets.safe_names import settings_hash

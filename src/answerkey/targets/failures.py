@@ -4,9 +4,9 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from answerkey.reply import ErrorKind, Failure
+from answerkey.detect.error_kinds import classify_error, kind_of_class_name, kind_of_status
+from answerkey.model.reply import ErrorKind, Failure
 from answerkey.targets.retryable import RetryableError
-from answerkey.text.error_kinds import classify_error, kind_of_class_name, kind_of_status
 
 __all__ = ["failure_from_exception", "one_line", "retryable_from_exception"]
 

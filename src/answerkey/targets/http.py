@@ -6,9 +6,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from answerkey.detect.error_kinds import kind_of_status
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask
-from answerkey.reply import Failure, Reply, Timings
 from answerkey.targets.conversations import Conversations
 from answerkey.targets.failures import failure_from_exception, one_line
 from answerkey.targets.http_client import check_headers, open_session, preflight
@@ -18,7 +19,6 @@ from answerkey.targets.retryable import RetryableError
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.template import compile_template, values_of
-from answerkey.text.error_kinds import kind_of_status
 
 if TYPE_CHECKING:
     import aiohttp

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.reply import Evidence, Failure, Reply, Timings
+from answerkey.detect.error_kinds import kind_of_status
+from answerkey.model.reply import Evidence, Failure, Reply, Timings
 from answerkey.targets.failures import one_line
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.numbers import read_number
@@ -17,7 +18,6 @@ from answerkey.targets.objects import as_json
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.streams.assemble import assemble
 from answerkey.targets.streams.events import EventReader, StreamKind, stream_kind
-from answerkey.text.error_kinds import kind_of_status
 
 if TYPE_CHECKING:
     import aiohttp

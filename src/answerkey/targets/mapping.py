@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.reply import Failure, Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.targets.failures import failure_from_exception, one_line
 from answerkey.targets.fields.calls import read_calls
 from answerkey.targets.fields.errors import read_failure

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply
+from answerkey.model.reply import Reply
 from answerkey.targets.fields.names import has_reply_names
 from answerkey.targets.fields.text import safe_text
 

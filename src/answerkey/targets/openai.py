@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.protocols import Ask
-from answerkey.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.targets.conversations import Conversations
 from answerkey.targets.failures import failure_from_exception, one_line
 from answerkey.targets.fields.text import json_text

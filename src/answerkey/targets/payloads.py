@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
+from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
 from answerkey.targets.failures import one_line
 from answerkey.targets.fields.calls import looks_like_calls, read_calls
 from answerkey.targets.fields.errors import read_failure

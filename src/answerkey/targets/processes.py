@@ -7,10 +7,10 @@ import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from answerkey.detect.error_kinds import classify_error
 from answerkey.errors import UsageError
-from answerkey.reply import Failure
+from answerkey.model.reply import Failure
 from answerkey.targets.failures import one_line
-from answerkey.text.error_kinds import classify_error
 
 __all__ = ["Child", "start_child"]
 

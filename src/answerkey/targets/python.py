@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
+from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask
-from answerkey.reply import Reply, Timings
 from answerkey.targets.failures import one_line, retryable_from_exception
 from answerkey.targets.mapping import ReplyMapping, reply_from_exception, reply_from_object
 from answerkey.targets.worker_threads import WorkerThreads

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Evidence, Reply
+from answerkey.model.reply import Evidence, Reply
 from answerkey.targets.formats.messages import looks_like_messages, read_messages
 from answerkey.targets.formats.shapes import as_dict
 from answerkey.targets.formats.transcript import exchanges_of

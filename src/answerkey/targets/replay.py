@@ -9,8 +9,8 @@ import msgspec
 
 from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
+from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask
-from answerkey.reply import Failure, Reply
 from answerkey.targets.failures import one_line
 from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.recorded_rows import question_in_row, reply_in_row

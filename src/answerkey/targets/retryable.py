@@ -1,6 +1,6 @@
 """RetryableError: how a target tells the engine that asking again may help. A target never retries itself."""
 
-from answerkey.reply import Failure
+from answerkey.model.reply import Failure
 
 __all__ = ["RetryableError"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.reply import ToolCall
+from answerkey.model.reply import ToolCall
 from answerkey.targets.failures import one_line
 from answerkey.targets.fields.calls import read_arguments
 from answerkey.targets.python import load_callable

@@ -3,8 +3,8 @@
 import pytest
 
 from answerkey.errors import ConfigError, UnknownNameError
-from answerkey.question import Question
-from answerkey.reply import Evidence, Reply, Source, ToolCall
+from answerkey.model.question import Question
+from answerkey.model.reply import Evidence, Reply, Source, ToolCall
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 
 pytest.importorskip("pytrec_eval", reason="needs the extra 'retrieval'")

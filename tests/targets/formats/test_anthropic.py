@@ -1,4 +1,4 @@
-from answerkey.reply import ToolCall
+from answerkey.model.reply import ToolCall
 from answerkey.targets.mapping import reply_from_payload
 
 MESSAGE = {

@@ -1,6 +1,6 @@
 from typing import Any
 
-from answerkey.reply import ToolCall
+from answerkey.model.reply import ToolCall
 from answerkey.targets.mapping import reply_from_payload
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerkey.reply import Reply
+from answerkey.model.reply import Reply
 from answerkey.targets.mapping import reply_from_object
 from answerkey.targets.streams.assemble import assemble
 from answerkey.targets.streams.events import EventReader, stream_kind

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply, Source
+from answerkey.model.reply import Reply, Source
 
 __all__ = ["Citations", "find_citations"]
 

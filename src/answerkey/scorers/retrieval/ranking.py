@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.reply import Source
+from answerkey.model.reply import Source
 
 __all__ = ["CHUNK_PATTERN", "Ranker", "Ranking", "compile_chunk_pattern", "rank_documents", "source_id"]
 

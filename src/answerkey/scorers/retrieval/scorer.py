@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from answerkey.errors import MissingExtraError
-from answerkey.question import Question
-from answerkey.reply import Reply
-from answerkey.scorecard import Score
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score
 from answerkey.scorers.retrieval.citations import find_citations
 from answerkey.scorers.retrieval.measures import DEFAULT_MEASURES, Evaluator, parse_measures
 from answerkey.scorers.retrieval.ranking import (

@@ -7,8 +7,8 @@ import msgspec
 from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.ranking import Ranking
 from answerkey.errors import UsageError
-from answerkey.run import RunInfo
-from answerkey.scorecard import grade
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import grade
 from answerkey.server.comparisons import compare_stored, rank_stored
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 from sqlalchemy import or_
 
-from answerkey.feedback import POSITIVE, Feedback
+from answerkey.model.feedback import POSITIVE, Feedback
 from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store import schema

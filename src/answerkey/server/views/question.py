@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.feedback import Feedback, ReplyKey
-from answerkey.question import Question
+from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.question import Question
+from answerkey.model.run import RunInfo
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
-from answerkey.run import RunInfo
 from answerkey.server.views.run import RunQuery
 from answerkey.store.browse import Browser
 from answerkey.store.feedback import FeedbackBook

@@ -6,10 +6,11 @@ import msgspec
 
 from answerkey.datasets.questions import parse_question
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.feedback import COMMENT_LIMIT, Feedback, ProductionReply
-from answerkey.question import Question
+from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.model.question import Question
+from answerkey.model.scorecard import Scorecard, grade
+from answerkey.model.summary import Result
 from answerkey.report.detail import TrialDetail, trial_detail
-from answerkey.scorecard import Scorecard, grade
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.production import (
     ProductionFigures,
@@ -18,7 +19,6 @@ from answerkey.store.production import (
 )
 from answerkey.store.proposals import TAG, case_id, why_proposed
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Result
 
 __all__ = [
     "GivenCase",

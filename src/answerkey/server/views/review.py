@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.feedback import Feedback
-from answerkey.run import RunInfo
+from answerkey.model.feedback import Feedback
+from answerkey.model.run import RunInfo
 from answerkey.server.views.paging import ShortText
 from answerkey.server.views.question import QuestionQuery, TrialView, load_question
 from answerkey.store.review import ReviewItem, ReviewQueue

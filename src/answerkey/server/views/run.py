@@ -3,16 +3,16 @@
 import msgspec
 from sqlalchemy import select
 
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.run import Run, RunInfo
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store import schema
 from answerkey.store.browse import Browser
 from answerkey.store.listing import Facets, Progress, RowFilter
 from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
-from answerkey.summary import Slice, Summary
 
 __all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import ToolCall
+from answerkey.model.reply import ToolCall
 from answerkey.targets.fields.numbers import read_duration
 from answerkey.targets.fields.text import json_text, safe_text
 

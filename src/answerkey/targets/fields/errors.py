@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from answerkey.reply import ERROR_KINDS, Failure
+from answerkey.detect.error_kinds import classify_error, kind_of_status
+from answerkey.model.reply import ERROR_KINDS, Failure
 from answerkey.targets.failures import one_line
 from answerkey.targets.fields.text import json_text, safe_text
-from answerkey.text.error_kinds import classify_error, kind_of_status
 
 __all__ = ["read_failure"]
 

@@ -3,7 +3,7 @@
 from math import isfinite
 from typing import Any
 
-from answerkey.reply import Source
+from answerkey.model.reply import Source
 from answerkey.targets.fields.numbers import read_number
 from answerkey.targets.fields.text import json_text, read_text, safe_text
 

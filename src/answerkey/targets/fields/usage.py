@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Usage
+from answerkey.model.reply import Usage
 from answerkey.targets.fields.numbers import read_count, read_number
 
 __all__ = ["add_usage", "read_usage"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply
+from answerkey.model.reply import Reply
 from answerkey.targets.formats.gemini import read_message
 from answerkey.targets.formats.shapes import as_dict, as_dicts, pick
 from answerkey.targets.formats.transcript import Message, reply_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Failure, Reply, Source, ToolCall, Usage
+from answerkey.model.reply import Failure, Reply, Source, ToolCall, Usage
 from answerkey.targets.fields.numbers import read_count
 from answerkey.targets.fields.text import read_text
 from answerkey.targets.fields.usage import read_usage

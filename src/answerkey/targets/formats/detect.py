@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from answerkey.reply import Reply
+from answerkey.model.reply import Reply
 from answerkey.targets.formats import (
     adk,
     anthropic,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Failure, Reply, Source, ToolCall, Usage
+from answerkey.model.reply import Failure, Reply, Source, ToolCall, Usage
 from answerkey.targets.fields.numbers import read_count
 from answerkey.targets.formats.shapes import as_dict, as_dicts, as_str, pick
 from answerkey.targets.formats.transcript import Message, ToolResult, response_of

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply, Timings, ToolCall, Usage
+from answerkey.model.reply import Reply, Timings, ToolCall, Usage
 from answerkey.targets.fields.calls import error_text, read_arguments
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.numbers import read_duration

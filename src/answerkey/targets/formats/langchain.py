@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply, Source, ToolCall
+from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.targets.fields.calls import read_call
 from answerkey.targets.fields.sources import read_sources
 from answerkey.targets.fields.text import read_text

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Evidence, Reply, Source, Timings, ToolCall
+from answerkey.model.reply import Evidence, Reply, Source, Timings, ToolCall
 from answerkey.targets.fields.calls import read_arguments
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.sources import read_sources

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Failure, Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.targets.failures import one_line
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.text import json_text, read_text

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Reply
+from answerkey.model.reply import Reply
 from answerkey.targets.formats import anthropic, gemini, langchain, openai_chat, openai_responses, vercel
 from answerkey.targets.formats.shapes import as_dicts, as_str
 from answerkey.targets.formats.transcript import Message, replies_of

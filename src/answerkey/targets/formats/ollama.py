@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.reply import Reply, Timings
+from answerkey.model.reply import Reply, Timings
 from answerkey.targets.fields.numbers import read_duration
 from answerkey.targets.fields.usage import read_usage
 from answerkey.targets.formats.openai_chat import read_message

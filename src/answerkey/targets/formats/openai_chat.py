@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Failure, Reply, Source
+from answerkey.model.reply import Failure, Reply, Source
 from answerkey.targets.fields.calls import error_text, read_call
 from answerkey.targets.fields.numbers import read_duration
 from answerkey.targets.fields.text import read_text

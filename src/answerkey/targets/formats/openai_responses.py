@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Failure, Reply, Source, ToolCall
+from answerkey.model.reply import Failure, Reply, Source, ToolCall
 from answerkey.targets.fields.calls import error_text, read_arguments
 from answerkey.targets.fields.errors import read_failure
 from answerkey.targets.fields.sources import read_sources

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
+from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
 from answerkey.targets.fields.usage import add_usage
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from answerkey.reply import Evidence, Reply, Source, ToolCall
+from answerkey.model.reply import Evidence, Reply, Source, ToolCall
 from answerkey.targets.fields.calls import error_text, read_arguments
 from answerkey.targets.fields.usage import read_usage
 from answerkey.targets.formats.shapes import as_dict, as_dicts, as_str, pick

@@ -1,0 +1,1 @@
+"""Whether a reply is an error instead of an answer."""

@@ -1,0 +1,1 @@
+"""Where what a reply states stands in its evidence."""

@@ -1,0 +1,1 @@
+"""Whether a keyword is said in a reply."""

@@ -1,0 +1,82 @@
+"""Score and Scorecard: what one reply is worth, component by component, and why."""
+
+from typing import Any
+
+import msgspec
+
+from answerkey.model.reply import Failure
+
+__all__ = [
+    "COMPONENTS",
+    "DEFAULT_WEIGHTS",
+    "PASS_MARK",
+    "Score",
+    "Scorecard",
+    "grade",
+    "round_score",
+    "total",
+]
+
+COMPONENTS = ("tool_usage", "response_quality", "error_handling")
+DEFAULT_WEIGHTS: dict[str, float] = {"tool_usage": 0.40, "response_quality": 0.40, "error_handling": 0.20}
+PASS_MARK = 0.70
+
+_GRADES = ((0.90, "A"), (0.80, "B"), (0.70, "C"), (0.60, "D"))
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One component's or metric's value, with the reason in words."""
+
+    name: str
+    # None: it could not be scored; it then leaves the weights and is counted as missing.
+    value: float | None
+    reason: str = ""
+    # Its share of the total; None for a metric, which is reported beside the total.
+    weight: float | None = None
+    # What the scorer lists beside the value: found and missing keywords, missing and extra tools, …
+    details: dict[str, Any] = {}
+
+
+class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
+    """All scores of one reply; of a conversation, the mean of its turns with the turns beside it."""
+
+    components: dict[str, Score]
+    # None only if no component could be scored.
+    total: float | None
+    grade: str | None
+    passed: bool
+    metrics: dict[str, float | None] = {}
+    # Findings that are more than a number (claims, judge's reasons), by scorer's name.
+    findings: dict[str, Any] = {}
+    # The failure that counted: the target's own, or one that the text shows.
+    error: Failure | None = None
+    turns: tuple["Scorecard", ...] = ()
+
+
+def round_score(value: float) -> float:
+    """A score as it is compared and shown: 0.4 + 0.3 + 0.2 is 0.9 and an A."""
+    return round(value, 9)
+
+
+def grade(score: float) -> str:
+    """The letter for a score."""
+    rounded = round_score(score)
+    for least, letter in _GRADES:
+        if rounded >= least:
+            return letter
+    return "F"
+
+
+def total(values: dict[str, float | None], weights: dict[str, float]) -> float | None:
+    """The weighted mean of the values that exist; None if none does."""
+    weighed = 0.0
+    weight_sum = 0.0
+    for name, weight in weights.items():
+        value = values.get(name)
+        if value is not None:
+            weighed += weight * value
+            weight_sum += weight
+    if weight_sum <= 0:
+        return None
+    # Divide only where a component is missing, so that complete cards carry no division noise.
+    return round_score(weighed if abs(weight_sum - 1) < 1e-9 else weighed / weight_sum)

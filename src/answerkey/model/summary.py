@@ -1,0 +1,94 @@
+"""Summary: a run's results added up, overall and by slice, each mean with an interval and its coverage."""
+
+from collections.abc import Iterable
+from math import fsum
+
+import msgspec
+
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Scorecard
+from answerkey.stats.intervals import Interval
+
+__all__ = ["Latency", "Result", "Slice", "SlowQuestion", "Summary", "total_latency"]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial of one question: the replies to its turns and what they are worth."""
+
+    question: Question
+    trial: int
+    # One per turn; a plain question has one.
+    replies: tuple[Reply, ...]
+    scorecard: Scorecard
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Time the chatbot took over all turns."""
+        return total_latency(self.replies)
+
+
+def total_latency(replies: Iterable[Reply]) -> float | None:
+    """Milliseconds that replies took together; None if none was timed."""
+    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
+    return fsum(taken) if taken else None
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Latency of replies in milliseconds."""
+
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    max: float
+
+
+class Slice(msgspec.Struct, frozen=True, kw_only=True):
+    """The aggregates of some of a run's questions: all of them, a category, a persona, …"""
+
+    name: str
+    questions: int
+    # Trials scored, and their replies: a conversation's trial has one for every turn.
+    trials: int
+    replies: int
+    score: float | None
+    grade: str | None
+    interval: Interval | None
+    components: dict[str, float | None]
+    component_intervals: dict[str, Interval | None]
+    passed: int
+    pass_rate: float | None
+    grades: dict[str, int]
+    errors: dict[str, int]
+    error_rate: float
+    latency_ms: Latency | None
+    metrics: dict[str, float | None]
+
+
+class SlowQuestion(msgspec.Struct, frozen=True):
+    """A question that took long."""
+
+    id: str
+    latency_ms: float
+
+
+class Summary(Slice, frozen=True, kw_only=True):
+    """A whole run's aggregates, with its slices."""
+
+    # Trials that were planned, and trials scored ÷ planned.
+    planned: int
+    coverage: float
+    # Replies in which tool calls could not be observed; they count as "none used".
+    tools_unobserved: int
+    # Components that could not be scored, by name.
+    unscored: dict[str, int]
+    usage: dict[str, float]
+    categories: tuple[Slice, ...]
+    # Kind of slice (persona, tag, tools, length) → its slices.
+    slices: dict[str, tuple[Slice, ...]]
+    tool_latency_ms: dict[str, Latency]
+    # Mean milliseconds by phase: first byte, tools, the rest, and the harness's own waits apart.
+    phases_ms: dict[str, float]
+    slowest: tuple[SlowQuestion, ...]

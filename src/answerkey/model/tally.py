@@ -1,0 +1,323 @@
+"""Tally: results added up column by column, so that every slice of a run is a list of rows and memory stays flat."""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from math import fsum, nan
+
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import PASS_MARK, grade, round_score
+from answerkey.model.summary import Latency, Result, Slice, SlowQuestion, Summary
+from answerkey.stats.intervals import mean_interval
+from answerkey.stats.quantiles import percentiles
+
+__all__ = ["summarise", "summarise_unordered"]
+
+GRADES = "ABCDF"
+# In the place of a grade, where there is no score.
+_UNGRADED = 255
+# Longer names than these are for people; the bounds are words in the question.
+_LENGTHS = ((8, "short (up to 8 words)"), (20, "medium (9 to 20 words)"), (None, "long (over 20 words)"))
+_SLOWEST_LISTED = 5
+
+
+class Tally:
+    """Adds up questions one by one."""
+
+    def __init__(self, pass_mark: float) -> None:
+        self._pass_mark = pass_mark
+        self._rows = 0
+        self._trials = array("l")
+        self._replies = array("l")
+        # One number a question; NaN where a question has none.
+        self._scores = array("d")
+        # A question's place in GRADES, and whether it passed; only where it has a score.
+        self._grades = bytearray()
+        self._passed = bytearray()
+        self._components: dict[str, array[float]] = {}
+        self._metrics: dict[str, array[float]] = {}
+        self._latencies = array("d")
+        # Where each question's latencies end.
+        self._ends = array("l")
+        # Only questions with errors have an entry.
+        self._errors: dict[int, dict[str, int]] = {}
+        # Kind of slice → its name → the rows in it.
+        self._slices: dict[str, dict[str, array[int]]] = defaultdict(dict)
+        self._whole = _WholeRun()
+
+    def add_question(self, question: Question, measured: "Measured") -> None:
+        """Count a question, its trials averaged."""
+        row = self._rows
+        self._rows += 1
+        self._trials.append(measured.trials)
+        self._replies.append(measured.replies)
+        score, components, metrics = measured.means()
+        self._scores.append(nan if score is None else score)
+        self._grades.append(_UNGRADED if score is None else GRADES.index(grade(score)))
+        self._passed.append(score is not None and round_score(score) >= self._pass_mark)
+        _fill(self._components, components, row)
+        _fill(self._metrics, metrics, row)
+        self._latencies.extend(measured.latencies)
+        self._ends.append(len(self._latencies))
+        if measured.errors:
+            self._errors[row] = measured.errors
+        for kind, name in _slice_names(question):
+            rows = self._slices[kind].get(name)
+            if rows is None:
+                rows = self._slices[kind][name] = array("l")
+            rows.append(row)
+
+    def add_trial(self, trial: Result) -> None:
+        """Count what is only added up over all replies."""
+        self._whole.add(trial)
+
+    def summary(self, planned: int | None) -> Summary:
+        """What it all comes to; without a plan, everything there is was planned."""
+        whole = self._whole
+        overall = self._slice("overall", range(self._rows))
+        planned = overall.trials if planned is None else planned
+        return Summary(
+            **{field: getattr(overall, field) for field in Slice.__struct_fields__},
+            planned=planned,
+            coverage=round_score(overall.trials / planned) if planned else 1.0,
+            tools_unobserved=whole.tools_unobserved,
+            unscored=dict(whole.unscored),
+            usage=whole.usage(),
+            categories=tuple(self._slice(name, rows) for name, rows in self._slices["category"].items()),
+            slices={
+                kind: tuple(self._slice(name, rows) for name, rows in named.items())
+                for kind, named in self._slices.items()
+                if kind != "category"
+            },
+            tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole.tool_ms.items())},
+            phases_ms={
+                name: round(fsum(taken) / len(taken), 3) for name, taken in whole.phases.items() if taken
+            },
+            slowest=tuple(whole.slowest),
+        )
+
+    def _slice(self, name: str, rows: Sequence[int]) -> Slice:
+        scores = _known(self._scores, rows)
+        components = {key: _known(column, rows) for key, column in self._components.items()}
+        score = _rounded_mean(scores)
+        letters = Counter(_chosen(self._grades, rows))
+        passed = sum(_chosen(self._passed, rows))
+        replies = sum(_chosen(self._replies, rows))
+        errors: Counter[str] = Counter()
+        for row in self._errors if len(rows) == self._rows else (row for row in rows if row in self._errors):
+            errors.update(self._errors[row])
+        taken = self._taken(rows)
+        return Slice(
+            name=name,
+            questions=len(rows),
+            trials=sum(_chosen(self._trials, rows)),
+            replies=replies,
+            score=score,
+            grade=None if score is None else grade(score),
+            interval=mean_interval(scores),
+            components={key: _rounded_mean(values) for key, values in components.items()},
+            component_intervals={key: mean_interval(values) for key, values in components.items()},
+            passed=passed,
+            pass_rate=round_score(passed / len(scores)) if scores else None,
+            grades={letter: letters[place] for place, letter in enumerate(GRADES)},
+            errors=dict(sorted(errors.items())),
+            error_rate=round_score(errors.total() / replies) if replies else 0.0,
+            latency_ms=_latency(taken) if taken else None,
+            metrics={key: _rounded_mean(_known(column, rows)) for key, column in self._metrics.items()},
+        )
+
+    def _taken(self, rows: Sequence[int]) -> Sequence[float]:
+        if len(rows) == self._rows:
+            return self._latencies
+        taken = array("d")
+        for row in rows:
+            taken.extend(self._latencies[self._ends[row - 1] if row else 0 : self._ends[row]])
+        return taken
+
+
+Means = tuple[float | None, dict[str, float | None], dict[str, float | None]]
+
+
+class Measured:
+    """A question's trials added up: what every mean over questions is made of."""
+
+    __slots__ = ("_components", "_metrics", "_scores", "errors", "latencies", "replies", "trials")
+
+    def __init__(self) -> None:
+        self.trials = self.replies = 0
+        self.errors: dict[str, int] = {}
+        self.latencies: list[float] = []
+        # The values of each trial.
+        self._scores: list[float | None] = []
+        self._components: list[dict[str, float | None]] = []
+        self._metrics: list[dict[str, float | None]] = []
+
+    def add(self, trial: Result) -> None:
+        """Count one trial."""
+        card = trial.scorecard
+        self.trials += 1
+        self.replies += len(trial.replies)
+        self._scores.append(card.total)
+        self._components.append({name: score.value for name, score in card.components.items()})
+        self._metrics.append(card.metrics)
+        for turn in card.turns or (card,):
+            if turn.error is not None:
+                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
+        for reply in trial.replies:
+            if reply.timings.latency_ms is not None:
+                self.latencies.append(reply.timings.latency_ms)
+
+    def means(self) -> Means:
+        """Score, components and metrics, each the mean of the trials that have it."""
+        if self.trials == 1:
+            return self._scores[0], self._components[0], self._metrics[0]
+        return _mean(self._scores), _means(self._components), _means(self._metrics)
+
+
+def _means(trials: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    return {
+        name: _mean([values.get(name) for values in trials])
+        for name in dict.fromkeys(name for values in trials for name in values)
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+class _WholeRun:
+    """What is only added up for the run as a whole."""
+
+    def __init__(self) -> None:
+        self.tools_unobserved = 0
+        self.unscored: Counter[str] = Counter()
+        self.tool_ms: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.phases: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.slowest: list[SlowQuestion] = []
+        self._usage: Counter[str] = Counter()
+
+    def add(self, trial: Result) -> None:
+        for name, score in trial.scorecard.components.items():
+            if score.value is None:
+                self.unscored[name] += 1
+        for reply in trial.replies:
+            self._add_reply(reply)
+        taken = trial.latency_ms
+        if taken is not None and (len(self.slowest) < _SLOWEST_LISTED or taken > self.slowest[-1].latency_ms):
+            self._add_slow(trial.question.id, round(taken, 3))
+
+    def _add_slow(self, identity: str, taken: float) -> None:
+        others = [slow for slow in self.slowest if slow.id != identity]
+        known = next((slow.latency_ms for slow in self.slowest if slow.id == identity), 0.0)
+        self.slowest = sorted(
+            [*others, SlowQuestion(identity, max(known, taken))], key=lambda slow: -slow.latency_ms
+        )
+        del self.slowest[_SLOWEST_LISTED:]
+
+    def _add_reply(self, reply: Reply) -> None:
+        self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
+        tools_ms = 0.0
+        for call in reply.tool_calls:
+            if call.duration_ms is not None:
+                tools_ms += call.duration_ms
+                self.tool_ms[call.name].append(call.duration_ms)
+        timings = reply.timings
+        if timings.latency_ms is not None:
+            self.phases["tools"].append(tools_ms)
+            self.phases["rest"].append(max(0.0, timings.latency_ms - tools_ms))
+            if timings.first_byte_ms is not None:
+                self.phases["first_byte"].append(timings.first_byte_ms)
+            self.phases["queue"].append(timings.queue_ms)
+            self.phases["retry"].append(timings.retry_ms)
+        if reply.usage is not None:
+            for name in reply.usage.__struct_fields__:
+                amount = getattr(reply.usage, name)
+                if amount is not None:
+                    self._usage[name] += amount
+
+    def usage(self) -> dict[str, float]:
+        return {name: round(amount, 9) for name, amount in self._usage.items()}
+
+
+def _slice_names(question: Question) -> Iterator[tuple[str, str]]:
+    yield "category", question.category
+    if question.persona:
+        yield "persona", question.persona
+    for tag in question.tags:
+        yield "tag", tag
+    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
+    yield "tools", " + ".join(tools) or "(none)"
+    words = len(question.question.split())
+    yield "length", next(name for most, name in _LENGTHS if most is None or words <= most)
+
+
+def _fill(columns: dict[str, "array[float]"], values: Mapping[str, float | None], row: int) -> None:
+    """Add a row to columns; a column that is new, or that the row lacks, has NaN there."""
+    for name, value in values.items():
+        column = columns.get(name)
+        if column is None:
+            column = columns[name] = array("d", [nan]) * row
+        column.append(nan if value is None else value)
+    if len(columns) != len(values):
+        for column in columns.values():
+            if len(column) <= row:
+                column.append(nan)
+
+
+def _chosen(column: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
+    # All rows, as for the whole run: the column as it is.
+    return column if len(rows) == len(column) else [column[row] for row in rows]
+
+
+def _known(column: Sequence[float], rows: Sequence[int]) -> list[float]:
+    # NaN is the one number that differs from itself.
+    return [value for row in rows if (value := column[row]) == value]
+
+
+def _rounded_mean(values: Sequence[float]) -> float | None:
+    return round_score(fsum(values) / len(values)) if values else None
+
+
+def _latency(taken: Sequence[float]) -> Latency:
+    p50, p90, p95, p99 = percentiles(taken, (50, 90, 95, 99))
+    return Latency(
+        mean=round(fsum(taken) / len(taken), 3),
+        p50=round(p50, 3),
+        p90=round(p90, 3),
+        p95=round(p95, 3),
+        p99=round(p99, 3),
+        max=round(max(taken), 3),
+    )
+
+
+def summarise(results: Iterable[Result], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
+    """Add up results that come grouped by question; memory stays flat as their number grows."""
+    tally = Tally(pass_mark)
+    for _, group in groupby(results, key=lambda result: result.question.id):
+        measured = Measured()
+        question: Question | None = None
+        for trial in group:
+            question = trial.question
+            measured.add(trial)
+            tally.add_trial(trial)
+        if question is not None:
+            tally.add_question(question, measured)
+    return tally.summary(planned)
+
+
+def summarise_unordered(results: Iterable[Result], *, pass_mark: float = PASS_MARK) -> Summary:
+    """Add up results in any order: a question's trials are gathered, so memory grows with the questions."""
+    tally = Tally(pass_mark)
+    gathered: dict[str, tuple[Question, Measured]] = {}
+    for result in results:
+        tally.add_trial(result)
+        found = gathered.get(result.question.id)
+        if found is None:
+            found = gathered[result.question.id] = (result.question, Measured())
+        found[1].add(result)
+    for question, measured in gathered.values():
+        tally.add_question(question, measured)
+    return tally.summary(None)
