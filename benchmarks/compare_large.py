@@ -26,7 +26,7 @@ from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.store import open_store
 
 
@@ -54,7 +54,7 @@ def fill(path: Path, count: int) -> None:
                 scoring_hash="s",
             )
             store.create_run(info, questions)
-            batch: list[Graded] = []
+            batch: list[Trial] = []
             for position, question in enumerate(questions):
                 values = {
                     "tool_usage": float(source.random() < skill),
@@ -79,7 +79,7 @@ def fill(path: Path, count: int) -> None:
                     metrics={"tool_f1": values["tool_usage"]},
                 )
                 reply = Reply(text="A reply. " * 50, timings=Timings(latency_ms=source.uniform(50, 900)))
-                batch.append(Graded(Exchange(Task(question, 1, position), (reply,)), card))
+                batch.append(Trial(question, 1, position, (reply,), card))
                 if len(batch) == 5000:
                     store.add(info, batch)
                     batch = []

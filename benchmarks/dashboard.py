@@ -28,9 +28,8 @@ from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.server.app import create_app
 from answerkey.server.settings import ServerSettings
@@ -117,14 +116,14 @@ def add_run(
         finished_at=START.isoformat(),
     )
     store.create_run(info, questions)
-    results: list[Result] = []
-    batch: list[Graded] = []
+    results: list[Trial] = []
+    batch: list[Trial] = []
     for position, question in enumerate(questions):
         for trial in range(1, repeat + 1):
             replies = (reply_to(question, chance),)
             card = grader.grade(question, replies)
-            batch.append(Graded(Exchange(Task(question, trial, position), replies), card))
-            results.append(Result(question=question, trial=trial, replies=replies, scorecard=card))
+            batch.append(Trial(question, trial, position, replies, card))
+            results.append(Trial(question=question, number=trial, replies=replies, scorecard=card))
         if len(batch) >= 500:
             store.add(info, batch)
             batch = []

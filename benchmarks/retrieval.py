@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from answerkey.evaluation.recorded import read_exchanges
+from answerkey.evaluation.recorded import read_trials
 from answerkey.scorers.retrieval.scorer import RetrievalQuality
 
 _TIMES = 3
@@ -80,7 +80,7 @@ def _read_msgspec(path: Path) -> None:
 
 
 def _read(path: Path) -> None:
-    for _ in read_exchanges([path]):
+    for _ in read_trials([path]):
         pass
 
 
@@ -90,8 +90,8 @@ def _measure(path: Path) -> None:
     clock = time.process_time
     taken = 0.0
     batch = []
-    for exchange in read_exchanges([path]):
-        batch.append(exchange)
+    for trial in read_trials([path]):
+        batch.append(trial)
         # In batches, so that the clock itself costs nothing and memory stays flat.
         if len(batch) == 100:
             taken += _score(scorer, batch, clock)
@@ -102,8 +102,8 @@ def _measure(path: Path) -> None:
 
 def _score(scorer: RetrievalQuality, batch: list, clock: Callable[[], float]) -> float:  # type: ignore[type-arg]
     begin = clock()
-    for exchange in batch:
-        scorer.score(exchange.task.question, exchange.replies[0])
+    for trial in batch:
+        scorer.score(trial.question, trial.replies[0])
     return clock() - begin
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
     from answerkey.model.scorecard import Score, Scorecard
-    from answerkey.model.summary import Result, Summary
+    from answerkey.model.summary import Summary
+    from answerkey.model.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -34,7 +35,7 @@ _LOCATIONS = {
     "Question": "answerkey.model.question",
     "QuestionSet": "answerkey.model.question",
     "Reply": "answerkey.model.reply",
-    "Result": "answerkey.model.summary",
+    "Trial": "answerkey.model.trial",
     "Run": "answerkey.model.run",
     "Score": "answerkey.model.scorecard",
     "Scorecard": "answerkey.model.scorecard",
@@ -62,7 +63,6 @@ __all__ = [
     "Question",
     "QuestionSet",
     "Reply",
-    "Result",
     "Run",
     "Score",
     "Scorecard",
@@ -71,6 +71,7 @@ __all__ = [
     "Summary",
     "Timings",
     "ToolCall",
+    "Trial",
     "Usage",
     "compare",
     "evaluate",

@@ -8,10 +8,11 @@ import msgspec
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
+from answerkey.model.trial import Trial
 
-__all__ = ["Ask", "ConversationScorer", "Engine", "Exchange", "Graded", "Scorer", "Store", "Target", "Task"]
+__all__ = ["Ask", "ConversationScorer", "Engine", "Scorer", "Store", "Target"]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,35 +87,12 @@ class ConversationScorer(Protocol):
         ...
 
 
-class Task(msgspec.Struct, frozen=True):
-    """A question to be asked, and which trial of it."""
-
-    question: Question
-    trial: int
-    # Its place in the set, by which results are kept in order.
-    position: int = 0
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """A task done: the replies to its turns, in order."""
-
-    task: Task
-    replies: tuple[Reply, ...]
-
-
 class Engine(Protocol):
     """Asks a target many questions."""
 
-    def ask_all(self, target: Target, tasks: Iterable[Task]) -> AsyncIterator[Exchange]:
-        """Yield exchanges as they are done, in any order."""
+    def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order."""
         ...
-
-
-class Graded(msgspec.Struct, frozen=True):
-    """An exchange with what it is worth."""
-
-    exchange: Exchange
-    scorecard: Scorecard
 
 
 class Store(Protocol):
@@ -124,11 +102,11 @@ class Store(Protocol):
         """Begin a run."""
         ...
 
-    def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
+    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Keep replies and scorecards, durably, in one transaction."""
         ...
 
-    def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, durably, in one transaction."""
         ...
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from answerkey.gate import Gate
     from answerkey.model.question import Question, QuestionSet
     from answerkey.model.run import Run
-    from answerkey.model.summary import Result
+    from answerkey.model.trial import Trial
     from answerkey.protocols import Target
     from answerkey.scorers.grader import Grader
 
@@ -84,7 +84,7 @@ class _Grading:
         self.grader: Grader = make_grader(self.options.scoring, self.settings)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
-        self.results: dict[int, Result] = {}
+        self.results: dict[int, Trial] = {}
         self.others_failed = False
         self.unreachable: str | None = None
         self.run: Run | None = None
@@ -126,7 +126,7 @@ class _Grading:
 
     # Asking
 
-    def ask(self, question: "Question", position: int) -> "Result":
+    def ask(self, question: "Question", position: int) -> "Trial":
         """Ask one question and grade it; the target stays open until the session ends."""
         from answerkey.errors import TargetUnreachableError
 
@@ -143,16 +143,13 @@ class _Grading:
             self.loop = loop
         return self.loop.run_until_complete(self._ask(question, position))
 
-    async def _ask(self, question: "Question", position: int) -> "Result":
+    async def _ask(self, question: "Question", position: int) -> "Trial":
         from answerkey.engine.local import LocalEngine
-        from answerkey.model.summary import Result
-        from answerkey.protocols import Task
+        from answerkey.model.trial import Trial
 
-        tasks = [Task(question, 1, position)]
-        found = [exchange async for exchange in LocalEngine(self.options).ask_all(self.target, tasks)]
-        replies = found[0].replies
-        card = self.grader.grade(question, replies)
-        return Result(question=question, trial=1, replies=replies, scorecard=card)
+        tasks = [Trial(question, 1, position)]
+        found = [trial async for trial in LocalEngine(self.options).ask_all(self.target, tasks)]
+        return found[0].scored(self.grader.grade(question, found[0].replies))
 
     # Reporting
 
@@ -160,12 +157,12 @@ class _Grading:
         """Gather results; under xdist this runs in the controller for every worker's reports."""
         import msgspec
 
-        from answerkey.model.summary import Result
+        from answerkey.model.trial import Trial
 
         for name, value in report.user_properties:
             if name == _PROPERTY and report.when == "call":
                 position, _, payload = str(value).partition(":")
-                self.results[int(position)] = msgspec.json.decode(payload, type=Result)
+                self.results[int(position)] = msgspec.json.decode(payload, type=Trial)
                 break
         else:
             self.others_failed = self.others_failed or report.failed
@@ -226,7 +223,6 @@ class _Grading:
 
         from answerkey.model.run import RunInfo
         from answerkey.model.tally import summarise
-        from answerkey.protocols import Exchange, Graded, Task
 
         moment = datetime.now(UTC).isoformat(timespec="microseconds")
         scoring = self.options.scoring
@@ -248,12 +244,8 @@ class _Grading:
             finished_at=moment,
         )
         store.create_run(info, self.questions)
-        graded = [
-            Graded(Exchange(Task(result.question, 1, position), result.replies), result.scorecard)
-            for position, result in sorted(self.results.items())
-        ]
-        store.add(info, graded)
         results = [result for _, result in sorted(self.results.items())]
+        store.add(info, results)
         summary = summarise(results, planned=len(self.questions), pass_mark=info.pass_mark)
         store.finish_run(info, summary)
         from answerkey.model.run import Run
@@ -317,7 +309,7 @@ class _QuestionItem(pytest.Item):
         return Path(str(self.config.getoption("--answerkey"))), line, self.name
 
 
-def _explain(result: "Result") -> Sequence[str]:
+def _explain(result: "Trial") -> Sequence[str]:
     from answerkey.report.losses import losses_of
     from answerkey.report.wording import score_text
     from answerkey.text.sanitise import one_line

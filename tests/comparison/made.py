@@ -7,8 +7,8 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply, Timings, Usage
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
+from answerkey.model.trial import Trial
 
 
 def make_run(
@@ -37,9 +37,9 @@ def make_run(
             kind = (errors or {}).get(identity)
             failure = None if kind is None else Failure(kind, "went wrong")
             results.append(
-                Result(
+                Trial(
                     question=question,
-                    trial=trial,
+                    number=trial,
                     replies=(
                         Reply(
                             text="a reply",

@@ -8,7 +8,7 @@ from answerkey.comparison.columns import Columns, by_name, columns_from_run, col
 from answerkey.comparison.runs import compare_runs
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 from comparison.made import make_run
@@ -23,10 +23,7 @@ def keep(store: SqlStore, run: Run) -> None:
     store.create_run(info, questions)
     store.add(
         info,
-        [
-            Graded(Exchange(Task(r.question, r.trial, places[r.question.id]), r.replies), r.scorecard)
-            for r in results
-        ],
+        [Trial(r.question, r.number, places[r.question.id], r.replies, r.scorecard) for r in results],
     )
 
 

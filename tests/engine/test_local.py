@@ -10,18 +10,18 @@ from answerkey.config import Options
 from answerkey.engine.local import LocalEngine
 from answerkey.engine.pacing import LONGEST_WAIT
 from answerkey.model.question import Question
-from answerkey.protocols import Exchange, Task
+from answerkey.model.trial import Trial
 from answerkey.targets.resolve import resolve_target
 
 ANSWER = {"answer": "yes", "tools_used": []}
 
 
-def questions(count: int) -> list[Task]:
-    return [Task(Question(id=f"q{n}", question=f"Question {n}?"), 1, n) for n in range(count)]
+def questions(count: int) -> list[Trial]:
+    return [Trial(Question(id=f"q{n}", question=f"Question {n}?"), 1, n) for n in range(count)]
 
 
-def ask(target: Any, tasks: list[Task], **options: Any) -> list[Exchange]:
-    async def run() -> list[Exchange]:
+def ask(target: Any, tasks: list[Trial], **options: Any) -> list[Trial]:
+    async def run() -> list[Trial]:
         chosen = Options(**options)
         async with resolve_target(target, settings={}, concurrency=chosen.concurrency) as opened:
             return [exchange async for exchange in LocalEngine(chosen).ask_all(opened, tasks)]
@@ -36,7 +36,7 @@ def test_no_more_than_the_allowed_number_are_under_way(chatbot: Callable[..., An
 
     bot = chatbot(slow)
     done = ask(bot.url, questions(40), concurrency=7)
-    assert sorted(exchange.task.question.id for exchange in done) == sorted(f"q{n}" for n in range(40))
+    assert sorted(exchange.question.id for exchange in done) == sorted(f"q{n}" for n in range(40))
     assert bot.most_under_way == 7
 
 
@@ -46,7 +46,7 @@ def test_every_turn_of_a_conversation_has_its_id_and_trials_have_their_own(
     bot = chatbot(lambda body: ANSWER)
     turns = tuple(Question(id=f"c#{n}", question=f"turn {n}") for n in range(3))
     conversation = Question(id="c", question="turn 0", turns=turns)
-    ask(bot.url, [Task(conversation, 1), Task(conversation, 2)], concurrency=1)
+    ask(bot.url, [Trial(conversation, 1), Trial(conversation, 2)], concurrency=1)
     assert [body["question"] for body in bot.asked] == ["turn 0", "turn 1", "turn 2"] * 2
     ids = [body["conversation_id"] for body in bot.asked]
     assert len(set(ids[:3])) == len(set(ids[3:])) == 1
@@ -59,7 +59,7 @@ def test_a_question_that_takes_too_long_is_a_timeout(chatbot: Callable[..., Any]
         return ANSWER
 
     failures = {
-        e.task.question.id: e.replies[0].failure for e in ask(chatbot(stuck).url, questions(2), timeout=0.3)
+        e.question.id: e.replies[0].failure for e in ask(chatbot(stuck).url, questions(2), timeout=0.3)
     }
     assert failures["q1"] is None
     assert failures["q0"].kind == "timeout"
@@ -145,5 +145,5 @@ def test_each_attempt_carries_its_own_trace(chatbot: Callable[..., Any]) -> None
     done = ask(bot.url, questions(2))
     headers = {body["question"]: body["headers"]["traceparent"] for body in bot.asked}
     for exchange in done:
-        sent = headers[exchange.task.question.question]
+        sent = headers[exchange.question.question]
         assert sent == f"00-{exchange.replies[0].trace_id}-{sent.split('-')[2]}-01"

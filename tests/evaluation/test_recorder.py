@@ -18,7 +18,7 @@ from answerkey.evaluation.recorder import Recorder
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 
@@ -54,9 +54,9 @@ def begun(store: SqlStore) -> RunInfo:
     return info
 
 
-def exchanges() -> list[Exchange]:
+def exchanges() -> list[Trial]:
     return [
-        Exchange(Task(question, 1, position), (Reply(text=str(position)),))
+        Trial(question, 1, position, (Reply(text=str(position)),))
         for position, question in enumerate(QUESTIONS)
     ]
 
@@ -115,13 +115,13 @@ class FailsOnce:
         self.store = store
         self.failed = threading.Event()
 
-    def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
+    def add(self, info: RunInfo, graded: Sequence[Trial], *, with_replies: bool = True) -> None:
         if not self.failed.is_set():
             self.failed.set()
             raise StoreError("the disk is full")
         self.store.add(info, graded, with_replies=with_replies)
 
-    def add_replies(self, info: RunInfo, replies: Sequence[Exchange]) -> None:
+    def add_replies(self, info: RunInfo, replies: Sequence[Trial]) -> None:
         self.store.add_replies(info, replies)
 
 

@@ -177,7 +177,7 @@ def test_feedback_in_the_store_calibrates_too(judged_run: Path) -> None:
         for result in store.results(info):
             number = int(result.question.id[1:])
             if number < 40:
-                key = ReplyKey(info.id, result.question.ask_hash, result.trial)
+                key = ReplyKey(info.id, result.question.ask_hash, result.number)
                 value = float(number % 3 == 0)
                 book.add(Feedback(id=new_id(), created_at=now(), value=value, source="review", reply=key))
     ended = CliRunner().invoke(cli, ["judge", "calibrate", "judged", "--json"])

@@ -10,8 +10,8 @@ from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
+from answerkey.model.trial import Trial
 
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> \x1b[31mred\x1b]0;title\x07 \u202egnp.exe"
@@ -63,11 +63,11 @@ def make_card(
     )
 
 
-def make_result(question: Question, reply: Reply, card: Scorecard, trial: int = 1) -> Result:
-    return Result(question=question, trial=trial, replies=(reply,), scorecard=card)
+def make_result(question: Question, reply: Reply, card: Scorecard, trial: int = 1) -> Trial:
+    return Trial(question=question, number=trial, replies=(reply,), scorecard=card)
 
 
-def make_run(results: Sequence[Result], *, planned: int | None = None, **changes: Any) -> Run:
+def make_run(results: Sequence[Trial], *, planned: int | None = None, **changes: Any) -> Run:
     info = RunInfo(
         id="r-20261115-7f3a",
         name=changes.pop("name", "candidate"),
@@ -85,7 +85,7 @@ def make_run(results: Sequence[Result], *, planned: int | None = None, **changes
     return Run(info=info, summary=summary, read_results=lambda: results, warnings=warnings, **changes)
 
 
-def golden_results() -> list[Result]:
+def golden_results() -> list[Trial]:
     """Good answers, each way to lose points, and a question that was answered with an error."""
     results = []
     text = "Your property is located at 900 S 9th St, Montrose, CO 81401."
@@ -235,7 +235,7 @@ def golden_results() -> list[Result]:
     return results
 
 
-def hostile_results() -> list[Result]:
+def hostile_results() -> list[Trial]:
     question = Question(
         id=f"evil {HOSTILE}",
         question=f"Q {HOSTILE}",

@@ -9,7 +9,7 @@ from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TurnDetail, trial_detail
 
 
@@ -25,7 +25,7 @@ def detail(
         grade="A",
         passed=True,
     )
-    result = Result(question=question, trial=1, replies=(Reply(text=text, **reply),), scorecard=card)
+    result = Trial(question=question, number=1, replies=(Reply(text=text, **reply),), scorecard=card)
     (turn,) = trial_detail(result, limits).turns
     return turn
 
@@ -100,7 +100,7 @@ def test_a_pattern_is_shown_by_what_it_matched(golden_run: Run) -> None:
         grade="A",
         passed=True,
     )
-    result = Result(
-        question=Question(id="q", question="?"), trial=1, replies=(Reply(text="CO"),), scorecard=card
+    result = Trial(
+        question=Question(id="q", question="?"), number=1, replies=(Reply(text="CO"),), scorecard=card
     )
     assert trial_detail(result).turns[0].found == ("CO",)

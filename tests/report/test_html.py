@@ -13,8 +13,8 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
+from answerkey.model.trial import Trial
 from answerkey.report.html import MOST_ROWS, write_html
 from answerkey.report.writers import write_report
 
@@ -98,7 +98,7 @@ def test_a_conversation_and_trials(run_of: Callable[..., Run]) -> None:
     )
     both = Scorecard(components=good.components, total=0.5, grade="F", passed=False, turns=(good, bad))
     results = [
-        Result(question=question, trial=trial, replies=(Reply(text="one"), Reply(text="")), scorecard=both)
+        Trial(question=question, number=trial, replies=(Reply(text="one"), Reply(text="")), scorecard=both)
         for trial in (1, 2)
     ]
     page = html_of(run_of(results, repeat=2))
@@ -110,12 +110,12 @@ def test_a_conversation_and_trials(run_of: Callable[..., Run]) -> None:
 def many(number: int) -> Run:
     """A large run that is read, not held."""
 
-    def read() -> Iterator[Result]:
+    def read() -> Iterator[Trial]:
         for index in range(number):
             value = 1.0 if index % 4 else 0.0
-            yield Result(
+            yield Trial(
                 question=Question(id=f"q{index}", question=f"Question {index}?", category=f"c{index % 7}"),
-                trial=1,
+                number=1,
                 replies=(Reply(text="word " * 2_000, timings=Timings(latency_ms=1.0)),),
                 scorecard=Scorecard(
                     components={

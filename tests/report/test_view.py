@@ -6,17 +6,17 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard, grade
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.selection import failures_of, only_failures
 from answerkey.report.story import tell
 from answerkey.report.view import build_view
 from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
 
 
-def result(identity: str, score: float | None, trial: int = 1) -> Result:
-    return Result(
+def result(identity: str, score: float | None, trial: int = 1) -> Trial:
+    return Trial(
         question=Question(id=identity, question=f"{identity}?"),
-        trial=trial,
+        number=trial,
         replies=(Reply(text="x"),),
         scorecard=Scorecard(
             components={"response_quality": Score("response_quality", score, "why", 1.0)},

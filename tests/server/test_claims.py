@@ -7,9 +7,8 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Score
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from store.filling import START, finished
@@ -45,8 +44,8 @@ def test_judge_groundedness_stands_beside_groundedness(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store:
         store.create_run(info, QuestionSet(questions=(question,), name="one"))
-        store.add(info, [Graded(Exchange(Task(question, 1, 0), (reply,)), card)])
-        result = Result(question=question, trial=1, replies=(reply,), scorecard=card)
+        store.add(info, [Trial(question, 1, 0, (reply,), card)])
+        result = Trial(question=question, number=1, replies=(reply,), scorecard=card)
         store.finish_run(finished(info), summarise([result], planned=1))
     with serving(lambda: open_store(path)) as client:
         page = client.get("/runs/abcd1/questions/income?at=0").text

@@ -7,9 +7,8 @@ from answerkey.config import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store.sql import SqlStore
 
@@ -101,14 +100,14 @@ def add_run(
         scoring_hash=grader.hash,
     )
     store.create_run(info, chosen)
-    results: list[Result] = []
-    graded: list[Graded] = []
+    results: list[Trial] = []
+    graded: list[Trial] = []
     for position, question in enumerate(list(chosen)[:asked]):
         for trial in range(1, repeat + 1):
             replies = (reply(question, trial),)
             card = grader.grade(question, replies)
-            graded.append(Graded(Exchange(Task(question, trial, position), replies), card))
-            results.append(Result(question=question, trial=trial, replies=replies, scorecard=card))
+            graded.append(Trial(question, trial, position, replies, card))
+            results.append(Trial(question=question, number=trial, replies=replies, scorecard=card))
     store.add(info, graded)
     if finish:
         info = finished(info)

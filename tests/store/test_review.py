@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from answerkey.model.feedback import Feedback
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.browse import Browser
 from answerkey.store.feedback import FeedbackBook, new_id, now
@@ -37,7 +37,7 @@ def test_a_judge_that_disagrees_with_the_score_comes_first(store):
     info = add_run(store, "r1")
     (result,) = Browser(store).question(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.55})
-    store.add(info, [Graded(Exchange(Task(result.question, 1, 0), result.replies), card)])
+    store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
     first, *others = ReviewQueue(store, info).page()
     assert (first.question_id, first.score, first.judge, first.reason) == ("q0", 1.0, 0.55, "judge disagrees")
     assert [item.question_id for item in others] == ["q1", "q4"]
@@ -47,5 +47,5 @@ def test_a_judge_that_nearly_agrees_does_not_matter(store):
     info = add_run(store, "r1")
     (result,) = Browser(store).question(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.7})
-    store.add(info, [Graded(Exchange(Task(result.question, 1, 0), result.replies), card)])
+    store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
     assert "q0" not in [item.question_id for item in ReviewQueue(store, info).page()]

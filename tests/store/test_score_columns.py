@@ -13,7 +13,7 @@ from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Score, Scorecard
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.store import open_store, schema
 from answerkey.store.score_columns import kept_columns
 from answerkey.store.sql import SqlStore
@@ -53,7 +53,7 @@ def finished(request: pytest.FixtureRequest, store_url: str) -> Iterator[tuple[S
         yield store, ended
 
 
-def graded(question: Question, position: int, trial: int, shift: float = 0.0) -> Graded:
+def graded(question: Question, position: int, trial: int, shift: float = 0.0) -> Trial:
     value = (position * 7 + trial) % 10 / 10 + shift
     metrics = {"f1": value} if position % 5 else {}
     card = Scorecard(
@@ -64,7 +64,7 @@ def graded(question: Question, position: int, trial: int, shift: float = 0.0) ->
         metrics=metrics,
     )
     reply = Reply(text="yes", timings=Timings(latency_ms=float(position)))
-    return Graded(Exchange(Task(question, trial, position), (reply,)), card)
+    return Trial(question, trial, position, (reply,), card)
 
 
 def alike(first: Columns, second: Columns) -> bool:

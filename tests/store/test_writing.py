@@ -10,7 +10,7 @@ import pytest
 import answerkey
 from answerkey.demo import golden_set_path
 from answerkey.errors import StoreError
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.store import open_run_store, open_store, schema
 from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite_file import SqliteFile
@@ -39,10 +39,7 @@ def test_a_file_and_an_sql_store_write_the_same(tmp_path: Path) -> None:
         )
         full.create_run(info, questions)
         graded = [
-            Graded(
-                Exchange(Task(result.question, result.trial, position), result.replies),
-                result.scorecard,
-            )
+            Trial(result.question, result.number, position, result.replies, result.scorecard)
             for position, result in enumerate(run.results)
         ]
         full.add(info, graded)

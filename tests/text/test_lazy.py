@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import answerkey.text
+import answerkey.detect
 from answerkey.text.lazy import lazy
 
 
@@ -25,7 +25,7 @@ def test_every_lazy_pattern_compiles() -> None:
     import pkgutil
 
     found = 0
-    for module in pkgutil.walk_packages(answerkey.text.__path__, "answerkey.text."):
+    for module in pkgutil.walk_packages(answerkey.detect.__path__, "answerkey.detect."):
         source = Path(str(importlib.import_module(module.name).__file__)).read_text(encoding="utf-8")
         names = [
             target.id

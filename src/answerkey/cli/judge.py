@@ -111,7 +111,7 @@ def calibrate(
             given = labels_from_file(labels, found, pass_mark=mark)
         else:
             replies = {
-                (result.question.ask_hash, result.trial): (result.question.id, result.trial)
+                (result.question.ask_hash, result.number): (result.question.id, result.number)
                 for result in opened.results(info)
             }
             given = labels_from_feedback(FeedbackBook(opened).verdicts(info.id), replies)

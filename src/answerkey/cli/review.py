@@ -116,7 +116,7 @@ def _show(browser: "Browser", info: "RunInfo", item: "ReviewItem", place: str) -
     results = browser.question(info, item.question_id, trials=1000)
     judge = "" if item.judge is None else f", judge {score_percent(item.judge)}"
     click.echo(f"\n{place} · {item.reason}{judge}")
-    chosen = next(found for found in results if found.trial == item.trial)
+    chosen = next(found for found in results if found.number == item.trial)
     # Enough to judge it by: the rest is in `answerkey show --question`.
     limits = Limits(reply=4_000, tool_text=600, source_text=300, calls=10, sources=6)
     print_trial(chosen, make_console(None), limits)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from answerkey.comparison.texts import Texts, TextsBuilder
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -228,7 +228,7 @@ def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIEL
     return builder.columns(clusters)
 
 
-def _batch(results: Sequence[Result]) -> ScoreBatch:
+def _batch(results: Sequence[Trial]) -> ScoreBatch:
     questions = [result.question for result in results]
     cards = [result.scorecard for result in results]
     components = [{name: score.value for name, score in card.components.items()} for card in cards]
@@ -245,12 +245,12 @@ def _batch(results: Sequence[Result]) -> ScoreBatch:
     )
 
 
-def _cost(result: Result) -> float | None:
+def _cost(result: Trial) -> float | None:
     known = [r.usage.cost for r in result.replies if r.usage is not None and r.usage.cost is not None]
     return sum(known) if known else None
 
 
-def _belonging(results: Iterable[Result], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _belonging(results: Iterable[Trial], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for result in results:
         for field in fields:
             value = result.question.metadata.get(field)

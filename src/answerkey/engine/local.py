@@ -11,7 +11,8 @@ import msgspec
 from answerkey.config import Options
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask, Exchange, Target, Task
+from answerkey.model.trial import Trial
+from answerkey.protocols import Ask, Target
 from answerkey.targets.failures import failure_from_exception
 from answerkey.targets.retryable import RetryableError
 
@@ -25,17 +26,17 @@ class LocalEngine:
         self._options = options
         self._pacer = Pacer(options.rate)
 
-    async def ask_all(self, target: Target, tasks: Iterable[Task]) -> AsyncIterator[Exchange]:
-        """Yield exchanges as they are done, in any order."""
-        waiting = iter(tasks)
+    async def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order."""
+        waiting = iter(trials)
         at_once = _at_once(target, self._options.concurrency)
-        # Bounded, so that a slow reader of exchanges slows the asking instead of filling the memory.
-        done: asyncio.Queue[Exchange | None] = asyncio.Queue(maxsize=4 * at_once)
+        # Bounded, so that a slow reader slows the asking instead of filling the memory.
+        done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
         workers = [asyncio.create_task(self._work(target, waiting, done)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
-            while (exchange := await done.get()) is not None:
-                yield exchange
+            while (trial := await done.get()) is not None:
+                yield trial
             await closer
         finally:
             for task in (closer, *workers):
@@ -43,23 +44,23 @@ class LocalEngine:
             await asyncio.gather(closer, *workers, return_exceptions=True)
 
     async def _work(
-        self, target: Target, waiting: Iterator[Task], done: asyncio.Queue[Exchange | None]
+        self, target: Target, waiting: Iterator[Trial], done: asyncio.Queue[Trial | None]
     ) -> None:
-        for task in waiting:
-            await done.put(Exchange(task, await self._converse(target, task)))
+        for trial in waiting:
+            await done.put(trial.answered(await self._converse(target, trial)))
 
-    async def _converse(self, target: Target, task: Task) -> tuple[Reply, ...]:
+    async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
         """Ask a question's turns one after the other under one conversation id."""
         conversation = os.urandom(16).hex()
         replies: list[Reply] = []
-        for turn, question in enumerate(task.question.asks):
+        for turn, question in enumerate(trial.question.asks):
             ask = Ask(
                 question=question.question,
                 conversation_id=conversation,
                 turn=turn,
-                question_id=task.question.id,
-                trial=task.trial,
-                context=task.question.context,
+                question_id=trial.question.id,
+                trial=trial.number,
+                context=trial.question.context,
             )
             replies.append(await self._ask(target, ask))
         return tuple(replies)
@@ -155,7 +156,7 @@ def _asked_to_wait_too_long(reply: Reply, wait: float) -> Reply:
     )
 
 
-async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Exchange | None]) -> None:
+async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Trial | None]) -> None:
     """End the stream when all workers have; the first failure among them is everyone's."""
     try:
         await asyncio.gather(*workers)

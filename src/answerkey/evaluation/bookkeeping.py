@@ -13,8 +13,8 @@ from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise
+from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.scorers.grader import Grader
 
@@ -93,7 +93,7 @@ def finish_run(
     judged = judging.document() if judging is not None else {}
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now())
     kept = recorder.results()
-    read: Callable[[], Iterable[Result]] = (lambda: store.results(ended)) if kept is None else (lambda: kept)
+    read: Callable[[], Iterable[Trial]] = (lambda: store.results(ended)) if kept is None else (lambda: kept)
     summary = summarise(read(), planned=planned, pass_mark=ended.pass_mark)
     store.finish_run(ended, summary)
     return Run(info=ended, summary=summary, warnings=run_warnings(ended, summary), read_results=read)

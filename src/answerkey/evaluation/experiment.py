@@ -35,7 +35,8 @@ from answerkey.evaluation.selection import select_questions
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
-from answerkey.protocols import Ask, Exchange, Graded, Target, Task
+from answerkey.model.trial import Trial
+from answerkey.protocols import Ask, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.paired import Verdict
@@ -241,7 +242,7 @@ class _Arms:
         random.Random(self.options.seed).shuffle(units)
         return units
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[Trial]:
         order = random.Random(self.options.seed + 1)
         for unit in self.units:
             for trial in range(1, self.options.repeat + 1):
@@ -250,7 +251,7 @@ class _Arms:
                     order.shuffle(arms)
                     for arm in arms:
                         if (question.ask_hash, trial) not in self.asked[arm]:
-                            yield Task(question, 2 * trial - 1 + arm, position)
+                            yield Trial(question, 2 * trial - 1 + arm, position)
             # Looked at before each further question; those under way are finished and kept.
             if self.early_stop and self.test.decided:
                 return
@@ -320,16 +321,15 @@ class _Arms:
                 for batch in score_batches(self.store, info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content, arm, score)
-            async for exchange in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
-                arm, trial = _arm_and_trial(exchange.task.trial)
-                task = msgspec.structs.replace(exchange.task, trial=trial)
-                await self.recorders[arm].add(Exchange(task, exchange.replies))
+            async for trial in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
+                arm, number = _arm_and_trial(trial.number)
+                await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))
 
-    def _scored(self, arm: int, progress: Progress, graded: Graded) -> None:
+    def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""
         self.running.add(graded.scorecard)
         progress.advance(self.running)
-        self.count(graded.exchange.task.question.content_hash, arm, graded.scorecard.total)
+        self.count(graded.question.content_hash, arm, graded.scorecard.total)
 
     def _finish(self, status: Literal["partial", "complete"]) -> list[Run]:
         return [

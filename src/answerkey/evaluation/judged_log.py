@@ -8,16 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from answerkey.evaluation.judging import judging_on
-from answerkey.evaluation.recorded import read_exchanges, recorded_run
+from answerkey.evaluation.recorded import read_trials, recorded_run
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.waiting import wait_for
 from answerkey.judge.judge import Judge
 from answerkey.judge.session import JudgingSession
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
-from answerkey.model.summary import Result
 from answerkey.model.tally import summarise_unordered
-from answerkey.protocols import Exchange
+from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 
@@ -47,14 +46,14 @@ async def _judge_all(
     trials = 1
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store") as writer:
         async with judging_on(store, judge, secrets.token_hex(5), writer, beside=True) as judging:
-            waiting: deque[asyncio.Task[Result]] = deque()
+            waiting: deque[asyncio.Task[Trial]] = deque()
             try:
-                for exchange in read_exchanges(paths, questions):
+                for trial in read_trials(paths, questions):
                     if judging is not None and judging.failure is not None:
                         break
                     if questions is not None:
-                        trials = max(trials, exchange.task.trial)
-                    waiting.append(asyncio.create_task(_judged(exchange, grader, judging)))
+                        trials = max(trials, trial.number)
+                    waiting.append(asyncio.create_task(_judged(trial, grader, judging)))
                     if len(waiting) >= _AHEAD:
                         _keep(spool, await waiting.popleft())
                 while waiting:
@@ -72,17 +71,15 @@ async def _judge_all(
     )
 
 
-async def _judged(exchange: Exchange, grader: Grader, judging: JudgingSession | None) -> Result:
-    task = exchange.task
-    scores = () if judging is None else await judging.judge(task.question, exchange.replies)
-    card = grader.grade(task.question, exchange.replies, scores)
-    return Result(question=task.question, trial=task.trial, replies=exchange.replies, scorecard=card)
+async def _judged(trial: Trial, grader: Grader, judging: JudgingSession | None) -> Trial:
+    scores = () if judging is None else await judging.judge(trial.question, trial.replies)
+    return trial.scored(grader.grade(trial.question, trial.replies, scores))
 
 
-def _keep(spool: Spool, result: Result) -> None:
+def _keep(spool: Spool, result: Trial) -> None:
     for _ in spool.write(_one(result)):
         pass
 
 
-def _one(result: Result) -> Iterator[Result]:
+def _one(result: Trial) -> Iterator[Trial]:
     yield result

@@ -11,7 +11,7 @@ from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.recorder import Recorder
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
-from answerkey.protocols import Exchange, Task
+from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
@@ -68,4 +68,4 @@ async def add_stored(
     for position, question in enumerate(questions):
         for trial, replies in store.trials_of(info, question.ask_hash):
             if trial <= info.repeat:
-                await recorder.add(Exchange(Task(question, trial, position), replies), stored=True)
+                await recorder.add(Trial(question, trial, position, replies), stored=True)

@@ -27,7 +27,8 @@ from answerkey.evaluation.rescoring import score_again
 from answerkey.evaluation.selection import select_questions
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.protocols import Target, Task
+from answerkey.model.trial import Trial
+from answerkey.protocols import Target
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import resolve_target
 
@@ -146,10 +147,10 @@ def _current_questions(info: RunInfo, options: Options, store: "SqlStore") -> Qu
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
 
 
-def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Task]:
+def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Trial]:
     for trial in range(1, repeat + 1):
         for position, question in enumerate(questions):
-            yield Task(question, trial, position)
+            yield Trial(question, trial, position)
 
 
 async def _ask(
@@ -164,11 +165,11 @@ async def _ask(
     asked: Set[tuple[str, int]] = frozenset(),
 ) -> Run:
     planned = len(questions) * options.repeat
-    missing: Iterable[Task] = (
+    missing: Iterable[Trial] = (
         (
             task
             for task in _tasks(questions, options.repeat)
-            if (task.question.ask_hash, task.trial) not in asked
+            if (task.question.ask_hash, task.number) not in asked
         )
         if asked
         else _tasks(questions, options.repeat)
@@ -180,8 +181,8 @@ async def _ask(
             recorder.begin(planned=planned, done=done)
             if judging is not None and asked:
                 await add_stored(recorder, store.full, info, questions)
-            async for exchange in LocalEngine(options).ask_all(target, missing):
-                await recorder.add(exchange)
+            async for trial in LocalEngine(options).ask_all(target, missing):
+                await recorder.add(trial)
     except asyncio.CancelledError:
         finish_run(store, info, "partial", recorder, judging, planned=planned)
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None

@@ -40,9 +40,9 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
 
 def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:
     replies: dict[tuple[str, int], tuple[Reply, ...]] = {
-        (result.question.ask_hash, result.trial): result.replies for result in store.results(base)
+        (result.question.ask_hash, result.number): result.replies for result in store.results(base)
     }
     for result in store.results(candidate):
-        other = replies.get((result.question.ask_hash, result.trial))
+        other = replies.get((result.question.ask_hash, result.number))
         if other is not None:
-            yield Pair(result.question, result.trial, other, result.replies)
+            yield Pair(result.question, result.number, other, result.replies)

@@ -19,14 +19,14 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import round_score
-from answerkey.model.summary import Result, Summary
+from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise_unordered
-from answerkey.protocols import Exchange, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.targets.mapping import reply_from_payload
 from answerkey.targets.recorded_rows import reply_in_row
 
-__all__ = ["read_exchanges", "recorded_info", "recorded_run", "score_recorded"]
+__all__ = ["read_trials", "recorded_info", "recorded_run", "score_recorded"]
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | {
@@ -45,7 +45,7 @@ _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"})
 _MOST_PARSED = 20_000
 
 
-def read_exchanges(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Exchange]:
+def read_trials(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Trial]:
     """Every recorded reply with its question; expectations stand in the row, or in `questions`."""
     golden = _Golden(questions)
     seen: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def read_exchanges(paths: Iterable[str | Path], questions: QuestionSet | None = 
                 position, question = golden.question(row)
                 seen[question.id] += 1
                 trial = _trial(row, seen[question.id])
-                yield Exchange(Task(question, trial, position), _replies(row, question))
+                yield Trial(question, trial, position, _replies(row, question))
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
 
@@ -156,7 +156,7 @@ def score_recorded(
     *,
     grader: Grader,
     questions: QuestionSet | None = None,
-    on_result: Callable[[Result], None] | None = None,
+    on_result: Callable[[Trial], None] | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Grade recorded replies. The run's results can be read as often as need be; they are not in memory."""
@@ -164,16 +164,13 @@ def score_recorded(
     spool = Spool()
     trials = 1
 
-    def graded() -> Iterator[Result]:
+    def graded() -> Iterator[Trial]:
         nonlocal trials
-        for exchange in grader.ahead(read_exchanges(listed, questions)):
-            task = exchange.task
-            card = grader.grade(task.question, exchange.replies)
-            result = Result(
-                question=task.question, trial=task.trial, replies=exchange.replies, scorecard=card
-            )
+        for trial in grader.ahead(read_trials(listed, questions)):
+            card = grader.grade(trial.question, trial.replies)
+            result = trial.scored(card)
             if questions is not None:
-                trials = max(trials, task.trial)
+                trials = max(trials, trial.number)
             if on_result is not None:
                 on_result(result)
             if progress is not None:

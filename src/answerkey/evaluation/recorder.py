@@ -1,4 +1,4 @@
-"""Recorder: exchanges are scored and stored as they arrive, in small durable batches off the asking loop.
+"""Recorder: trials are scored and stored as they arrive, in small durable batches off the asking loop.
 
 With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
 Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
-from answerkey.model.summary import Result
-from answerkey.protocols import Exchange, Graded, Store
+from answerkey.model.trial import Trial
+from answerkey.protocols import Store
 from answerkey.scorers.grader import Grader
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Recorder:
         judging: "JudgingSession | None" = None,
         writer: ThreadPoolExecutor | None = None,
         keep: bool = False,
-        watch: Callable[[Graded], None] | None = None,
+        watch: Callable[[Trial], None] | None = None,
         most_unjudged: int | None = None,
         begin: Callable[[], None] | None = None,
     ) -> None:
@@ -62,16 +62,16 @@ class Recorder:
         self._hold_until = 0.0
         # Told of everything that has been scored.
         self._watch = watch
-        self._pending: list[Graded] = []
+        self._pending: list[Trial] = []
         # Replies that are to be stored ahead of their scorecards.
-        self._ahead: list[Exchange] = []
+        self._ahead: list[Trial] = []
         self._running = RunningScore()
         # One thread, so that batches are written one after the other.
         self._writer = writer or ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store")
         # What could not be written when its turn came; tried once more at the end.
-        self._unwritten: list[tuple[list[Exchange], list[Graded]]] = []
+        self._unwritten: list[tuple[list[Trial], list[Trial]]] = []
         # With `keep`, all that was recorded, so that a small run need not be read back; None when it grew too large.
-        self._kept: list[Graded] | None = [] if keep else None
+        self._kept: list[Trial] | None = [] if keep else None
         self._kept_characters = 0
         self._judged: set[asyncio.Task[None]] = set()
         ahead = 0 if judging is None else 2 * judging.at_once
@@ -108,44 +108,33 @@ class Recorder:
         """Tell whoever watches what is to come."""
         self._progress.begin(self._info, planned=planned, done=done)
 
-    def results(self) -> tuple[Result, ...] | None:
+    def results(self) -> tuple[Trial, ...] | None:
         """Everything recorded, in the set's order; None where it was not kept."""
         if self._kept is None:
             return None
-        in_order = sorted(
-            self._kept, key=lambda item: (item.exchange.task.position, item.exchange.task.trial)
-        )
-        return tuple(
-            Result(
-                question=item.exchange.task.question,
-                trial=item.exchange.task.trial,
-                replies=item.exchange.replies,
-                scorecard=item.scorecard,
-            )
-            for item in in_order
-        )
+        return tuple(sorted(self._kept, key=lambda trial: (trial.position, trial.number)))
 
-    async def add(self, exchange: Exchange, *, stored: bool = False) -> None:
-        """Score an exchange and keep it; `stored`: its replies are in the store already."""
+    async def add(self, trial: Trial, *, stored: bool = False) -> None:
+        """Score a trial and keep it; `stored`: its replies are in the store already."""
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
         if self._judging is None:
-            self._keep(exchange, self._grader.grade(exchange.task.question, exchange.replies))
+            self._keep(trial, self._grader.grade(trial.question, trial.replies))
         else:
             if not stored:
-                self._ahead.append(exchange)
+                self._ahead.append(trial)
             await self._room.acquire()
-            task = asyncio.create_task(self._judge(self._judging, exchange))
+            task = asyncio.create_task(self._judge(self._judging, trial))
             self._judged.add(task)
             task.add_done_callback(self._after_judging)
         if len(self._pending) + len(self._ahead) >= _FLUSH_ROWS:
             await self._flush()
 
-    async def _judge(self, judging: "JudgingSession", exchange: Exchange) -> None:
-        question = exchange.task.question
-        scores = await judging.judge(question, exchange.replies)
-        self._keep(exchange, self._grader.grade(question, exchange.replies, scores))
+    async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
+        question = trial.question
+        scores = await judging.judge(question, trial.replies)
+        self._keep(trial, self._grader.grade(question, trial.replies, scores))
 
     def _after_judging(self, task: "asyncio.Task[None]") -> None:
         self._judged.discard(task)
@@ -161,12 +150,12 @@ class Recorder:
         if self._judging is not None:
             await self._judging.checked()
 
-    def _keep(self, exchange: Exchange, card: Scorecard) -> None:
-        graded = Graded(exchange, card)
+    def _keep(self, trial: Trial, card: Scorecard) -> None:
+        graded = trial.scored(card)
         self._pending.append(graded)
         if self._kept is not None:
             self._kept.append(graded)
-            self._kept_characters += sum([len(reply.text or "") for reply in exchange.replies])
+            self._kept_characters += sum([len(reply.text or "") for reply in trial.replies])
             if len(self._kept) > _MOST_KEPT or self._kept_characters > _MOST_CHARACTERS_KEPT:
                 self._kept = None
         self._running.add(card)
@@ -196,14 +185,14 @@ class Recorder:
             # Shielded: a batch that waits for the thread is written even if nobody waits for it any more.
             await asyncio.shield(asyncio.wrap_future(writing))
 
-    def _after_writing(self, writing: "Future[None]", ahead: list[Exchange], batch: list[Graded]) -> None:
+    def _after_writing(self, writing: "Future[None]", ahead: list[Trial], batch: list[Trial]) -> None:
         """In the writing thread: a batch that failed is kept for the end, and the asking told to stop."""
         failure = writing.exception()
         if failure is not None:
             self._unwritten.append((ahead, batch))
             self._failure = self._failure or failure
 
-    def _write(self, ahead: list[Exchange], batch: list[Graded]) -> None:
+    def _write(self, ahead: list[Trial], batch: list[Trial]) -> None:
         if self._begin is not None:
             self._begin()
             self._begin = None

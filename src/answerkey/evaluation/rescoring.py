@@ -15,7 +15,7 @@ from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.tally import summarise
-from answerkey.protocols import Exchange, Graded, Task
+from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 
@@ -109,12 +109,12 @@ def score_again(
 ) -> int:
     """Write scorecards for the stored replies that still count; returns how many there are."""
     store.clear_scorecards(info)
-    batch: list[Graded] = []
+    batch: list[Trial] = []
     running = RunningScore()
     count = 0
-    for exchange in grader.ahead(_stored_exchanges(store, info, questions)):
-        card = grader.grade(exchange.task.question, exchange.replies)
-        batch.append(Graded(exchange, card))
+    for trial in grader.ahead(_stored_trials(store, info, questions)):
+        card = grader.grade(trial.question, trial.replies)
+        batch.append(trial.scored(card))
         count += 1
         if progress is not None:
             running.add(card)
@@ -126,8 +126,8 @@ def score_again(
     return count
 
 
-def _stored_exchanges(store: "SqlStore", info: RunInfo, questions: Iterable[Question]) -> Iterator[Exchange]:
+def _stored_trials(store: "SqlStore", info: RunInfo, questions: Iterable[Question]) -> Iterator[Trial]:
     for position, question in enumerate(questions):
         for trial, replies in store.trials_of(info, question.ask_hash):
             if trial <= info.repeat:
-                yield Exchange(Task(question, trial, position), replies)
+                yield Trial(question, trial, position, replies)

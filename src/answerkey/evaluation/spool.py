@@ -6,7 +6,7 @@ from typing import IO
 
 import msgspec
 
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 
 __all__ = ["Spool"]
 
@@ -20,9 +20,9 @@ class Spool:
         # Unnamed, so that it is gone with the process whatever happens.
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="answerkey-")  # noqa: SIM115  # lives as long as the spool
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(Result).decode
+        self._decode = msgspec.msgpack.Decoder(Trial).decode
 
-    def write(self, results: Iterable[Result]) -> Iterator[Result]:
+    def write(self, results: Iterable[Trial]) -> Iterator[Trial]:
         """Pass results on while keeping them."""
         for result in results:
             payload = self._encode(result)
@@ -30,7 +30,7 @@ class Spool:
             self._file.write(payload)
             yield result
 
-    def read(self) -> Iterator[Result]:
+    def read(self) -> Iterator[Trial]:
         """The results, in the order in which they were written."""
         self._file.seek(0)
         while length := self._file.read(_LENGTH_BYTES):

@@ -8,7 +8,7 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.judge.judgement import JUDGE
 from answerkey.judge.labels import Key, Labels
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa
 from answerkey.stats.corrected_rates import CorrectedRate, prediction_powered_rate, rogan_gladen_rate
 from answerkey.stats.intervals import Interval, wilson_interval
@@ -64,14 +64,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         return plain
 
 
-def judge_values(results: Iterable[Result]) -> dict[Key, float | None]:
+def judge_values(results: Iterable[Trial]) -> dict[Key, float | None]:
     """The judge's value of each reply of a run, None where it has none; refuses a run that was not judged."""
     found: dict[Key, float | None] = {}
     judged = False
     for result in results:
         metrics = result.scorecard.metrics
         judged = judged or JUDGE in metrics
-        found[(result.question.id, result.trial)] = metrics.get(JUDGE)
+        found[(result.question.id, result.number)] = metrics.get(JUDGE)
     if not judged:
         raise UsageError("the run was not judged; judge it first: answerkey rescore RUN --judge MODEL")
     return found

@@ -7,7 +7,8 @@ import msgspec
 
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.summary import Result, Slice, Summary
+from answerkey.model.summary import Slice, Summary
+from answerkey.model.trial import Trial
 
 __all__ = ["SCHEMA", "GateResult", "Run", "RunInfo", "result_document", "run_header"]
 
@@ -59,7 +60,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     comparison: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     # Reads the results anew each time it is called, so that a large run need not be in memory.
-    read_results: Callable[[], Iterable[Result]] = tuple
+    read_results: Callable[[], Iterable[Trial]] = tuple
 
     @property
     def id(self) -> str:
@@ -67,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.info.id
 
     @property
-    def results(self) -> Iterator[Result]:
+    def results(self) -> Iterator[Trial]:
         """The results in the set's order, trial by trial."""
         return iter(self.read_results())
 
@@ -121,12 +122,12 @@ def _summary_document(summary: Summary) -> dict[str, Any]:
     return plain
 
 
-def result_document(result: Result) -> dict[str, Any]:
+def result_document(result: Trial) -> dict[str, Any]:
     """One entry of `results`. A conversation's entry has its turns beside the mean over them."""
     question, card = result.question, result.scorecard
     document = {
         "id": question.id,
-        "trial": result.trial,
+        "trial": result.number,
         "question": question.question,
         "category": question.category,
         **_card_document(card),

@@ -10,6 +10,7 @@ __all__ = [
     "COMPONENTS",
     "DEFAULT_WEIGHTS",
     "PASS_MARK",
+    "UNSCORED",
     "Score",
     "Scorecard",
     "grade",
@@ -51,6 +52,10 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     # The failure that counted: the target's own, or one that the text shows.
     error: Failure | None = None
     turns: tuple["Scorecard", ...] = ()
+
+
+# Of a reply that nothing has been said about yet.
+UNSCORED = Scorecard(components={}, total=None, grade=None, passed=False)
 
 
 def round_score(value: float) -> float:

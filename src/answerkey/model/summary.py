@@ -1,37 +1,10 @@
 """Summary: a run's results added up, overall and by slice, each mean with an interval and its coverage."""
 
-from collections.abc import Iterable
-from math import fsum
-
 import msgspec
 
-from answerkey.model.question import Question
-from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Scorecard
 from answerkey.stats.intervals import Interval
 
-__all__ = ["Latency", "Result", "Slice", "SlowQuestion", "Summary", "total_latency"]
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One trial of one question: the replies to its turns and what they are worth."""
-
-    question: Question
-    trial: int
-    # One per turn; a plain question has one.
-    replies: tuple[Reply, ...]
-    scorecard: Scorecard
-
-    @property
-    def latency_ms(self) -> float | None:
-        """Time the chatbot took over all turns."""
-        return total_latency(self.replies)
-
-
-def total_latency(replies: Iterable[Reply]) -> float | None:
-    """Milliseconds that replies took together; None if none was timed."""
-    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
-    return fsum(taken) if taken else None
+__all__ = ["Latency", "Slice", "SlowQuestion", "Summary"]
 
 
 class Latency(msgspec.Struct, frozen=True):

@@ -9,7 +9,8 @@ from math import fsum, nan
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import PASS_MARK, grade, round_score
-from answerkey.model.summary import Latency, Result, Slice, SlowQuestion, Summary
+from answerkey.model.summary import Latency, Slice, SlowQuestion, Summary
+from answerkey.model.trial import Trial
 from answerkey.stats.intervals import mean_interval
 from answerkey.stats.quantiles import percentiles
 
@@ -69,7 +70,7 @@ class Tally:
                 rows = self._slices[kind][name] = array("l")
             rows.append(row)
 
-    def add_trial(self, trial: Result) -> None:
+    def add_trial(self, trial: Trial) -> None:
         """Count what is only added up over all replies."""
         self._whole.add(trial)
 
@@ -154,7 +155,7 @@ class Measured:
         self._components: list[dict[str, float | None]] = []
         self._metrics: list[dict[str, float | None]] = []
 
-    def add(self, trial: Result) -> None:
+    def add(self, trial: Trial) -> None:
         """Count one trial."""
         card = trial.scorecard
         self.trials += 1
@@ -199,7 +200,7 @@ class _WholeRun:
         self.slowest: list[SlowQuestion] = []
         self._usage: Counter[str] = Counter()
 
-    def add(self, trial: Result) -> None:
+    def add(self, trial: Trial) -> None:
         for name, score in trial.scorecard.components.items():
             if score.value is None:
                 self.unscored[name] += 1
@@ -293,7 +294,7 @@ def _latency(taken: Sequence[float]) -> Latency:
     )
 
 
-def summarise(results: Iterable[Result], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
+def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
     """Add up results that come grouped by question; memory stays flat as their number grows."""
     tally = Tally(pass_mark)
     for _, group in groupby(results, key=lambda result: result.question.id):
@@ -308,7 +309,7 @@ def summarise(results: Iterable[Result], *, planned: int | None, pass_mark: floa
     return tally.summary(planned)
 
 
-def summarise_unordered(results: Iterable[Result], *, pass_mark: float = PASS_MARK) -> Summary:
+def summarise_unordered(results: Iterable[Trial], *, pass_mark: float = PASS_MARK) -> Summary:
     """Add up results in any order: a question's trials are gathered, so memory grows with the questions."""
     tally = Tally(pass_mark)
     gathered: dict[str, tuple[Question, Measured]] = {}

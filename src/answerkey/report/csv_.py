@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.scorecard import COMPONENTS
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
 from answerkey.report.rows import encode, row_document
 from answerkey.text.sanitise import for_csv
@@ -37,7 +37,7 @@ def write_csv(run: Run, file: BinaryIO) -> None:
 
 
 def write_csv_rows(
-    results: Iterable[Result], file: BinaryIO, *, components: Sequence[str] = COMPONENTS
+    results: Iterable[Trial], file: BinaryIO, *, components: Sequence[str] = COMPONENTS
 ) -> None:
     """Write results as they come; `components` are the columns between the score and the reasons."""
     # The byte order mark is what makes Excel read UTF-8; other readers skip it ("utf-8-sig").
@@ -52,7 +52,7 @@ def write_csv_rows(
         text.detach()
 
 
-def _values(result: Result, components: Sequence[str]) -> list[Any]:
+def _values(result: Trial, components: Sequence[str]) -> list[Any]:
     row = row_document(result)
     reply, error = row["reply"], row["error"] or {}
     parts = row["components"]

@@ -9,7 +9,7 @@ import msgspec
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Scorecard
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.claims import ClaimsDetail, claim_note, claims_details, claims_of
 from answerkey.report.losses import Loss, losses_of
 from answerkey.text.keyword import describe_keyword
@@ -131,7 +131,7 @@ class TrialDetail(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None
 
 
-def trial_detail(result: Result, limits: Limits | None = None) -> TrialDetail:
+def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
     """What can be shown of one result."""
     limits = limits or Limits()
     card = result.scorecard
@@ -143,7 +143,7 @@ def trial_detail(result: Result, limits: Limits | None = None) -> TrialDetail:
         if index < limits.turns
     )
     return TrialDetail(
-        trial=result.trial,
+        trial=result.number,
         score=card.total,
         grade=card.grade,
         passed=card.passed,

@@ -83,7 +83,7 @@ def _worst(run: Run, named: set[str], most: int) -> Iterator[str]:
     failed = (
         (result.scorecard.total or 0.0, index, result)
         for index, result in enumerate(run.results)
-        if not result.scorecard.passed and result.question.id not in named and result.trial == 1
+        if not result.scorecard.passed and result.question.id not in named and result.number == 1
     )
     for score, _, result in heapq.nsmallest(most, failed, key=lambda entry: entry[:2]):
         reasons = "; ".join(str(loss) for loss in losses_of(result.scorecard))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import BinaryIO
 
 from answerkey.model.run import Run
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.rows import encode, row_document
 
 __all__ = ["write_jsonl", "write_jsonl_rows"]
@@ -15,7 +15,7 @@ def write_jsonl(run: Run, file: BinaryIO) -> None:
     write_jsonl_rows(run.results, file)
 
 
-def write_jsonl_rows(results: Iterable[Result], file: BinaryIO) -> None:
+def write_jsonl_rows(results: Iterable[Trial], file: BinaryIO) -> None:
     """Write results as they come."""
     for result in results:
         file.write(encode(row_document(result)) + b"\n")

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from answerkey.model.reply import SYSTEM_ERRORS
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import round_score
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
 from answerkey.report.wording import score_text
 from answerkey.text.sanitise import for_xml
@@ -104,7 +104,7 @@ def _gate(gate: GateResult, tally: _Tally) -> str:
     )
 
 
-def _question(trials: list[Result], run: Run, tally: _Tally) -> str:
+def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     question = trials[0].question
     tally.tests += 1
     taken = [result.latency_ms for result in trials if result.latency_ms is not None]
@@ -140,7 +140,7 @@ def _question(trials: list[Result], run: Run, tally: _Tally) -> str:
     )
 
 
-def _transcript(trials: Iterable[Result]) -> str:
+def _transcript(trials: Iterable[Trial]) -> str:
     lines: list[str] = []
     for result in trials:
         for turn, reply in zip(result.question.asks, result.replies, strict=False):

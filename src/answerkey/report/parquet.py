@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 from answerkey.errors import MissingExtraError
 from answerkey.model.run import Run
 from answerkey.model.scorecard import COMPONENTS
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.rows import encode, row_document
 from answerkey.text.sanitise import without_surrogates
 
@@ -34,7 +34,7 @@ def require_pyarrow() -> Any:
 
 
 def write_parquet_rows(
-    results: Iterable[Result],
+    results: Iterable[Trial],
     file: BinaryIO,
     *,
     components: Sequence[str] = COMPONENTS,
@@ -110,7 +110,7 @@ def _schema(pyarrow: Any, components: Sequence[str], metrics: Sequence[str]) -> 
     return pyarrow.schema(fields)
 
 
-def _row(result: Result, metrics: Sequence[str]) -> dict[str, Any]:
+def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:
     row = row_document(result)
     reply = row["reply"]
     reply["tool_calls"] = [

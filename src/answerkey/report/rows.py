@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from answerkey.model.run import result_document
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.text.sanitise import without_surrogates
 
 __all__ = ["encode", "row_document"]
@@ -13,7 +13,7 @@ __all__ = ["encode", "row_document"]
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
-def row_document(result: Result) -> dict[str, Any]:
+def row_document(result: Trial) -> dict[str, Any]:
     """An entry of the run document's `results`, with the reply's error beside it."""
     document = result_document(result)
     document["error"] = document["reply"]["error"]

@@ -6,7 +6,7 @@ import msgspec
 
 from answerkey.errors import UnknownNameError
 from answerkey.model.run import Run
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.view import QuestionView, brief_questions
 
 __all__ = ["failures_of", "only_failures", "only_question"]
@@ -20,7 +20,7 @@ def failures_of(run: Run) -> Iterator[QuestionView]:
 def only_failures(run: Run) -> Run:
     """The run with the results of the questions that failed; its summary stays that of the whole."""
 
-    def read() -> Iterator[Result]:
+    def read() -> Iterator[Trial]:
         for question, trials in brief_questions(run):
             if not question.passed:
                 yield from trials

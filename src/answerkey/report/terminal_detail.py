@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, trial_detail
 from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
 from answerkey.report.view import QuestionView
@@ -46,7 +46,7 @@ def print_question(run: Run, console: "Console") -> None:
         print_trial(result, console)
 
 
-def print_trial(result: Result, console: "Console", limits: Limits = _LIMITS) -> None:
+def print_trial(result: Trial, console: "Console", limits: Limits = _LIMITS) -> None:
     """Print one trial: its score and why, then what was said and done turn by turn."""
     from rich.padding import Padding
 

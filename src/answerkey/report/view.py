@@ -9,7 +9,8 @@ import msgspec
 
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import grade, round_score
-from answerkey.model.summary import Result, Slice, Summary
+from answerkey.model.summary import Slice, Summary
+from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
 from answerkey.stats.intervals import Interval
@@ -140,7 +141,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     )
 
 
-def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Result]]]:
+def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Trial]]]:
     """Every question over its trials, without details, beside those trials."""
     for position, trials in enumerate(_by_question(run)):
         score = _mean_score(trials)
@@ -148,17 +149,17 @@ def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Result]]]:
         yield _question(position, trials, score, passed), trials
 
 
-def _by_question(run: Run) -> Iterator[list[Result]]:
+def _by_question(run: Run) -> Iterator[list[Trial]]:
     for _, group in groupby(run.results, key=lambda result: result.question.id):
         yield list(group)
 
 
-def _mean_score(trials: Sequence[Result]) -> float | None:
+def _mean_score(trials: Sequence[Trial]) -> float | None:
     scores = [trial.scorecard.total for trial in trials if trial.scorecard.total is not None]
     return round_score(fsum(scores) / len(scores)) if scores else None
 
 
-def _question(position: int, trials: Sequence[Result], score: float | None, passed: bool) -> QuestionView:
+def _question(position: int, trials: Sequence[Trial], score: float | None, passed: bool) -> QuestionView:
     question = trials[0].question
     lowest = min(trials, key=_rank)
     latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
@@ -190,16 +191,16 @@ def row_view(row: QuestionRow) -> QuestionView:
     return QuestionView(**figures, losses=losses_of(row.scorecard))
 
 
-def _cost(trial: Result) -> float | None:
+def _cost(trial: Trial) -> float | None:
     known = [reply.usage.cost for reply in trial.replies if reply.usage and reply.usage.cost is not None]
     return fsum(known) if known else None
 
 
-def _rank(trial: Result) -> float:
+def _rank(trial: Trial) -> float:
     return -1.0 if trial.scorecard.total is None else trial.scorecard.total
 
 
-def _with_details(brief: QuestionView, trials: Sequence[Result], limits: Limits) -> QuestionView:
+def _with_details(brief: QuestionView, trials: Sequence[Trial], limits: Limits) -> QuestionView:
     chosen = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
     return msgspec.structs.replace(brief, details=tuple(trial_detail(trial, limits) for trial in chosen))
 

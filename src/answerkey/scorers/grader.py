@@ -14,7 +14,8 @@ from answerkey.errors import ConfigError
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
-from answerkey.protocols import ConversationScorer, Exchange, Scorer
+from answerkey.model.trial import Trial
+from answerkey.protocols import ConversationScorer, Scorer
 from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.scorers.tool_usage import ToolUsage
@@ -63,17 +64,17 @@ class Grader:
         key = [msgspec.to_builtins(self.scoring), versions, self._judge.version if self._judge else None]
         return blake2b(msgspec.json.encode(key, order="sorted"), digest_size=8).hexdigest()
 
-    def ahead(self, exchanges: Iterable[Exchange]) -> Iterator[Exchange]:
-        """The same exchanges; where a scorer is faster on many replies at once, it sees some of them before they are graded."""
+    def ahead(self, trials: Iterable[Trial]) -> Iterator[Trial]:
+        """The same trials; where a scorer is faster on many replies at once, it sees some of them before they are graded."""
         if not self._quality.prepares:
-            yield from exchanges
+            yield from trials
             return
-        waiting = iter(exchanges)
+        waiting = iter(trials)
         while window := list(islice(waiting, _AHEAD)):
             self._quality.prepare(
                 (ask, reply)
-                for exchange in window
-                for ask, reply in zip(exchange.task.question.asks, exchange.replies, strict=False)
+                for trial in window
+                for ask, reply in zip(trial.question.asks, trial.replies, strict=False)
             )
             yield from window
 

@@ -9,7 +9,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, grade, round_score
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.store import schema
 from answerkey.store.conditions import contains, of_run
 from answerkey.store.listing import (
@@ -117,7 +117,7 @@ class Browser:
 
     # One question
 
-    def question(self, info: RunInfo, question_id: str, *, trials: int = 20) -> list[Result]:
+    def question(self, info: RunInfo, question_id: str, *, trials: int = 20) -> list[Trial]:
         """The trials of one question with all that was said; raises UnknownNameError if the run has none."""
         cards = schema.scorecards.c
         query = self._store.results_query(info, cards.question_id == question_id).limit(trials)
@@ -126,9 +126,9 @@ class Browser:
         if not rows:
             raise UnknownNameError(f"run {info.id} has no scored question {question_id[:120]!r}")
         return [
-            Result(
+            Trial(
                 question=_decode_question(row.question),
-                trial=row.trial,
+                number=row.trial,
                 replies=_decode_replies(row.replies),
                 scorecard=_decode_scorecard(row.payload),
             )

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Any
 
 from answerkey.model.reply import Reply
-from answerkey.protocols import Exchange
+from answerkey.model.trial import Trial
 
 __all__ = ["id_rows", "reply_digest", "search_text", "text_rows", "tools_text"]
 
@@ -14,17 +14,17 @@ _QUESTION_SHOWN = 300
 _SEARCHED = 4_000
 
 
-def id_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def id_rows(run_id: str, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """Rows of `reply_ids`."""
     return [
         {
             "external_id": value,
             "kind": kind,
             "run_id": run_id,
-            "ask_hash": item.task.question.ask_hash,
-            "trial": item.task.trial,
+            "ask_hash": item.question.ask_hash,
+            "trial": item.number,
         }
-        for item in exchanges
+        for item in trials
         for reply in item.replies
         for kind, value in (
             ("response", reply.response_id),
@@ -35,9 +35,9 @@ def id_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     ]
 
 
-def text_rows(run_id: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def text_rows(run_id: str, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """Rows of `reply_texts`."""
-    return [_text_row(run_id, item) for item in exchanges]
+    return [_text_row(run_id, item) for item in trials]
 
 
 def reply_digest(replies: Sequence[Reply]) -> str:
@@ -59,15 +59,15 @@ def search_text(asked: Sequence[str], replies: Sequence[Reply]) -> str:
     return _harmless(f"{words}\n{said}".casefold())
 
 
-def _text_row(run_id: str, item: Exchange) -> dict[str, Any]:
-    task, replies = item.task, item.replies
+def _text_row(run_id: str, trial: Trial) -> dict[str, Any]:
+    question = trial.question
     return {
         "run_id": run_id,
-        "ask_hash": task.question.ask_hash,
-        "trial": task.trial,
-        "tools": tools_text(replies),
-        "question": _harmless(task.question.question[:_QUESTION_SHOWN]),
-        "search": search_text([task.question.id, *(turn.question for turn in task.question.asks)], replies),
+        "ask_hash": question.ask_hash,
+        "trial": trial.number,
+        "tools": tools_text(trial.replies),
+        "question": _harmless(question.question[:_QUESTION_SHOWN]),
+        "search": search_text([question.id, *(turn.question for turn in question.asks)], trial.replies),
     }
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import msgspec
 
 from answerkey.model.run import RunInfo
-from answerkey.model.summary import total_latency
-from answerkey.protocols import Exchange, Graded
+from answerkey.model.trial import Trial, total_latency
 from answerkey.store.lookup import reply_digest
 
 __all__ = ["reply_row", "run_row", "scorecard_row"]
@@ -29,30 +28,29 @@ def run_row(info: RunInfo) -> dict[str, Any]:
     }
 
 
-def reply_row(info: RunInfo, exchange: Exchange, now: str) -> dict[str, Any]:
+def reply_row(info: RunInfo, trial: Trial, now: str) -> dict[str, Any]:
     """The row of the replies to one question."""
     return {
         "run_id": info.id,
-        "ask_hash": exchange.task.question.ask_hash,
-        "trial": exchange.task.trial,
+        "ask_hash": trial.question.ask_hash,
+        "trial": trial.number,
         "target_hash": info.target_hash,
         "created_at": now,
-        "payload": _text(exchange.replies),
+        "payload": _text(trial.replies),
     }
 
 
-def scorecard_row(info: RunInfo, graded: Graded) -> dict[str, Any]:
+def scorecard_row(info: RunInfo, trial: Trial) -> dict[str, Any]:
     """A scorecard's row, with the columns that lists are made of."""
-    task, replies, card = graded.exchange.task, graded.exchange.replies, graded.scorecard
-    question = task.question
+    question, replies, card = trial.question, trial.replies, trial.scorecard
     costs = [
         reply.usage.cost for reply in replies if reply.usage is not None and reply.usage.cost is not None
     ]
     return {
         "run_id": info.id,
         "scoring_hash": info.scoring_hash,
-        "position": task.position,
-        "trial": task.trial,
+        "position": trial.position,
+        "trial": trial.number,
         "question_id": question.id,
         "content_hash": question.content_hash,
         "ask_hash": question.ask_hash,

@@ -15,8 +15,9 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
-from answerkey.model.summary import Result, Summary
+from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
+from answerkey.model.trial import Trial
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
 from answerkey.store.score_columns import keep_columns
@@ -240,12 +241,12 @@ class SqlStore(RunWriter):
                 connection.execute(select(func.count()).where(items.set_hash == set_hash)).scalar_one()
             )
 
-    def results(self, info: RunInfo, *where: Any) -> Iterator[Result]:
+    def results(self, info: RunInfo, *where: Any) -> Iterator[Trial]:
         """The run's results in the set's order, trial by trial."""
         for trial, card, replies, question in self.stream(self.results_query(info, *where)):
-            yield Result(
+            yield Trial(
                 question=_decode_question(question),
-                trial=trial,
+                number=trial,
                 replies=_decode_replies(replies),
                 scorecard=_decode_scorecard(card),
             )

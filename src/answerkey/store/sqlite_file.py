@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from answerkey.errors import StoreError
 from answerkey.model.run import RunInfo
+from answerkey.model.trial import Trial
 from answerkey.store.location import make_room, sqlite_error
 from answerkey.store.migrations import migrate
 from answerkey.store.writing import LEAST_COLUMNS, RunWriter
 
 if TYPE_CHECKING:
-    from answerkey.model.summary import Result
     from answerkey.store.sql import SqlStore
 
 __all__ = ["SqliteFile", "prepare_sqlite"]
@@ -99,7 +99,7 @@ class SqliteFile(RunWriter):
 
         return SqlStore.open(str(self.path))
 
-    def results(self, info: RunInfo) -> "Iterator[Result]":
+    def results(self, info: RunInfo) -> "Iterator[Trial]":
         """The run's results in the set's order, trial by trial."""
         return self.full.results(info)
 

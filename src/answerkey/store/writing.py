@@ -16,7 +16,7 @@ import msgspec
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
-from answerkey.protocols import Exchange, Graded
+from answerkey.model.trial import Trial
 from answerkey.store.lookup import id_rows, text_rows
 from answerkey.store.rows import reply_row, run_row, scorecard_row
 
@@ -88,21 +88,21 @@ class RunWriter(ABC):
             _update_run(statements, {**run_row(info), "summary": _encode(summary).decode()})
         self.keep_columns(info)
 
-    def add(self, info: RunInfo, graded: Sequence[Graded], *, with_replies: bool = True) -> None:
+    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
-        if not graded:
+        if not trials:
             return
         with self.statements() as statements:
             if with_replies:
-                _keep_replies(statements, info, [item.exchange for item in graded])
-            write_rows(statements, "scorecards", [scorecard_row(info, item) for item in graded])
+                _keep_replies(statements, info, trials)
+            write_rows(statements, "scorecards", [scorecard_row(info, item) for item in trials])
             _forget_columns(statements, info.id)
 
-    def add_replies(self, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
-        if exchanges:
+        if trials:
             with self.statements() as statements:
-                _keep_replies(statements, info, exchanges)
+                _keep_replies(statements, info, trials)
 
     def clear_scorecards(self, info: RunInfo) -> None:
         """Forget the scorecards under the run's scoring, before they are written anew."""
@@ -123,11 +123,11 @@ def _update_run(statements: Statements, row: dict[str, Any]) -> None:
     )
 
 
-def _keep_replies(statements: Statements, info: RunInfo, exchanges: Sequence[Exchange]) -> None:
+def _keep_replies(statements: Statements, info: RunInfo, trials: Sequence[Trial]) -> None:
     now = datetime.now(UTC).isoformat(timespec="microseconds")
-    write_rows(statements, "replies", [reply_row(info, exchange, now) for exchange in exchanges])
-    write_rows(statements, "reply_texts", text_rows(info.id, exchanges))
-    write_rows(statements, "reply_ids", id_rows(info.id, exchanges), replace=False)
+    write_rows(statements, "replies", [reply_row(info, trial, now) for trial in trials])
+    write_rows(statements, "reply_texts", text_rows(info.id, trials))
+    write_rows(statements, "reply_ids", id_rows(info.id, trials), replace=False)
 
 
 def _keep_questions(statements: Statements, questions: QuestionSet) -> None:

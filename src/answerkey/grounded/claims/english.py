@@ -24,7 +24,9 @@ _SHORTEST = 3
 
 @lru_cache(maxsize=1)
 def _words() -> frozenset[str]:
-    return frozenset((files("answerkey.grounded.claims") / "words" / "english.txt").read_text("utf-8").split())
+    return frozenset(
+        (files("answerkey.grounded.claims") / "words" / "english.txt").read_text("utf-8").split()
+    )
 
 
 @lru_cache(maxsize=16_384)

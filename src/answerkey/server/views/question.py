@@ -99,7 +99,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
                 },
                 metrics=card.metrics,
                 ids=ids,
-                feedback=tuple(book.of_reply(ReplyKey(info.id, question.ask_hash, result.trial))),
+                feedback=tuple(book.of_reply(ReplyKey(info.id, question.ask_hash, result.number))),
             )
         )
     first = results[0].scorecard
@@ -123,7 +123,7 @@ def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: in
     """A reply's whole text, however long."""
     info = store.find_run(reference)
     for result in Browser(store).question(info, question_id, trials=1000):
-        if result.trial == trial and 0 < turn <= len(result.replies):
+        if result.number == trial and 0 < turn <= len(result.replies):
             return result.replies[turn - 1].text or ""
     raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
 

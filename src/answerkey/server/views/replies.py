@@ -9,7 +9,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, grade
-from answerkey.model.summary import Result
+from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.production import (
@@ -134,7 +134,7 @@ def load_reply(store: SqlStore, identity: str) -> ReplyView:
         trace_id=item.reply.trace_id,
         conversation_id=item.reply.conversation_id,
         graded=item.score is not None,
-        detail=trial_detail(Result(question=question, trial=1, replies=(item.reply,), scorecard=card)),
+        detail=trial_detail(Trial(question, replies=(item.reply,), scorecard=card)),
         draft=Draft(
             id=case_id(item.question),
             category=item.category or "",

@@ -1,0 +1,49 @@
+"""Trial: one question asked once, from plan to scorecard."""
+
+from collections.abc import Iterable
+from math import fsum
+
+import msgspec
+
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import UNSCORED, Scorecard
+
+__all__ = ["Trial", "total_latency"]
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One question asked once. Planned, it has no reply yet; asked, its replies; scored, its scorecard too."""
+
+    question: Question
+    # 1 for the first time that a run asks the question.
+    number: int = 1
+    # The question's place in the set, by which results are kept in order.
+    position: int = 0
+    # One for each turn that was reached; a plain question has one.
+    replies: tuple[Reply, ...] = ()
+    scorecard: Scorecard = UNSCORED
+
+    def answered(self, replies: tuple[Reply, ...]) -> "Trial":
+        """The same trial, now asked."""
+        return Trial(self.question, self.number, self.position, replies, self.scorecard)
+
+    def scored(self, scorecard: Scorecard) -> "Trial":
+        """The same trial, now scored."""
+        return Trial(self.question, self.number, self.position, self.replies, scorecard)
+
+    @property
+    def reply(self) -> Reply:
+        """The last reply, which is the only one of a plain question; a null reply where none was reached."""
+        return self.replies[-1] if self.replies else Reply()
+
+    @property
+    def latency_ms(self) -> float | None:
+        """Time the chatbot took over all turns."""
+        return total_latency(self.replies)
+
+
+def total_latency(replies: Iterable[Reply]) -> float | None:
+    """Milliseconds that replies took together; None if none was timed."""
+    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
+    return fsum(taken) if taken else None
