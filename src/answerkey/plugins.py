@@ -1,14 +1,39 @@
-"""The only place that imports by string: names become objects, and what is not installed says how to install it."""
+"""Registries: what can be plugged in, by name. The only place that imports by string.
+
+Every protocol has one registry that built-in parts, the caller's own and those of installed packages share:
+
+    targets     a kind of chatbot, as in "http://…" or "cmd:PROGRAM"
+    scorers     a component or metric
+    engines     how many questions get asked
+    stores      where runs last, by the scheme of the store's address
+    importers   another tool's files as a golden set or as recorded replies
+    exporters   a golden set in another tool's format
+    reports     a run written to a file, by the file's ending
+
+A package brings its own under the entry point group `answerkey.targets`, `answerkey.scorers` and so on.
+"""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from importlib.metadata import entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
 
-from answerkey.errors import MissingExtraError, UnknownNameError
+from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
 
-__all__ = ["find_plugin", "load_object", "named"]
+__all__ = [
+    "Registry",
+    "engines",
+    "exporters",
+    "importers",
+    "load_object",
+    "reports",
+    "scorers",
+    "stores",
+    "targets",
+]
+
+_Part = TypeVar("_Part")
 
 
 def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
@@ -23,21 +48,83 @@ def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
     return getattr(found, name) if name else found
 
 
-def named(kind: str, name: str, known: Mapping[str, str], **hints: str) -> Any:
-    """The object that a built-in table or an installed plug-in gives a name."""
-    if name in known:
-        return load_object(known[name], **hints)
-    plugin = find_plugin(kind, name)
-    if plugin is not None:
-        return plugin
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(known))}"
-    raise UnknownNameError(f"unknown {kind} {name!r}; {hint}")
+class Registry(Generic[_Part]):
+    """The parts of one kind, by name; nothing is imported before it is asked for."""
+
+    def __init__(
+        self, kind: str, built_in: Mapping[str, str], extras: Mapping[str, str] | None = None
+    ) -> None:
+        self.kind = kind
+        # Name → "module:object".
+        self._built_in = dict(built_in)
+        # Name → the extra that must be installed for it.
+        self._extras = dict(extras or {})
+        self._own: dict[str, _Part] = {}
+
+    def add(self, name: str, part: _Part) -> None:
+        """Register a part of the caller's own; a name that is taken is refused."""
+        if self._own.get(name, part) is not part or name in self._built_in:
+            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
+        self._own[name] = part
+
+    def get(self, name: str) -> _Part:
+        """The part with this name; an unknown one is refused with those that there are."""
+        found = self.find(name)
+        if found is not None:
+            return found
+        known = self.names()
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        raise UnknownNameError(f"unknown {self.kind} {name!r}; {hint}")
+
+    def find(self, name: str) -> _Part | None:
+        """The part with this name, if there is one."""
+        if name in self._own:
+            return self._own[name]
+        part: _Part
+        if name in self._built_in:
+            part = load_object(
+                self._built_in[name], feature=f"the {self.kind} {name!r}", extra=self._extras.get(name, "")
+            )
+            return part
+        for point in self._installed(name):
+            part = _load(self.kind, point)
+            return part
+        return None
+
+    def names(self) -> list[str]:
+        """Every name there is: built in, the caller's own, and those that installed packages bring."""
+        return sorted({*self._built_in, *self._own, *(point.name for point in self._installed())})
+
+    def added(self) -> list[str]:
+        """Names that are not built in."""
+        return [name for name in self.names() if name not in self._built_in]
+
+    def _installed(self, name: str | None = None) -> Iterator[EntryPoint]:
+        group = f"answerkey.{self.kind}s"
+        yield from entry_points(group=group) if name is None else entry_points(group=group, name=name)
 
 
-def find_plugin(kind: str, name: str) -> Callable[..., Any] | None:
-    """What another package registered under the entry point group `answerkey.KINDs`."""
-    for point in entry_points(group=f"answerkey.{kind}s", name=name):
-        loaded: Callable[..., Any] = point.load()
-        return loaded
-    return None
+def _load(kind: str, point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # whatever a package raises while it is imported is its own fault, to be named
+        package = point.dist.name if point.dist is not None else point.value
+        raise UsageError(
+            f"the {kind} {point.name!r} of the package {package} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+
+
+targets: Registry[Any] = Registry("target", {})
+scorers: Registry[Any] = Registry("scorer", {})
+engines: Registry[Any] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
+stores: Registry[Any] = Registry("store", {})
+importers: Registry[Any] = Registry(
+    "importer",
+    {
+        "beir": "answerkey.datasets.importers.beir:import_beir",
+        "trec": "answerkey.datasets.importers.trec:import_trec",
+    },
+)
+exporters: Registry[Any] = Registry("exporter", {})
+reports: Registry[Any] = Registry("report", {})

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from answerkey.errors import ConfigError, UnknownNameError, UsageError
-from answerkey.plugins import find_plugin
+from answerkey.plugins import targets
 from answerkey.protocols import Target
 from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.safe_names import safe_url, settings_hash
@@ -88,7 +88,7 @@ class _Builder:
 
     def _plugin(self, kind: str, rest: str) -> Target | None:
         """A kind of target that another package brings: an entry point of the group `answerkey.targets`."""
-        make = find_plugin("target", kind) if kind.isidentifier() else None
+        make = targets.find(kind) if kind.isidentifier() else None
         if make is None:
             return None
         made = make(rest)

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from answerkey.plugins import named
+from answerkey.plugins import importers
 
-__all__ = ["IMPORTERS", "Imported", "Importer", "find_importer"]
+__all__ = ["Imported", "Importer", "find_importer"]
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,13 +28,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 Importer = Callable[[Sequence[Path]], Imported]
 
-IMPORTERS = {
-    "beir": "answerkey.datasets.importers.beir:import_beir",
-    "trec": "answerkey.datasets.importers.trec:import_trec",
-}
-
 
 def find_importer(name: str) -> Importer:
     """The importer of a format."""
-    found: Importer = named("importer", name, IMPORTERS)
+    found: Importer = importers.get(name)
     return found
