@@ -74,7 +74,6 @@ def ab(
     from answerkey.evaluation.waiting import wait_for
     from answerkey.report.comparison import flips_shown, print_experiment
     from answerkey.report.rows import encode
-    from answerkey.store.score_rows import question_texts
 
     settings = load_settings()
     judge = _shared(judge, settings.judge.budget)
@@ -113,7 +112,7 @@ def ab(
             )
         experiment = wait_for(work)
         shown = [] if as_json else flips_shown(experiment.comparison)
-        wordings = question_texts(stores[0], experiment.runs[1].info, shown) if shown else {}
+        wordings = stores[0].question_texts(experiment.runs[1].info, shown) if shown else {}
         if pair_judge is not None:
             from answerkey.evaluation.pairwise import judge_runs
 

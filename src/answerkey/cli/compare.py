@@ -65,7 +65,6 @@ def compare(
         print_ranking,
     )
     from answerkey.report.rows import encode
-    from answerkey.store.score_rows import question_texts
 
     if len(runs) < 2:
         raise UsageError(
@@ -93,7 +92,7 @@ def compare(
                 print_ranking(ranking)
             return 0
         comparison = compare_runs(*columns)
-        questions = {} if as_json else question_texts(opened, infos[1], flips_shown(comparison))
+        questions = {} if as_json else opened.question_texts(infos[1], flips_shown(comparison))
         if pair_judge is not None:
             from answerkey.evaluation.pairwise import judge_runs
             from answerkey.evaluation.waiting import wait_for

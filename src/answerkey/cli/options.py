@@ -14,7 +14,6 @@ from answerkey.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = [
     "JudgeFlags",
@@ -163,14 +162,6 @@ def store_opener(settings: Settings, url: str | None, *, create: bool = False) -
 
     chosen, folder = _store_place(settings, url)
     return lambda: open_store(chosen, folder=folder, create=create)
-
-
-def run_store_opener(settings: Settings, url: str | None) -> "Callable[[], SqlStore | SqliteFile]":
-    """The same for a run, which makes the store if need be."""
-    from answerkey.store import open_run_store
-
-    chosen, folder = _store_place(settings, url)
-    return lambda: open_run_store(chosen, folder=folder)
 
 
 def _store_place(settings: Settings, url: str | None) -> "tuple[str | None, Path | None]":

@@ -42,9 +42,8 @@ def conclude(
         print_report(run)
         if comparison is not None:
             from answerkey.report.comparison import flips_shown, print_comparison
-            from answerkey.store.score_rows import question_texts
 
-            questions = {} if store is None else question_texts(store, run.info, flips_shown(comparison))
+            questions = {} if store is None else store.question_texts(run.info, flips_shown(comparison))
             print_comparison(comparison, questions=questions)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from answerkey.report.github import tell_github

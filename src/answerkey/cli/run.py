@@ -12,14 +12,12 @@ from answerkey.cli.options import (
     json_flag,
     judge_flags,
     output_flag,
-    run_store_opener,
     store_flag,
     store_opener,
 )
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = ["run"]
 
@@ -85,14 +83,14 @@ def run(
     for path in outputs:
         check_output(path)
     chosen = golden_set(questions, settings)
-    opened = run_store_opener(settings, store)
+    opened = store_opener(settings, store, create=True)
     if options.baseline is not None:
         # By its id: after this run, `latest` is another one.
         with store_opener(settings, store)() as before:
             options = msgspec.structs.replace(options, baseline=before.find_run(options.baseline).id)
-    stores: list[SqlStore | SqliteFile] = []
+    stores: list[SqlStore] = []
 
-    def open_once() -> "SqlStore | SqliteFile":
+    def open_once() -> "SqlStore":
         stores.append(opened())
         return stores[-1]
 
@@ -110,7 +108,7 @@ def run(
         return conclude(
             finished,
             # Read from only where the run is compared with another.
-            store=stores[0].full if options.baseline is not None else None,
+            store=stores[0] if options.baseline is not None else None,
             gates=options.gates,
             baseline=options.baseline,
             outputs=outputs,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from answerkey.comparison.texts import Texts, TextsBuilder
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ __all__ = [
     "Columns",
     "Floats",
     "Ints",
-    "ScoreBatch",
     "by_name",
     "columns_from_run",
     "columns_from_store",
@@ -42,20 +42,6 @@ Hashes = npt.NDArray[np.uint64]
 CLUSTER_FIELDS = ("cluster", "template", "conversation", "conversation_id")
 
 _BATCH = 1000
-
-
-class ScoreBatch(NamedTuple):
-    """Some trials, column by column, grouped by question. A missing value is None."""
-
-    ids: Sequence[str]
-    content_hashes: Sequence[str]
-    categories: Sequence[str]
-    scores: Sequence[float | None]
-    error_kinds: Sequence[str | None]
-    latencies_ms: Sequence[float | None]
-    costs: Sequence[float | None]
-    components: Mapping[str, Sequence[float | None]]
-    metrics: Mapping[str, Sequence[float | None]]
 
 
 class Columns(NamedTuple):
@@ -188,31 +174,22 @@ def columns_from_store(
     store: "SqlStore", infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
 ) -> list[Columns]:
     """Read stored runs' columns, and nothing else of them."""
-    from answerkey.store.score_columns import kept_columns
-    from answerkey.store.score_rows import cluster_rows
-
     # Runs over the same golden set share its clusters.
     clusters: dict[str, dict[str, str]] = {}
     found = []
     for info in infos:
         if info.question_set_hash not in clusters:
-            clusters[info.question_set_hash] = dict(cluster_rows(store, info, cluster_fields))
-        belonging = clusters[info.question_set_hash]
-        kept = kept_columns(store, info)
-        if kept is None:
-            found.append(read_scorecards(store, info, belonging))
-        else:
-            numbers, names = _clusters(kept.hashes, belonging)
-            found.append(kept._replace(clusters=numbers, cluster_names=names))
+            clusters[info.question_set_hash] = dict(
+                store.question_clusters(info.question_set_hash, cluster_fields)
+            )
+        found.append(read_scorecards(store, info, clusters[info.question_set_hash]))
     return found
 
 
 def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[str, str]) -> Columns:
     """The columns as the scorecards have them; `clusters` says which content hash belongs to which cluster."""
-    from answerkey.store.score_rows import score_batches
-
     builder = _Builder(info)
-    for batch in score_batches(store, info):
+    for batch in store.score_batches(info):
         builder.add(batch)
     return builder.columns(clusters)
 

@@ -44,7 +44,7 @@ async def evaluate_async(
     from answerkey.comparison.judging import judge_run
     from answerkey.evaluation.live import ask_questions
     from answerkey.gate import check_gates
-    from answerkey.store import open_run_store, open_store
+    from answerkey.store import open_store
 
     settings = load_settings()
     chosen = _options(settings, options, changes)
@@ -61,7 +61,7 @@ async def evaluate_async(
         target,
         chosen,
         settings=settings,
-        open_store=lambda: open_run_store(chosen.store, folder=folder),
+        open_store=lambda: open_store(chosen.store, folder=folder),
     )
     if gates or baseline is not None:
         with open_store(chosen.store, folder=folder) as store:

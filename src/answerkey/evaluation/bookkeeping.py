@@ -21,7 +21,6 @@ from answerkey.scorers.grader import Grader
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = ["finish_run", "kept_options", "new_id", "new_run", "options_of", "store_writer"]
 
@@ -81,7 +80,7 @@ def store_writer() -> ThreadPoolExecutor:
 
 
 def finish_run(
-    store: "SqlStore | SqliteFile",
+    store: "SqlStore",
     info: RunInfo,
     status: Literal["partial", "complete"],
     recorder: Recorder,

@@ -41,7 +41,6 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
-from answerkey.store.score_rows import score_batches
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import resolve_target
 
@@ -318,7 +317,7 @@ class _Arms:
                     # What was asked before is scored again along with the new replies, from the judge's cached answers.
                     await add_stored(self.recorders[arm], self.store, info, self.questions)
                     continue
-                for batch in score_batches(self.store, info):
+                for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content, arm, score)
             async for trial in LocalEngine(self.options).ask_all(self.pair, self.tasks()):

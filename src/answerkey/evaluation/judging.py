@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.judge.session import JudgingSession
     from answerkey.store.sql import SqlStore
-    from answerkey.store.writing import RunWriter
 
 __all__ = ["add_stored", "judge_for", "judging_on"]
 
@@ -38,7 +37,7 @@ def judge_for(
 
 @asynccontextmanager
 async def judging_on(
-    store: "RunWriter | None",
+    store: "SqlStore | None",
     judge: "Judge | None",
     run_id: str,
     writer: ThreadPoolExecutor | None = None,

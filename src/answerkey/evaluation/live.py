@@ -35,9 +35,6 @@ from answerkey.targets.resolve import resolve_target
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
-
-    RunStore = SqlStore | SqliteFile
 
 __all__ = ["ask_questions", "resume_run"]
 
@@ -48,7 +45,7 @@ async def ask_questions(
     options: Options,
     *,
     settings: Settings,
-    open_store: "Callable[[], RunStore]",
+    open_store: "Callable[[], SqlStore]",
     progress: Progress | None = None,
 ) -> Run:
     """Ask every question, keep every reply, and sum up. The store is opened only once the target answers."""
@@ -155,7 +152,7 @@ def _tasks(questions: QuestionSet, repeat: int) -> Iterator[Trial]:
 
 async def _ask(
     recorder: Recorder,
-    store: "RunStore",
+    store: "SqlStore",
     info: RunInfo,
     questions: QuestionSet,
     target: Target,
@@ -180,7 +177,7 @@ async def _ask(
             done = 0 if judging is not None else min(len(asked), planned)
             recorder.begin(planned=planned, done=done)
             if judging is not None and asked:
-                await add_stored(recorder, store.full, info, questions)
+                await add_stored(recorder, store, info, questions)
             async for trial in LocalEngine(options).ask_all(target, missing):
                 await recorder.add(trial)
     except asyncio.CancelledError:

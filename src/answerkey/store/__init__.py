@@ -6,9 +6,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
-__all__ = ["open_run_store", "open_store"]
+__all__ = ["open_store"]
 
 
 def open_store(url: str | None = None, *, folder: "Path | None" = None, create: bool = True) -> "SqlStore":
@@ -17,15 +16,3 @@ def open_store(url: str | None = None, *, folder: "Path | None" = None, create: 
     from answerkey.store.sql import SqlStore
 
     return SqlStore.open(url, folder=folder, create=create)
-
-
-def open_run_store(url: str | None = None, *, folder: "Path | None" = None) -> "SqlStore | SqliteFile":
-    """The same for a run, which mostly writes: a file is opened without loading what only reading needs."""
-    from answerkey.store.location import sqlite_path
-
-    path = sqlite_path(url, folder)
-    if path is None:
-        return open_store(url, folder=folder)
-    from answerkey.store.sqlite_file import SqliteFile
-
-    return SqliteFile.open(path)

@@ -129,6 +129,7 @@ class Browser:
             Trial(
                 question=_decode_question(row.question),
                 number=row.trial,
+                position=row.position,
                 replies=_decode_replies(row.replies),
                 scorecard=_decode_scorecard(row.payload),
             )

@@ -1,5 +1,6 @@
 """Opening a database: which one a URL means, durability settings, migrations, and errors in one clear line."""
 
+import sqlite3
 from pathlib import Path
 
 from sqlalchemy import Engine, create_engine, event
@@ -11,7 +12,6 @@ from answerkey.config import DEFAULT_STORE
 from answerkey.errors import MissingExtraError, StoreError
 from answerkey.store.location import make_room, sqlite_error
 from answerkey.store.migrations import migrate
-from answerkey.store.sqlite_file import prepare_sqlite
 
 __all__ = ["connect", "explain"]
 
@@ -73,6 +73,15 @@ def _postgres(location: URL) -> Engine:
         return create_engine(location, pool_pre_ping=True)
     except (ModuleNotFoundError, NoSuchModuleError):
         raise MissingExtraError("a PostgreSQL store", "postgres") from None
+
+
+def prepare_sqlite(connection: sqlite3.Connection) -> None:
+    """What every connection to a store is set to."""
+    # Begin is ours: the driver's own habit of opening transactions late would let a migration run half.
+    connection.isolation_level = None
+    # Write-ahead logging lets readers go on while a run writes; FULL keeps commits over a power cut.
+    connection.execute("PRAGMA journal_mode=WAL").close()
+    connection.execute("PRAGMA synchronous=FULL").close()
 
 
 def explain(error: DBAPIError, location: URL) -> StoreError:

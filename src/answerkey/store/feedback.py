@@ -1,23 +1,77 @@
 """FeedbackBook: people's verdicts in the store, each tied to the reply it is about as soon as that reply is known."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, Select, and_, func, or_, select, update
 
-from answerkey.model.feedback import Feedback, FeedbackSource, ReplyKey
+from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ReplyKey
 from answerkey.model.question import Question
 from answerkey.store import schema
+from answerkey.store.listing import ShortText
 from answerkey.store.sql import SqlStore
 
-__all__ = ["FeedbackBook", "new_id", "now", "question_of"]
+__all__ = ["FeedbackBook", "FeedbackFilter", "ScoredVerdict", "new_id", "now", "question_of"]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
+
+
+class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which verdicts are listed."""
+
+    value: Literal["up", "down"] | None = None
+    source: FeedbackSource | None = None
+    # "unknown": those without one as well.
+    category: ShortText | None = None
+
+
+class ScoredVerdict(NamedTuple):
+    """One verdict beside the component scores of the reply it is about."""
+
+    # What was asked: verdicts on the same question are no independent witnesses.
+    question: str
+    components: dict[str, float]
+    value: float
+
+
+class _Value(msgspec.Struct):
+    value: float | None = None
+
+
+class _Card(msgspec.Struct):
+    components: dict[str, _Value] = {}
+
+
+class _Production(msgspec.Struct):
+    question: str = ""
+    scorecard: _Card | None = None
+
+
+_decode_card = msgspec.json.Decoder(_Card).decode
+_decode_production = msgspec.json.Decoder(_Production).decode
+
+
+def _components(card: _Card) -> dict[str, float]:
+    return {name: score.value for name, score in card.components.items() if score.value is not None}
+
+
+def _conditions(wanted: FeedbackFilter) -> list[Any]:
+    columns = schema.feedback.c
+    where: list[Any] = []
+    if wanted.value is not None:
+        where.append(columns.value >= POSITIVE if wanted.value == "up" else columns.value < POSITIVE)
+    if wanted.source is not None:
+        where.append(columns.source == wanted.source)
+    if wanted.category is not None:
+        # Verdicts without a category are listed as unknown.
+        matching = columns.category == wanted.category
+        where.append(or_(matching, columns.category.is_(None)) if wanted.category == "unknown" else matching)
+    return where
 
 
 def new_id() -> str:
@@ -155,16 +209,52 @@ class FeedbackBook:
         query = self._query().where(schema.feedback.c.run_id == run_id)
         return self._read(query if source is None else query.where(schema.feedback.c.source == source))
 
-    def page(self, *where: Any, limit: int = 50, offset: int = 0) -> tuple[list[Feedback], int]:
+    def page(
+        self, wanted: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
+    ) -> tuple[list[Feedback], int]:
         """Verdicts newest first, and how many there are in all."""
+        where = _conditions(wanted or FeedbackFilter())
         with self._store.transaction() as connection:
             total = connection.execute(
                 select(func.count()).select_from(schema.feedback).where(*where)
             ).scalar_one()
         return self._read(self._query().where(*where).limit(limit).offset(offset)), int(total)
 
-    def every(self, *where: Any) -> Iterable[Feedback]:
-        """All verdicts, newest first, read as a stream."""
+    def scored_verdicts(self) -> Iterator[ScoredVerdict]:
+        """Every verdict whose reply is known and scored, of runs under their current scoring and of production."""
+        feedback, cards, runs = schema.feedback.c, schema.scorecards.c, schema.runs.c
+        of_runs = (
+            select(feedback.ask_hash, feedback.value, cards.payload)
+            .join(
+                schema.scorecards,
+                and_(
+                    cards.run_id == feedback.run_id,
+                    cards.ask_hash == feedback.ask_hash,
+                    cards.trial == feedback.trial,
+                ),
+            )
+            .join(schema.runs, and_(runs.id == cards.run_id, runs.scoring_hash == cards.scoring_hash))
+        )
+        for question, value, payload in self._store.stream(of_runs):
+            yield ScoredVerdict(question, _components(_decode_card(payload)), value)
+        replies = schema.production_replies.c
+        of_production = select(feedback.value, replies.payload).join(
+            schema.production_replies, replies.id == feedback.production_id
+        )
+        for value, payload in self._store.stream(of_production):
+            reply = _decode_production(payload)
+            if reply.scorecard is not None:
+                yield ScoredVerdict(reply.question, _components(reply.scorecard), value)
+
+    def of_production(self, ids: Sequence[str]) -> Iterable[Feedback]:
+        """What people said of these production replies, newest first."""
+        return self._every(schema.feedback.c.production_id.in_(ids))
+
+    def negative(self) -> Iterable[Feedback]:
+        """Verdicts that are no praise, newest first, read as a stream."""
+        return self._every(schema.feedback.c.value < POSITIVE)
+
+    def _every(self, *where: Any) -> Iterable[Feedback]:
         for (payload,) in self._store.stream(self._query().where(*where)):
             yield _decode(payload)
 

@@ -17,6 +17,7 @@ __all__ = [
     "DayFeedback",
     "FeedbackStats",
     "FeedbackTheme",
+    "feedback_state",
     "feedback_stats",
 ]
 
@@ -92,6 +93,28 @@ def feedback_stats(store: SqlStore, *, queries: int | None = None) -> FeedbackSt
     """Add up a store's feedback; `queries` overrides how many replies users could have judged."""
     with store.transaction() as connection:
         return _stats(connection, queries)
+
+
+def feedback_state(store: SqlStore) -> tuple[str, str, str]:
+    """Changes with every verdict, every production reply, and every new scoring of a run that was judged."""
+    given, production, runs = schema.feedback.c, schema.production_replies.c, schema.runs.c
+    judged = select(given.run_id).distinct().where(given.run_id.is_not(None))
+    with store.transaction() as connection:
+        verdicts = connection.execute(
+            select(
+                func.count(),
+                func.max(given.created_at),
+                func.sum(given.value),
+                func.sum(func.length(given.comment)),
+                func.count(given.run_id),
+                func.count(given.production_id),
+            )
+        ).one()
+        replies = connection.execute(select(func.count(), func.max(production.created_at))).one()
+        scorings = connection.execute(
+            select(runs.id, runs.scoring_hash, runs.info).where(runs.id.in_(judged)).order_by(runs.id)
+        ).all()
+    return repr(tuple(verdicts)), repr(tuple(replies)), repr(scorings)
 
 
 def _stats(connection: Connection, queries: int | None) -> FeedbackStats:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from answerkey.judge.cache import Answer
-from answerkey.judge.ledger import Spent
+from answerkey.model.judgement import Answer, Spent
 from answerkey.store.writing import RunWriter, write_rows
 
 __all__ = ["SqlJudgements"]

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Scorecard
 from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
 
@@ -14,8 +13,6 @@ __all__ = [
     "Figures",
     "HistoryPoint",
     "Progress",
-    "QuestionFigures",
-    "QuestionRow",
     "RowFilter",
     "RunRow",
     "ShortText",
@@ -81,35 +78,6 @@ class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
     # Words in the question or the reply.
     text: ShortText | None = None
     sort: Sort = "worst"
-
-
-class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """A question of a run over its trials, as every list shows it."""
-
-    id: str
-    # Its place in the set, from 0.
-    position: int
-    question: str
-    category: str
-    # The mean of its trials.
-    score: float | None
-    grade: str | None
-    passed: bool
-    trials: int
-    trials_passed: int
-    # The kind of an error that one of its replies ended in.
-    error: str | None = None
-    # Of its slowest trial.
-    latency_ms: float | None = None
-    cost: float | None = None
-    tools: tuple[str, ...] = ()
-
-
-class QuestionRow(QuestionFigures, frozen=True, kw_only=True):
-    """A question as the store lists it."""
-
-    # Its worst trial, for the reasons of lost points.
-    scorecard: Scorecard
 
 
 class Facets(msgspec.Struct, frozen=True):

@@ -156,7 +156,7 @@ class ProductionReplies:
         """What people said of these replies, newest first."""
         found: dict[str, list[Feedback]] = {}
         if ids:
-            for item in FeedbackBook(self._store).every(schema.feedback.c.production_id.in_(ids)):
+            for item in FeedbackBook(self._store).of_production(ids):
                 found.setdefault(item.production_id or "", []).append(item)
         return found
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select
 
+from answerkey.model.question_figures import QuestionRow
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, grade, round_score
 from answerkey.store import schema
 from answerkey.store.conditions import EPSILON, contains, of_run
-from answerkey.store.listing import Facets, QuestionRow, RowFilter, Sort
+from answerkey.store.listing import Facets, RowFilter, Sort
 from answerkey.store.sql import SqlStore
 
 __all__ = ["QuestionList"]

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, select
+from sqlalchemy import Connection, Engine, Select, and_, delete, event, func, select
 from sqlalchemy.exc import DBAPIError
 
 from answerkey.errors import UnknownNameError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.store import schema
 from answerkey.store.connect import connect, explain
-from answerkey.store.score_columns import keep_columns
 from answerkey.store.writing import RunWriter, write_rows
 
 __all__ = ["SqlStore"]
@@ -34,6 +34,18 @@ _decode_summary = msgspec.json.Decoder(Summary).decode
 
 # Rows fetched at a time when a run is read back.
 _BATCH = 1000
+
+
+class _Value(msgspec.Struct, gc=False):
+    value: float | None = None
+
+
+class _Card(msgspec.Struct, gc=False):
+    components: dict[str, _Value] = {}
+    metrics: dict[str, float | None] = {}
+
+
+_decode_card = msgspec.json.Decoder(_Card).decode
 
 
 class _Statements:
@@ -81,9 +93,22 @@ class SqlStore(RunWriter):
             raise explain(error, self.engine.url) from None
 
     @property
-    def full(self) -> "SqlStore":
-        """This store: it can read everything."""
-        return self
+    def address(self) -> str:
+        """Where the store is, without a password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    def tune_for_serving(self) -> None:
+        """A reader at a page must not wait half a minute for a lock, as a run that writes may."""
+        if self.engine.dialect.name != "sqlite":
+            return
+
+        def prepare(connection: Any, _record: Any) -> None:
+            connection.execute("PRAGMA busy_timeout=3000")
+            # The same pages are read again and again.
+            connection.execute("PRAGMA mmap_size=268435456")
+
+        event.listen(self.engine, "connect", prepare)
+        self.engine.dispose()
 
     # Writing; a run's own rows are RunWriter's.
 
@@ -95,10 +120,6 @@ class SqlStore(RunWriter):
 
     def _through(self, connection: Connection) -> "_Statements":
         return _Statements(connection, "?" if self.engine.dialect.name == "sqlite" else "%s")
-
-    def keep_columns(self, info: RunInfo) -> None:
-        """Keep what comparisons read of a run that has ended."""
-        keep_columns(self, info)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
@@ -198,6 +219,21 @@ class SqlStore(RunWriter):
             summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
         return Run(info=info, summary=summary, read_results=lambda: self.results(info))
 
+    def summary_of(self, run_id: str) -> Summary | None:
+        """A run's summary; None while it is under way."""
+        with self.transaction() as connection:
+            payload = connection.execute(
+                select(schema.runs.c.summary).where(schema.runs.c.id == run_id)
+            ).scalar()
+        return None if payload is None else _decode_summary(payload)
+
+    def finished_state(self, run_id: str) -> str | None:
+        """Changes whenever what a finished run is or scored does; None while it is under way."""
+        runs = schema.runs.c
+        with self.transaction() as connection:
+            row = connection.execute(select(runs.info, runs.summary).where(runs.id == run_id)).one()
+        return None if row.summary is None else f"{row.info}\n{row.summary}"
+
     def questions(self, set_hash: str) -> Iterator[Question]:
         """A stored question set, in order."""
         items = schema.set_items.c
@@ -243,10 +279,11 @@ class SqlStore(RunWriter):
 
     def results(self, info: RunInfo, *where: Any) -> Iterator[Trial]:
         """The run's results in the set's order, trial by trial."""
-        for trial, card, replies, question in self.stream(self.results_query(info, *where)):
+        for position, trial, card, replies, question in self.stream(self.results_query(info, *where)):
             yield Trial(
                 question=_decode_question(question),
                 number=trial,
+                position=position,
                 replies=_decode_replies(replies),
                 scorecard=_decode_scorecard(card),
             )
@@ -256,6 +293,7 @@ class SqlStore(RunWriter):
         cards, replies = schema.scorecards.c, schema.replies.c
         return (
             select(
+                cards.position,
                 cards.trial,
                 cards.payload,
                 replies.payload.label("replies"),
@@ -282,6 +320,80 @@ class SqlStore(RunWriter):
         except DBAPIError as error:
             raise explain(error, self.engine.url) from None
 
+    # What comparisons read: a few light columns, without replies, reasons or questions.
+
+    def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
+        """The run's trials under its current scoring, in the set's order, trial by trial."""
+        cards = schema.scorecards.c
+        query = (
+            select(
+                cards.question_id,
+                cards.content_hash,
+                cards.category,
+                cards.score,
+                cards.error_kind,
+                cards.latency_ms,
+                cards.cost,
+                cards.payload,
+            )
+            .where(cards.run_id == info.id, cards.scoring_hash == info.scoring_hash)
+            .order_by(cards.position, cards.trial)
+        )
+        try:
+            with self.engine.connect() as connection:
+                result = connection.execution_options(yield_per=_BATCH).execute(query)
+                for rows in result.partitions():
+                    ids, hashes, categories, scores, kinds, latencies, costs, payloads = zip(
+                        *rows, strict=True
+                    )
+                    components, metrics = _values(payloads)
+                    yield ScoreBatch(
+                        ids, hashes, categories, scores, kinds, latencies, costs, components, metrics
+                    )
+        except DBAPIError as error:
+            raise explain(error, self.engine.url) from None
+
+    def question_clusters(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """(content hash, cluster) of the questions whose metadata hold one of the fields, the first that is there."""
+        items, questions = schema.set_items.c, schema.questions.c
+        # A question without fields of its own has no such key. Where no question has, one look through them all is
+        # several times as fast as looking up those of the set.
+        with_fields = questions.payload.like('%"metadata"%')
+        with self.transaction() as connection:
+            if connection.execute(select(questions.content_hash).where(with_fields).limit(1)).first() is None:
+                return
+        query = (
+            select(questions.content_hash, questions.payload)
+            .join(schema.set_items, items.content_hash == questions.content_hash)
+            .where(items.set_hash == set_hash, with_fields)
+        )
+        for content, payload in self.stream(query):
+            metadata = _decode_question(payload).metadata
+            for field in fields:
+                value = metadata.get(field)
+                if isinstance(value, str | int) and not isinstance(value, bool):
+                    yield content, f"{field}={value}"
+                    break
+
+    def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
+        """The wording of a few of the run's questions, by id."""
+        cards, questions = schema.scorecards.c, schema.questions.c
+        query = (
+            select(cards.question_id, questions.payload)
+            .join(schema.questions, questions.content_hash == cards.content_hash)
+            .where(
+                cards.run_id == info.id,
+                cards.scoring_hash == info.scoring_hash,
+                cards.trial == 1,
+                cards.question_id.in_(ids),
+            )
+        )
+        with self.transaction() as connection:
+            return {
+                identity: _decode_question(payload).question
+                for identity, payload in connection.execute(query)
+            }
+
     # Baselines
 
     def set_baseline(self, name: str, run_id: str) -> None:
@@ -295,6 +407,21 @@ class SqlStore(RunWriter):
         with self.transaction() as connection:
             rows = connection.execute(select(schema.baselines.c.name, schema.baselines.c.run_id))
             return {name: run_id for name, run_id in rows}  # noqa: C416  # a Row is no pair for dict()
+
+
+def _values(payloads: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Components and metrics of some scorecards, one column for each name."""
+    cards = [_decode_card(payload) for payload in payloads]
+    components = _by_name([card.components for card in cards])
+    return {
+        name: [None if score is None else score.value for score in column]
+        for name, column in components.items()
+    }, _by_name([card.metrics for card in cards])
+
+
+def _by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _text(value: Any) -> str:

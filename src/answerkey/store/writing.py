@@ -20,7 +20,7 @@ from answerkey.model.trial import Trial
 from answerkey.store.lookup import id_rows, text_rows
 from answerkey.store.rows import reply_row, run_row, scorecard_row
 
-__all__ = ["LEAST_COLUMNS", "RunWriter", "Statements", "write_rows"]
+__all__ = ["RunWriter", "Statements", "write_rows"]
 
 # The columns by which a row is told from others; a test keeps them and the tables alike.
 KEYS = {
@@ -38,8 +38,6 @@ KEYS = {
     "production_texts": ("id",),
     "scorecards": ("run_id", "scoring_hash", "position", "trial"),
 }
-# Runs of fewer trials are read in no time: nothing is kept of them for comparisons.
-LEAST_COLUMNS = 2_000
 # Rows written at a time when a question set is kept.
 _BATCH = 1000
 
@@ -65,10 +63,6 @@ class RunWriter(ABC):
     def statements(self) -> AbstractContextManager[Statements]:
         """A transaction whose database errors come out as one clear line."""
 
-    @abstractmethod
-    def keep_columns(self, info: RunInfo) -> None:
-        """Keep what comparisons read of a run that has ended."""
-
     def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
         """Begin a run: what it is, and the questions it will ask."""
         with self.statements() as statements:
@@ -86,7 +80,6 @@ class RunWriter(ABC):
         """Keep the run's summary and status."""
         with self.statements() as statements:
             _update_run(statements, {**run_row(info), "summary": _encode(summary).decode()})
-        self.keep_columns(info)
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
@@ -96,7 +89,6 @@ class RunWriter(ABC):
             if with_replies:
                 _keep_replies(statements, info, trials)
             write_rows(statements, "scorecards", [scorecard_row(info, item) for item in trials])
-            _forget_columns(statements, info.id)
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -110,7 +102,6 @@ class RunWriter(ABC):
             statements.run(
                 "DELETE FROM scorecards WHERE run_id = ? AND scoring_hash = ?", (info.id, info.scoring_hash)
             )
-            _forget_columns(statements, info.id)
 
 
 def _update_run(statements: Statements, row: dict[str, Any]) -> None:
@@ -151,11 +142,6 @@ def _write_questions(statements: Statements, rows: list[dict[str, Any]], items: 
     write_rows(statements, "set_items", items, replace=False)
     rows.clear()
     items.clear()
-
-
-def _forget_columns(statements: Statements, run_id: str) -> None:
-    """What was kept of a run's scores for comparisons is no longer so."""
-    statements.run("DELETE FROM score_columns WHERE run_id = ?", (run_id,))
 
 
 def write_rows(

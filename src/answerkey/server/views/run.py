@@ -1,14 +1,12 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
 import msgspec
-from sqlalchemy import select
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.store import schema
 from answerkey.store.browse import Browser
 from answerkey.store.listing import Facets, Progress, RowFilter
 from answerkey.store.question_list import QuestionList
@@ -18,7 +16,6 @@ __all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
 
 _PAGE = 50
 _REFERENCES = 3
-_decode_summary = msgspec.json.Decoder(Summary).decode
 
 
 class RunQuery(RowFilter, frozen=True, kw_only=True):
@@ -58,7 +55,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     browser = Browser(store)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
-    summary = _summary(store, info)
+    summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
     told = None
     if summary is not None:
@@ -86,14 +83,6 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
 def load_progress(store: SqlStore, reference: str) -> Progress:
     """How far a run is."""
     return Browser(store).progress(store.find_run(reference))
-
-
-def _summary(store: SqlStore, info: RunInfo) -> Summary | None:
-    with store.transaction() as connection:
-        payload = connection.execute(
-            select(schema.runs.c.summary).where(schema.runs.c.id == info.id)
-        ).scalar()
-    return None if payload is None else _decode_summary(payload)
 
 
 def _facets(summary: Summary) -> Facets:
