@@ -118,7 +118,13 @@ def _load(kind: str, point: EntryPoint) -> Any:
 targets: Registry[Any] = Registry("target", {})
 scorers: Registry[Any] = Registry("scorer", {})
 engines: Registry[Any] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
-stores: Registry[Any] = Registry("store", {})
+stores: Registry[Any] = Registry(
+    "store",
+    {
+        "sqlite": "answerkey.store.sqlite:open_sqlite",
+        "postgresql": "answerkey.store.postgresql:open_postgresql",
+    },
+)
 importers: Registry[Any] = Registry(
     "importer",
     {

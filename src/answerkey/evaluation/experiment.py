@@ -319,7 +319,7 @@ class _Arms:
                     continue
                 for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
-                        self.count(content, arm, score)
+                        self.count(content.hex(), arm, score)
             async for trial in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
                 arm, number = _arm_and_trial(trial.number)
                 await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))

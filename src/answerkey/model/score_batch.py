@@ -10,7 +10,8 @@ class ScoreBatch(NamedTuple):
     """Some trials, column by column, grouped by question. A missing value is None, or NaN in an array."""
 
     ids: Sequence[str]
-    content_hashes: Sequence[str]
+    # 16 bytes each.
+    content_hashes: Sequence[bytes]
     categories: Sequence[str]
     scores: Sequence[float | None]
     error_kinds: Sequence[str | None]

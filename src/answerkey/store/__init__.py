@@ -2,6 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from answerkey.config import DEFAULT_STORE
+from answerkey.errors import StoreError
+from answerkey.plugins import stores
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -12,7 +16,17 @@ __all__ = ["open_store"]
 
 def open_store(url: str | None = None, *, folder: "Path | None" = None, create: bool = True) -> "SqlStore":
     """Open the store at a URL or file path (default: `.answerkey/answerkey.db`), making it if need be."""
-    # SQLAlchemy takes longer to import than a small run takes to ask.
-    from answerkey.store.sql import SqlStore
-
-    return SqlStore.open(url, folder=folder, create=create)
+    address = url or DEFAULT_STORE
+    scheme, found, _ = address.partition("://")
+    # A path is SQLite's; a driver may stand behind a plus sign.
+    kind = scheme.partition("+")[0] if found else "sqlite"
+    if not kind:
+        raise StoreError(f"store {address!r}: not a database address; use a file path or postgresql://…")
+    opener = stores.find(kind)
+    if opener is None:
+        raise StoreError(
+            f"store {kind}://…: unknown kind of database; there are {', '.join(stores.names())}, "
+            "and a path is SQLite's"
+        )
+    opened: SqlStore = opener(address, folder=folder, create=create)
+    return opened

@@ -84,5 +84,5 @@ def _plain(question: Question) -> dict[str, Any]:
 def _golden(store: SqlStore, feedback: Feedback) -> Question | None:
     if feedback.reply is None:
         return None
-    with store.transaction() as connection:
+    with store.database.reading() as connection:
         return question_of(connection, feedback.reply)

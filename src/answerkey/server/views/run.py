@@ -7,9 +7,8 @@ from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.store.browse import Browser
-from answerkey.store.listing import Facets, Progress, RowFilter
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import Facets, QuestionList, RowFilter
+from answerkey.store.runs import Progress, RunList
 from answerkey.store.sql import SqlStore
 
 __all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
@@ -52,7 +51,6 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     """Read the page."""
     info = store.find_run(reference)
-    browser = Browser(store)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
@@ -65,7 +63,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         info=info,
         query=query,
         summary=summary,
-        progress=browser.progress(info) if summary is None or info.status == "running" else None,
+        progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
         story=() if told is None else tell(told),
         warnings=() if told is None else told.warnings,
         components=() if told is None else told.components,
@@ -82,7 +80,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
 
 def load_progress(store: SqlStore, reference: str) -> Progress:
     """How far a run is."""
-    return Browser(store).progress(store.find_run(reference))
+    return RunList(store).progress(store.find_run(reference))
 
 
 def _facets(summary: Summary) -> Facets:
