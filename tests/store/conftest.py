@@ -48,15 +48,25 @@ def postgres_server() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty store on each kind of database."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.db")
+def _empty_store(request: pytest.FixtureRequest, kind: str, folder: Path) -> str:
+    name = f"store_{os.urandom(6).hex()}"
+    if kind == "sqlite":
+        return str(folder / f"{name}.db")
     import psycopg
 
     server = request.getfixturevalue("postgres_server")
-    name = f"store_{os.urandom(6).hex()}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return f"{server}/{name}"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store on each kind of database."""
+    return _empty_store(request, request.param, tmp_path)
+
+
+@pytest.fixture
+def new_store_url(request: pytest.FixtureRequest, store_url: str, tmp_path: Path) -> str:
+    """Another one of the same kind."""
+    return _empty_store(request, "postgres" if "://" in store_url else "sqlite", tmp_path)
