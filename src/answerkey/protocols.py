@@ -6,13 +6,13 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply
+from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["Ask", "ConversationScorer", "Engine", "Scorer", "Store", "Target"]
+__all__ = ["Ask", "ConversationScorer", "Engine", "RetryableError", "Scorer", "Store", "Target"]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,20 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     # W3C trace context for this attempt, so that a chatbot's spans can be told apart.
     traceparent: str | None = None
+
+
+class RetryableError(Exception):
+    """How a target tells the engine that asking again may help: the chatbot turned the question away before it worked on it.
+
+    That is 429, 503 or a refused connection. A target never retries itself.
+    """
+
+    def __init__(self, failure: Failure, retry_after: float | None = None) -> None:
+        super().__init__(failure.message)
+        # What the reply's failure is if the retries are used up.
+        self.failure = failure
+        # Seconds that the chatbot asked to wait; None if it did not say.
+        self.retry_after = retry_after
 
 
 @runtime_checkable

@@ -14,11 +14,10 @@ from aiohttp import web
 
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.http import HttpSettings, HttpTarget
-from answerkey.targets.mapping import ReplyMapping
-from answerkey.targets.retryable import RetryableError
 from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.reply_mapping import ReplyMapping
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -9,9 +9,8 @@ from aiohttp import web
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.openai import OpenAISettings, OpenAITarget
-from answerkey.targets.retryable import RetryableError
 from answerkey.targets.secrets import Secrets
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}

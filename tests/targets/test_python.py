@@ -9,9 +9,8 @@ import pytest
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.python import PythonTarget, load_callable
-from answerkey.targets.retryable import RetryableError
 
 from .asking import ask
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
+from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
 

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import msgspec
 
-from answerkey.datasets.rows import Row, read_rows
 from answerkey.errors import InputError
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
+from answerkey.transcripts.row_files import Row, read_rows
 
 __all__ = ["EXPECTATION_FIELDS", "parse_question", "read_questions"]
 

@@ -12,9 +12,8 @@ from answerkey.config import Options
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial
-from answerkey.protocols import Ask, Target
-from answerkey.targets.failures import failure_from_exception
-from answerkey.targets.retryable import RetryableError
+from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.transcripts.failures import failure_from_exception
 
 __all__ = ["LocalEngine"]
 

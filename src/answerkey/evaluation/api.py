@@ -77,7 +77,7 @@ def score(
     """Grade one reply to one question."""
     from answerkey.datasets.questions import parse_question
     from answerkey.scorers.plan import make_grader
-    from answerkey.targets.mapping import reply_from_payload
+    from answerkey.transcripts.reply_mapping import reply_from_payload
 
     asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
     given = reply if isinstance(reply, Reply) else reply_from_payload(reply)

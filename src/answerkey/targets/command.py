@@ -14,12 +14,12 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask
-from answerkey.targets.http_reply import decode_json
-from answerkey.targets.mapping import ReplyMapping, reply_from_payload
 from answerkey.targets.processes import Child, start_child
 from answerkey.targets.safe_names import settings_hash
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.template import Template, compile_template, values_of
+from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
 __all__ = ["CommandSettings", "CommandTarget"]
 

@@ -10,9 +10,9 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask
-from answerkey.targets.failures import one_line
-from answerkey.targets.mapping import reply_from_exception, reply_from_object
 from answerkey.targets.safe_names import settings_hash
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.reply_mapping import reply_from_exception, reply_from_object
 
 __all__ = ["DemoTarget"]
 
@@ -32,7 +32,7 @@ class DemoTarget:
         try:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
         except ValueError as error:
-            raise UsageError(one_line(f"target {self.name}: {error}")) from None
+            raise UsageError(failure_message(f"target {self.name}: {error}")) from None
         # The first question should not wait for a model to load.
         await self._chatbot.warm_up()
         return self

@@ -6,19 +6,18 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.detect.error_kinds import kind_of_status
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.conversations import Conversations
-from answerkey.targets.failures import failure_from_exception, one_line
 from answerkey.targets.http_client import check_headers, open_session, preflight
 from answerkey.targets.http_reply import error_reply, read_reply, retry_after_seconds
-from answerkey.targets.mapping import ReplyMapping
-from answerkey.targets.retryable import RetryableError
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.template import compile_template, values_of
+from answerkey.transcripts.error_kinds import kind_of_status
+from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.reply_mapping import ReplyMapping
 
 if TYPE_CHECKING:
     import aiohttp
@@ -124,7 +123,9 @@ class HttpTarget:
         try:
             return await self._exchange(ask, began)
         except aiohttp.ClientConnectorError as error:
-            failure = Failure("connection", one_line(self.redact(f"{self.name}: {error.strerror or error}")))
+            failure = Failure(
+                "connection", failure_message(self.redact(f"{self.name}: {error.strerror or error}"))
+            )
             if isinstance(error.os_error, ConnectionRefusedError):
                 raise RetryableError(failure) from error
             return Reply(failure=failure, timings=_timings(began))
@@ -167,7 +168,7 @@ class HttpTarget:
         if 300 <= response.status < 400:
             place = safe_url(response.headers.get("Location", "elsewhere"))
             message = f"HTTP {response.status}: redirected to {place}; use that address as the target"
-            return Reply(failure=Failure("http", one_line(self.redact(message))))
+            return Reply(failure=Failure("http", failure_message(self.redact(message))))
         reply = error_reply(response.status, response.reason, body, self._settings.reply)
         if response.status in (429, 503):
             failure = reply.failure or Failure(kind_of_status(response.status), f"HTTP {response.status}")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from answerkey.errors import ConfigError, TargetUnreachableError
-from answerkey.targets.failures import one_line
+from answerkey.transcripts.failures import failure_message
 
 if TYPE_CHECKING:
     import aiohttp
@@ -62,7 +62,9 @@ async def preflight(url: Any, name: str) -> None:
             f"{name} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",
         ) from None
     except (OSError, UnicodeError) as error:
-        reason = "connection refused" if isinstance(error, ConnectionRefusedError) else one_line(str(error))
+        reason = (
+            "connection refused" if isinstance(error, ConnectionRefusedError) else failure_message(str(error))
+        )
         raise TargetUnreachableError(
             f"nothing answers at {name} ({reason}); is the chatbot running and the address right?",
         ) from None

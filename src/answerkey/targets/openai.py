@@ -11,20 +11,20 @@ import msgspec
 
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.conversations import Conversations
-from answerkey.targets.failures import failure_from_exception, one_line
-from answerkey.targets.fields.text import json_text
-from answerkey.targets.fields.usage import add_usage
-from answerkey.targets.formats import openai_chat
-from answerkey.targets.formats.shapes import as_dict, as_dicts
 from answerkey.targets.http_client import check_headers, open_session, preflight
-from answerkey.targets.http_reply import decode_json, error_reply, retry_after_seconds
-from answerkey.targets.retryable import RetryableError
+from answerkey.targets.http_reply import error_reply, retry_after_seconds
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.tools import Tool, ToolSettings, make_tools
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields.content_text import json_text
+from answerkey.transcripts.fields.usage import add_usage
+from answerkey.transcripts.formats import openai_chat
+from answerkey.transcripts.json_shapes import as_dict, as_dicts
+from answerkey.transcripts.plain_json import decode_json
 
 if TYPE_CHECKING:
     import aiohttp
@@ -143,7 +143,9 @@ class OpenAITarget:
         except _StepError as error:
             reply = error.reply
         except aiohttp.ClientConnectorError as error:
-            failure = Failure("connection", one_line(self.redact(f"{self.name}: {error.strerror or error}")))
+            failure = Failure(
+                "connection", failure_message(self.redact(f"{self.name}: {error.strerror or error}"))
+            )
             if isinstance(error.os_error, ConnectionRefusedError):
                 raise RetryableError(failure) from error
             reply = Reply(failure=failure)
@@ -213,7 +215,7 @@ class OpenAITarget:
             payload = decode_json(text)
         except (ValueError, RecursionError) as error:
             raise _StepError(
-                Reply(failure=Failure("malformed", one_line(f"the reply is not valid JSON: {error}")))
+                Reply(failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")))
             ) from None
         if not isinstance(payload, dict) or not openai_chat.detect(payload):
             raise _StepError(

@@ -7,10 +7,10 @@ import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from answerkey.detect.error_kinds import classify_error
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure
-from answerkey.targets.failures import one_line
+from answerkey.transcripts.error_kinds import classify_error
+from answerkey.transcripts.failures import failure_message
 
 __all__ = ["Child", "start_child"]
 
@@ -67,7 +67,7 @@ class Child:
         ending = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         said = next((line for line in reversed(self._last) if line.strip()), "")
         kind = classify_error(said) if said else "memory" if code == -signal.SIGKILL else "exception"
-        return Failure(kind, one_line(f"the program {ending}" + (f": {said}" if said else "")))
+        return Failure(kind, failure_message(f"the program {ending}" + (f": {said}" if said else "")))
 
     async def _ended_within(self, seconds: float) -> bool:
         try:
@@ -123,5 +123,5 @@ async def start_child(
         )
         raise UsageError(f"there is no {missing}; check the target's cmd") from None
     except (PermissionError, OSError, ValueError) as error:
-        raise UsageError(one_line(f"the program {command[0]!r} cannot be started: {error}")) from None
+        raise UsageError(failure_message(f"the program {command[0]!r} cannot be started: {error}")) from None
     return Child(process)

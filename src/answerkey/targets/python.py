@@ -15,9 +15,9 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask
-from answerkey.targets.failures import one_line, retryable_from_exception
-from answerkey.targets.mapping import ReplyMapping, reply_from_exception, reply_from_object
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.failures import failure_message, retryable_from_exception
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
 
 __all__ = ["PythonTarget", "load_callable"]
 
@@ -216,7 +216,9 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
             f"importing {place} failed: there is no module {error.name!r}; install it first"
         ) from None
     except (Exception, SystemExit) as error:  # the user's module may raise anything
-        raise UsageError(one_line(f"importing {place} failed: {type(error).__name__}: {error}")) from error
+        raise UsageError(
+            failure_message(f"importing {place} failed: {type(error).__name__}: {error}")
+        ) from error
     found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):
@@ -261,7 +263,7 @@ def _instance(cls: type, reference: str) -> Any:
         made = cls()
     except Exception as error:  # the user's class may raise anything
         raise UsageError(
-            one_line(f"{reference} is a class that cannot be made: {type(error).__name__}: {error}")
+            failure_message(f"{reference} is a class that cannot be made: {type(error).__name__}: {error}")
         ) from error
     return made
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask
-from answerkey.targets.failures import one_line
-from answerkey.targets.mapping import ReplyMapping
-from answerkey.targets.recorded_rows import question_in_row, reply_in_row
 from answerkey.targets.safe_names import settings_hash
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
+from answerkey.transcripts.reply_mapping import ReplyMapping
+from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["ReplaySettings", "ReplayTarget"]
 
@@ -80,7 +80,7 @@ class ReplayTarget:
         what = f"{ask.question_id!r}" if ask.question_id else f"{ask.question!r}"
         turn = f", turn {ask.turn + 1}" if ask.turn else ""
         message = f"no recorded reply for {what} (trial {ask.trial}{turn}) in {self._path.name}"
-        return Reply(failure=Failure("exception", one_line(message)))
+        return Reply(failure=Failure("exception", failure_message(message)))
 
     def _find(self, turns: dict[int, _Row], ask: Ask) -> Reply | None:
         mapping = self._settings.reply

@@ -10,9 +10,9 @@ import msgspec
 from answerkey.errors import ConfigError, UnknownNameError, UsageError
 from answerkey.plugins import targets
 from answerkey.protocols import Target
-from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.reply_mapping import ReplyMapping
 
 __all__ = ["resolve_target"]
 

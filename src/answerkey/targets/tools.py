@@ -10,11 +10,11 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import ToolCall
-from answerkey.targets.failures import one_line
-from answerkey.targets.fields.calls import read_arguments
 from answerkey.targets.python import load_callable
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.tool_calls import read_arguments
 
 if TYPE_CHECKING:
     import aiohttp
@@ -91,7 +91,7 @@ class Tool:
             arguments_text=text,
             result=result,
             result_seen=error is None,
-            error=None if error is None else one_line(error),
+            error=None if error is None else failure_message(error),
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
         )
 
@@ -109,7 +109,7 @@ class Tool:
         ) as response:
             body = (await response.content.read(_LONGEST_RESULT)).decode("utf-8", "replace")
             if response.status >= 300:
-                raise RuntimeError(f"HTTP {response.status}: {one_line(body, 200)}")
+                raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
         try:
             return msgspec.json.decode(body)
         except msgspec.DecodeError:
