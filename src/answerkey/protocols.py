@@ -1,10 +1,13 @@
-"""The four small protocols that everything plugs into."""
+"""The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from answerkey.config import Options
+from answerkey.model.json_value import Json
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import RunInfo
@@ -12,7 +15,18 @@ from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["Ask", "ConversationScorer", "Engine", "RetryableError", "Scorer", "Store", "Target"]
+__all__ = [
+    "Ask",
+    "ConversationScorer",
+    "Engine",
+    "EngineFactory",
+    "RetryableError",
+    "Scorer",
+    "Store",
+    "Target",
+    "TargetContext",
+    "TargetFactory",
+]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +86,25 @@ class Target(Protocol):
         ...
 
 
+class TargetContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target is made from, for kinds that need more than the text after the colon."""
+
+    # The table `[targets.NAME]`; for one that is written on the command line, {KIND: REST}.
+    settings: Mapping[str, Json]
+    # NAME; None for one that is written on the command line.
+    name: str | None = None
+    # Where its relative paths start; None: from where the user is.
+    folder: Path | None = None
+    # How many questions will be under way at once.
+    concurrency: int = 10
+
+
+# Makes the targets of one kind: what is registered in `plugins.targets` and under the entry point group `answerkey.targets`.
+# Called with REST of `--target KIND:REST` or of `KIND = "REST"` in `[targets.NAME]`; a factory that has a parameter
+# called `context` gets that too, and with it the other settings of the table.
+TargetFactory: TypeAlias = Callable[..., Target]
+
+
 class Scorer(Protocol):
     """One component or metric."""
 
@@ -107,6 +140,10 @@ class Engine(Protocol):
     def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order."""
         ...
+
+
+# Makes an engine: what is registered in `plugins.engines` and under the entry point group `answerkey.engines`.
+EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 
 class Store(Protocol):

@@ -10,7 +10,7 @@ import pytest
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask
-from answerkey.targets.command import CommandSettings, CommandTarget
+from answerkey.targets.command_target import CommandSettings, CommandTarget
 from answerkey.targets.secrets import Secrets
 
 from .asking import ask, ask_all

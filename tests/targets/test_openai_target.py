@@ -10,7 +10,7 @@ from aiohttp import web
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.openai import OpenAISettings, OpenAITarget
+from answerkey.targets.openai_target import OpenAISettings, OpenAITarget
 from answerkey.targets.secrets import Secrets
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}

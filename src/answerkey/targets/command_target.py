@@ -13,15 +13,16 @@ import msgspec
 
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask
-from answerkey.targets.processes import Child, start_child
+from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.child_process import Child, start_child
+from answerkey.targets.request_template import Template, compile_template, values_of
 from answerkey.targets.safe_names import settings_hash
 from answerkey.targets.secrets import Secrets
-from answerkey.targets.template import Template, compile_template, values_of
+from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
-__all__ = ["CommandSettings", "CommandTarget"]
+__all__ = ["CommandSettings", "CommandTarget", "make_command_target"]
 
 _MEGABYTE = 1024 * 1024
 
@@ -43,6 +44,14 @@ class CommandSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     body: dict[str, Any] | None = None
     reply: ReplyMapping | None = None
     max_reply_mb: float = 16.0
+
+
+def make_command_target(rest: str, context: TargetContext) -> "CommandTarget":
+    """The factory of the kind `cmd`."""
+    settings = read_settings(context, CommandSettings)
+    if context.folder is not None:
+        settings = msgspec.structs.replace(settings, folder=str(context.folder / (settings.folder or "")))
+    return CommandTarget(settings, name=context.name, concurrency=context.concurrency)
 
 
 class CommandTarget:

@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import ToolCall
-from answerkey.targets.python import load_callable
+from answerkey.targets.python_target import load_callable
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message

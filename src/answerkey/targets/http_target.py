@@ -8,13 +8,14 @@ import msgspec
 
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.conversations import Conversations
-from answerkey.targets.http_client import check_headers, open_session, preflight
+from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.targets.chat_histories import Conversations
 from answerkey.targets.http_reply import error_reply, read_reply, retry_after_seconds
+from answerkey.targets.http_session import check_headers, open_session, preflight
+from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
-from answerkey.targets.template import compile_template, values_of
+from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.reply_mapping import ReplyMapping
@@ -22,7 +23,7 @@ from answerkey.transcripts.reply_mapping import ReplyMapping
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["HttpSettings", "HttpTarget"]
+__all__ = ["HttpSettings", "HttpTarget", "make_http_target"]
 
 _MEGABYTE = 1024 * 1024
 
@@ -44,6 +45,13 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ca_file: str | None = None
     # A reply that is larger is a failure.
     max_reply_mb: float = 16.0
+
+
+def make_http_target(rest: str, context: TargetContext) -> "HttpTarget":
+    """The factory of the kind `url`."""
+    return HttpTarget(
+        read_settings(context, HttpSettings), name=context.name, concurrency=context.concurrency
+    )
 
 
 class HttpTarget:

@@ -9,14 +9,15 @@ import msgspec
 
 from answerkey.errors import InputError
 from answerkey.model.reply import Failure, Reply
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
 from answerkey.transcripts.reply_mapping import ReplyMapping
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["ReplaySettings", "ReplayTarget"]
+__all__ = ["ReplaySettings", "ReplayTarget", "make_replay_target"]
 
 _Row = Mapping[str, Any]
 
@@ -27,6 +28,11 @@ class ReplaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     # Recorded replies, as `answerkey score` reads them.
     replay: str
     reply: ReplyMapping | None = None
+
+
+def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
+    """The factory of the kind `replay`."""
+    return ReplayTarget(read_settings(context, ReplaySettings), name=context.name, folder=context.folder)
 
 
 class ReplayTarget:

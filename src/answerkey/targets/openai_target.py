@@ -11,13 +11,14 @@ import msgspec
 
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
-from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.conversations import Conversations
-from answerkey.targets.http_client import check_headers, open_session, preflight
+from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.targets.chat_histories import Conversations
 from answerkey.targets.http_reply import error_reply, retry_after_seconds
+from answerkey.targets.http_session import check_headers, open_session, preflight
+from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
-from answerkey.targets.tools import Tool, ToolSettings, make_tools
+from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import json_text
@@ -29,7 +30,7 @@ from answerkey.transcripts.plain_json import decode_json
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["OpenAISettings", "OpenAITarget"]
+__all__ = ["OpenAISettings", "OpenAITarget", "make_openai_target"]
 
 _DEFAULT_URL = "https://api.openai.com/v1"
 _MOST_BYTES = 16 * 1024 * 1024
@@ -53,6 +54,16 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     headers: dict[str, str] = {}
     verify_tls: bool = True
     ca_file: str | None = None
+
+
+def make_openai_target(rest: str, context: TargetContext) -> "OpenAITarget":
+    """The factory of the kind `openai`."""
+    return OpenAITarget(
+        read_settings(context, OpenAISettings),
+        name=context.name,
+        concurrency=context.concurrency,
+        folder=context.folder,
+    )
 
 
 class _StepError(Exception):

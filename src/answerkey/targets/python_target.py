@@ -14,15 +14,38 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
 
-__all__ = ["PythonTarget", "load_callable"]
+__all__ = ["PythonTarget", "load_callable", "make_python_target"]
 
 # Parameters that are filled by name, beside the question itself.
 _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")
+
+
+class PythonSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a callable under test."""
+
+    # "module:callable" or "file.py:callable".
+    python: str
+    reply: ReplyMapping | None = None
+
+
+def make_python_target(rest: str, context: TargetContext) -> "PythonTarget":
+    """The factory of the kind `python`."""
+    settings = read_settings(context, PythonSettings)
+    function, source = load_callable(settings.python, context.folder)
+    return PythonTarget(
+        function,
+        name=context.name or f"python:{settings.python}",
+        fingerprint=settings_hash("python", [settings, source]),
+        mapping=settings.reply,
+        concurrency=context.concurrency,
+    )
 
 
 class PythonTarget:

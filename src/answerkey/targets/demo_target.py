@@ -6,15 +6,24 @@ from typing import Any
 
 import msgspec
 
-from answerkey.errors import UsageError
+from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Reply, Timings
 from answerkey.plugins import load_object
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.table_settings import refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.reply_mapping import reply_from_exception, reply_from_object
 
-__all__ = ["DemoTarget"]
+__all__ = ["DemoTarget", "make_demo_target"]
+
+
+def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
+    """The factory of the kind `demo`: `rest` is the variant, empty for the chatbot as it should be."""
+    refuse_other_settings(context, ("demo",))
+    if not isinstance(context.settings["demo"], str):
+        raise ConfigError(f"[targets.{context.name}] demo must be the name of a variant")
+    return DemoTarget(rest or None, name=context.name)
 
 
 class DemoTarget:

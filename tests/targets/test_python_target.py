@@ -10,7 +10,7 @@ import pytest
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.python import PythonTarget, load_callable
+from answerkey.targets.python_target import PythonTarget, load_callable
 
 from .asking import ask
 

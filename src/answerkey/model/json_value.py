@@ -1,0 +1,8 @@
+"""Json: the type of a value that came out of JSON, for what crosses a module without a struct of its own."""
+
+from typing import TypeAlias
+
+__all__ = ["Json", "JsonObject"]
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+JsonObject: TypeAlias = "dict[str, Json]"
