@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from answerkey.protocols import EngineFactory, TargetFactory
+    from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
 __all__ = [
     "Registry",
@@ -141,12 +141,32 @@ targets: Registry["TargetFactory"] = Registry(
 scorers: Registry[Any] = Registry("scorer", {})
 engines: Registry["EngineFactory"] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
 stores: Registry[Any] = Registry("store", {})
-importers: Registry[Any] = Registry(
+importers: Registry["Importer"] = Registry(
     "importer",
     {
-        "beir": "answerkey.datasets.importers.beir:import_beir",
-        "trec": "answerkey.datasets.importers.trec:import_trec",
+        "beir": "answerkey.datasets.importers.import_beir:import_beir",
+        "trec": "answerkey.datasets.importers.import_trec:import_trec",
     },
 )
-exporters: Registry[Any] = Registry("exporter", {})
-reports: Registry[Any] = Registry("report", {})
+exporters: Registry["Exporter"] = Registry(
+    "exporter",
+    {
+        "beir": "answerkey.datasets.exporters.export_qrels:export_beir",
+        "csv": "answerkey.datasets.exporters.export_rows:export_csv",
+        "jsonl": "answerkey.datasets.exporters.export_rows:export_jsonl",
+        "trec": "answerkey.datasets.exporters.export_qrels:export_trec",
+    },
+)
+reports: Registry["ReportWriter"] = Registry(
+    "report",
+    {
+        ".html": "answerkey.report.html_file:write_html",
+        ".md": "answerkey.report.markdown_file:write_markdown",
+        ".json": "answerkey.report.json_file:write_json",
+        ".jsonl": "answerkey.report.jsonl_file:write_jsonl",
+        ".csv": "answerkey.report.csv_file:write_csv",
+        ".parquet": "answerkey.report.parquet_file:write_parquet",
+        ".junit.xml": "answerkey.report.junit_file:write_junit",
+    },
+    extras={".parquet": "parquet"},
+)

@@ -2,15 +2,15 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from answerkey.config import Options
-from answerkey.model.json_value import Json
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
-from answerkey.model.run import RunInfo
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
@@ -20,6 +20,11 @@ __all__ = [
     "ConversationScorer",
     "Engine",
     "EngineFactory",
+    "Exported",
+    "Exporter",
+    "Imported",
+    "Importer",
+    "ReportWriter",
     "RetryableError",
     "Scorer",
     "Store",
@@ -103,6 +108,35 @@ class TargetContext(msgspec.Struct, frozen=True, kw_only=True):
 # Called with REST of `--target KIND:REST` or of `KIND = "REST"` in `[targets.NAME]`; a factory that has a parameter
 # called `context` gets that too, and with it the other settings of the table.
 TargetFactory: TypeAlias = Callable[..., Target]
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an importer read."""
+
+    # Rows of a golden set, or of recorded replies with their expectations inline.
+    rows: Iterable[JsonObject]
+    # What the rows are.
+    kind: Literal["questions", "replies"]
+    # What was left out or made up, for the user to know.
+    notes: tuple[str, ...] = ()
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden set in another tool's files."""
+
+    # File name → its content; several files go to a folder.
+    files: Mapping[str, Iterable[bytes]]
+    # How many questions are in them.
+    count: int
+    # What could not be carried over, for the user to know.
+    notes: tuple[str, ...] = ()
+
+
+# What is registered in `plugins.importers`, `plugins.exporters` and `plugins.reports` (there by the file's ending, as ".html")
+# and under the entry point groups `answerkey.importers`, `answerkey.exporters` and `answerkey.reports`.
+Importer: TypeAlias = Callable[[Sequence[Path]], Imported]
+Exporter: TypeAlias = Callable[[QuestionSet], Exported]
+ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
 
 
 class Scorer(Protocol):

@@ -73,7 +73,7 @@ def ab(
     from answerkey.evaluation.inputs import golden_set
     from answerkey.evaluation.waiting import wait_for
     from answerkey.report.comparison import flips_shown, print_experiment
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.store.score_rows import question_texts
 
     settings = load_settings()

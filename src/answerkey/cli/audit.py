@@ -33,7 +33,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     from answerkey.evaluation.inputs import golden_set
     from answerkey.golden.audit import audit_document, audit_questions
     from answerkey.report.golden import print_audit
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     settings = load_settings()
     chosen = golden_set(questions, settings)

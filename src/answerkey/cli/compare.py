@@ -64,7 +64,7 @@ def compare(
         print_comparison,
         print_ranking,
     )
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.store.score_rows import question_texts
 
     if len(runs) < 2:

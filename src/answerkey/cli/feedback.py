@@ -99,7 +99,7 @@ def import_(
       answerkey feedback import jsonl ratings.csv --scale 1-5
     """
     from answerkey.config import load_settings
-    from answerkey.datasets.feedback import Scale, read_feedback
+    from answerkey.datasets.feedback_exports import Scale, read_feedback
     from answerkey.store.feedback import FeedbackBook
 
     low, high = _range(scale)

@@ -30,7 +30,7 @@ def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
     from answerkey.golden.findings import findings_document, worst_severity
     from answerkey.golden.lint import lint_questions
     from answerkey.report.golden import print_findings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     chosen = golden_set(questions, load_settings())
     findings = lint_questions(chosen)

@@ -31,7 +31,7 @@ def conclude(
 
         found = None if baseline is None or store is None else store.find_run(baseline)
         run, comparison = judge_run(run, check_gates(gates, baseline), baseline=found, store=store)
-    from answerkey.report.writers import write_reports
+    from answerkey.report.files import write_reports
 
     write_reports(run, outputs)
     if as_json:
@@ -56,7 +56,7 @@ def conclude(
 
 def print_json(run: Run) -> None:
     """The run document on stdout, streamed."""
-    from answerkey.report.json_ import write_json
+    from answerkey.report.json_file import write_json
 
     write_json(run, sys.stdout.buffer)
     sys.stdout.buffer.flush()

@@ -50,7 +50,7 @@ def plan(
     """
     from answerkey.comparison.planning import GUESSED_CORRELATION, GUESSED_DEVIATION
     from answerkey.errors import UsageError
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     if not 0 < difference < 1:
         raise UsageError(

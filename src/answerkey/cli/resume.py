@@ -37,7 +37,7 @@ def resume(
     from answerkey.evaluation.live import resume_run
     from answerkey.evaluation.rescoring import kept_judge
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:

@@ -68,7 +68,7 @@ def run(
     from answerkey.evaluation.live import ask_questions
     from answerkey.evaluation.waiting import wait_for
     from answerkey.gate import check_gates
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     options = asking.options(

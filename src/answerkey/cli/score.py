@@ -68,7 +68,7 @@ def score(
     from answerkey.evaluation.recorded import score_recorded
     from answerkey.gate import check_gates
     from answerkey.judge.judge import make_judge
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
     from answerkey.scorers.plan import make_grader
 
     settings = load_settings()

@@ -28,7 +28,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
       answerkey weights labelled.jsonl --json
     """
     from answerkey.config import load_settings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.stats.weights import fit_weights
 
     settings = load_settings()
@@ -56,7 +56,7 @@ def _rows(
     labelled: Path | None, settings: Any, store: str | None
 ) -> list[tuple[str, dict[str, float], float]]:
     if labelled is not None:
-        from answerkey.datasets.labelled import read_labelled
+        from answerkey.datasets.labelled_replies import read_labelled
 
         return list(read_labelled(labelled))
     from answerkey.store.verdict_rows import verdict_rows

@@ -13,7 +13,7 @@ from answerkey.comparison.comparison import Comparison
 from answerkey.model.run import Run
 from answerkey.report.comparison import comparison_headline, comparison_markdown
 from answerkey.report.losses import losses_of
-from answerkey.report.markdown import markdown_report
+from answerkey.report.markdown_file import markdown_report
 from answerkey.report.wording import score_text
 from answerkey.text.sanitise import for_terminal
 

@@ -12,7 +12,7 @@ from answerkey.model.run import Run
 from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
-from answerkey.report.rows import encode, row_document
+from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import for_csv
 
 __all__ = ["write_csv", "write_csv_rows"]

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.trial import Trial
-from answerkey.report.rows import encode, row_document
+from answerkey.report.result_rows import encode, row_document
 
 __all__ = ["write_jsonl", "write_jsonl_rows"]
 

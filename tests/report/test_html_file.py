@@ -15,8 +15,8 @@ from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
-from answerkey.report.html import MOST_ROWS, write_html
-from answerkey.report.writers import write_report
+from answerkey.report.files import write_report
+from answerkey.report.html_file import MOST_ROWS, write_html
 
 CHROMIUM = Path("/usr/bin/chromium")
 PATIENCE_MS = 120_000

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from answerkey.datasets.feedback import Scale, read_feedback
+from answerkey.datasets.feedback_exports import Scale, read_feedback
 from answerkey.errors import InputError
 
 LANGFUSE = {

@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
-from answerkey.errors import MissingExtraError
+import pyarrow
+import pyarrow.parquet
+
 from answerkey.model.run import Run
 from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.trial import Trial
-from answerkey.report.rows import encode, row_document
+from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import without_surrogates
 
-__all__ = ["require_pyarrow", "write_parquet", "write_parquet_rows"]
+__all__ = ["write_parquet", "write_parquet_rows"]
 
 # A batch is written when it has so many rows or characters of reply.
 _ROWS = 2_000
@@ -23,16 +25,6 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
     write_parquet_rows(run.results, file, components=names, metrics=tuple(run.summary.metrics))
 
 
-def require_pyarrow() -> Any:
-    """The pyarrow module, or one clear line on how to get it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("writing Parquet", "parquet") from None
-    return pyarrow
-
-
 def write_parquet_rows(
     results: Iterable[Trial],
     file: BinaryIO,
@@ -41,8 +33,7 @@ def write_parquet_rows(
     metrics: Sequence[str] = (),
 ) -> None:
     """Write results as they come; the columns of `components` and `metrics` must be known before."""
-    pyarrow = require_pyarrow()
-    schema = _schema(pyarrow, components, metrics)
+    schema = _schema(components, metrics)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
         characters = 0
@@ -51,13 +42,13 @@ def write_parquet_rows(
             batch.append(row)
             characters += len(row["reply"]["text"] or "")
             if len(batch) >= _ROWS or characters >= _CHARACTERS:
-                writer.write_table(_table(pyarrow, batch, schema))
+                writer.write_table(_table(batch, schema))
                 batch, characters = [], 0
         if batch:
-            writer.write_table(_table(pyarrow, batch, schema))
+            writer.write_table(_table(batch, schema))
 
 
-def _table(pyarrow: Any, batch: list[dict[str, Any]], schema: Any) -> Any:
+def _table(batch: list[dict[str, Any]], schema: Any) -> Any:
     try:
         return pyarrow.Table.from_pylist(batch, schema=schema)
     except UnicodeEncodeError:
@@ -65,7 +56,7 @@ def _table(pyarrow: Any, batch: list[dict[str, Any]], schema: Any) -> Any:
         return pyarrow.Table.from_pylist(without_surrogates(batch), schema=schema)
 
 
-def _schema(pyarrow: Any, components: Sequence[str], metrics: Sequence[str]) -> Any:
+def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
     error = pyarrow.struct([("kind", text), ("message", text)])
     component = pyarrow.struct(

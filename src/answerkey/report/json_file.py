@@ -3,7 +3,7 @@
 from typing import BinaryIO
 
 from answerkey.model.run import Run, result_document, run_header
-from answerkey.report.rows import encode
+from answerkey.report.result_rows import encode
 
 __all__ = ["write_json"]
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.importers import Imported
-from answerkey.datasets.trec import Qrels, TrecRun, file_kind, read_qrels, read_queries, read_trec_run
+from answerkey.datasets.trec_files import Qrels, TrecRun, file_kind, read_qrels, read_queries, read_trec_run
 from answerkey.errors import InputError, UsageError
+from answerkey.model.json_value import JsonObject
+from answerkey.protocols import Imported
 
 __all__ = ["import_trec", "relevance"]
 
@@ -36,21 +37,21 @@ def import_trec(paths: Sequence[Path]) -> Imported:
     return Imported(rows=_questions(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
 
 
-def relevance(documents: dict[str, int]) -> dict[str, int]:
+def relevance(documents: dict[str, int]) -> JsonObject:
     """Judgements as a golden set holds them: a negative grade means "not judged", so it is left out."""
     return {document: grade for document, grade in documents.items() if grade >= 0}
 
 
-def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
     for query, documents in qrels.items():
         yield {"id": query, "question": queries.get(query, query), "relevant_documents": relevance(documents)}
 
 
-def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
     for query, scores in run.items():
         # trec_eval's order: by score, and equal scores by the greater id.
         order = sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
-        row: dict[str, Any] = {"id": query, "question": queries.get(query, query)}
+        row: JsonObject = {"id": query, "question": queries.get(query, query)}
         if query in qrels:
             row["relevant_documents"] = relevance(qrels[query])
         row["sources"] = [

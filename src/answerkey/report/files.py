@@ -2,37 +2,24 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-from answerkey.errors import MissingExtraError, UsageError
+from answerkey.errors import UsageError
 from answerkey.model.run import Run
+from answerkey.plugins import reports
 
-__all__ = ["FORMATS", "atomic_file", "check_output", "write_report", "write_reports"]
-
-Writer = Callable[[Run, BinaryIO], None]
-
-# Ending → "module:function", loaded when it is needed.
-FORMATS: dict[str, str] = {
-    ".html": "answerkey.report.html:write_html",
-    ".md": "answerkey.report.markdown:write_markdown",
-    ".json": "answerkey.report.json_:write_json",
-    ".jsonl": "answerkey.report.jsonl:write_jsonl",
-    ".csv": "answerkey.report.csv_:write_csv",
-    ".parquet": "answerkey.report.parquet:write_parquet",
-    ".junit.xml": "answerkey.report.junit:write_junit",
-}
+__all__ = ["atomic_file", "check_output", "report_endings", "write_report", "write_reports"]
 
 
 def write_report(run: Run, path: Path | str) -> None:
     """Write a run's report in the format of the path's ending."""
     path = Path(path)
-    writer = _writer(_ending(path))
+    write = reports.get(_ending(path))
     with atomic_file(path) as file:
-        writer(run, file)
+        write(run, file)
 
 
 def write_reports(run: Run, paths: Iterable[Path | str]) -> None:
@@ -44,15 +31,16 @@ def write_reports(run: Run, paths: Iterable[Path | str]) -> None:
         write_report(run, path)
 
 
-def check_output(path: Path | str, *, formats: Iterable[str] = FORMATS) -> None:
+def report_endings() -> list[str]:
+    """The endings that a report can have: the built-in ones first."""
+    return [*reports.built_in(), *reports.added()]
+
+
+def check_output(path: Path | str) -> None:
     """Refuse, before any question is asked, a path that a report could not be written to."""
     path = Path(path)
-    ending = _ending(path, formats)
-    if ending == ".parquet":
-        from importlib.util import find_spec
-
-        if find_spec("pyarrow") is None:
-            raise MissingExtraError("writing Parquet", "parquet")
+    # Loaded now, so that a missing extra or a package that is broken is told before it matters.
+    reports.get(_ending(path))
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file in it")
     folder = path.parent
@@ -63,19 +51,13 @@ def check_output(path: Path | str, *, formats: Iterable[str] = FORMATS) -> None:
         raise UsageError(f"{path}: cannot be written (no permission)")
 
 
-def _ending(path: Path, formats: Iterable[str] = FORMATS) -> str:
+def _ending(path: Path) -> str:
     name = path.name.lower()
     # The longest first, so that x.junit.xml is never taken for another kind of .xml.
-    for ending in sorted(formats, key=len, reverse=True):
+    for ending in sorted(reports.names(), key=len, reverse=True):
         if name.endswith(ending) and name != ending:
             return ending
-    raise UsageError(f"{path}: no report format has this ending; use one of {' '.join(formats)}")
-
-
-def _writer(ending: str) -> Writer:
-    module, _, function = FORMATS[ending].partition(":")
-    writer: Writer = getattr(import_module(module), function)
-    return writer
+    raise UsageError(f"{path}: no report format has this ending; use one of {' '.join(report_endings())}")
 
 
 def _is_regular(path: Path) -> bool:

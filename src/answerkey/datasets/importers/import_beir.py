@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from answerkey.datasets.importers import Imported
-from answerkey.datasets.importers.trec import relevance
-from answerkey.datasets.trec import Qrels, file_kind, read_beir_corpus_ids, read_qrels, read_queries
+from answerkey.datasets.importers.import_trec import relevance
+from answerkey.datasets.trec_files import Qrels, file_kind, read_beir_corpus_ids, read_qrels, read_queries
 from answerkey.errors import InputError, UsageError
+from answerkey.model.json_value import JsonObject
+from answerkey.protocols import Imported
 
 __all__ = ["import_beir"]
 
@@ -62,6 +62,6 @@ def _folder(folder: Path, notes: list[str]) -> list[tuple[str, Path]]:
     return found
 
 
-def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
     for query, documents in qrels.items():
         yield {"id": query, "question": queries[query], "relevant_documents": relevance(documents)}

@@ -10,7 +10,8 @@ import pytest
 
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
-from answerkey.report.writers import FORMATS, atomic_file, check_output, write_report, write_reports
+from answerkey.plugins import reports
+from answerkey.report.files import atomic_file, check_output, write_report, write_reports
 
 
 def test_json_is_the_run_document(golden_run: Run, tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_parquet_has_the_same_rows(golden_run: Run, tmp_path: Path) -> None:
         assert row["reply"]["tools_used"] == line["reply"]["tools_used"]
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", reports.built_in())
 def test_hostile_text_in_every_field_of_every_format(hostile_run: Run, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     write_report(hostile_run, path)
@@ -93,7 +94,7 @@ def test_unknown_endings_are_refused_with_the_list(tmp_path: Path) -> None:
         check_output(tmp_path / "x.xml")
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", reports.built_in())
 def test_known_endings_are_accepted(tmp_path: Path, ending: str) -> None:
     check_output(tmp_path / f"X{ending.upper()}")
 
@@ -137,3 +138,28 @@ def test_a_device_is_written_directly() -> None:
     with atomic_file(Path("/dev/null")) as file:
         file.write(b"x")
     assert not Path("/dev/null").is_file()
+
+
+def test_an_ending_that_another_package_brings(
+    golden_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site"
+    (package / "answerkey_words-1.dist-info").mkdir(parents=True)
+    (package / "answerkey_words-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: answerkey-words\nVersion: 1\n"
+    )
+    (package / "answerkey_words-1.dist-info" / "entry_points.txt").write_text(
+        "[answerkey.reports]\n.words = answerkey_words:write\n.broken = answerkey_words:nothing\n"
+    )
+    (package / "answerkey_words.py").write_text(
+        "def write(run, file): file.write(run.summary.grade.encode())\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    write_report(golden_run, tmp_path / "x.words")
+    assert (tmp_path / "x.words").read_text() == golden_run.summary.grade
+    with pytest.raises(UsageError, match=r"use one of \.html .*\.junit\.xml \.broken \.words"):
+        check_output(tmp_path / "x.pdf")
+    with pytest.raises(
+        UsageError, match=r"the report '\.broken' of the package answerkey-words cannot be loaded"
+    ):
+        check_output(tmp_path / "x.broken")
