@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.match.keywords import MatchMode
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
+from answerkey.text.keyword import MatchMode
 
 __all__ = [
     "TOOL_MODES",

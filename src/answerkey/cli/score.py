@@ -92,7 +92,7 @@ def score(
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
     import msgspec
 
-    from answerkey.scorers.retrieval.trec_run import TREC_MEASURES, evaluate_trec_run
+    from answerkey.evaluation.trec_run import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
         raise UsageError("--metrics needs the judgements: give them with --qrels FILE")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from answerkey.golden.audit import Audit
+from answerkey.evaluation.audit import Audit
 from answerkey.golden.findings import SEVERITIES, Finding
 from answerkey.model.question import QuestionSet
 from answerkey.report.terminal import emit, make_console

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from answerkey.config import Scoring
-from answerkey.golden.bots import know_nothing_bots
+from answerkey.golden.know_nothing_bots import know_nothing_bots
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.scorers.grader import Grader

@@ -6,7 +6,7 @@ import pytest
 
 from answerkey.config import Scoring
 from answerkey.datasets.questions import parse_question
-from answerkey.golden.audit import Audit, audit_document, audit_questions
+from answerkey.evaluation.audit import Audit, audit_document, audit_questions
 from answerkey.model.question import QuestionSet
 
 
