@@ -139,7 +139,9 @@ targets: Registry["TargetFactory"] = Registry(
     },
 )
 scorers: Registry[Any] = Registry("scorer", {})
-engines: Registry["EngineFactory"] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
+engines: Registry["EngineFactory"] = Registry(
+    "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
+)
 stores: Registry[Any] = Registry("store", {})
 importers: Registry["Importer"] = Registry(
     "importer",

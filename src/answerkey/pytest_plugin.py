@@ -144,7 +144,7 @@ class _Grading:
         return self.loop.run_until_complete(self._ask(question, position))
 
     async def _ask(self, question: "Question", position: int) -> "Trial":
-        from answerkey.engine.local import LocalEngine
+        from answerkey.engine.local_engine import LocalEngine
         from answerkey.model.trial import Trial
 
         tasks = [Trial(question, 1, position)]
@@ -188,7 +188,7 @@ class _Grading:
 
     def _conclude(self, session: pytest.Session) -> None:
         from answerkey.comparison.judging import judge_run
-        from answerkey.report.wording import range_text, score_text
+        from answerkey.report.value_wording import range_text, score_text
 
         with self._open_store() as store:
             run = self._keep(store)
@@ -201,7 +201,7 @@ class _Grading:
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
         if comparison is not None:
-            from answerkey.report.comparison import comparison_headline
+            from answerkey.report.comparison_text import comparison_headline
 
             self.summary.append(
                 f"against {comparison.base.name} ({comparison.base.id}): {comparison_headline(comparison)}"
@@ -311,7 +311,7 @@ class _QuestionItem(pytest.Item):
 
 def _explain(result: "Trial") -> Sequence[str]:
     from answerkey.report.losses import losses_of
-    from answerkey.report.wording import score_text
+    from answerkey.report.value_wording import score_text
     from answerkey.text.sanitise import one_line
 
     lines = [f"score {score_text(result.scorecard.total)}"]

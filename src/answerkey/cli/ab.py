@@ -72,7 +72,7 @@ def ab(
     from answerkey.evaluation.experiment import resume_experiment, run_experiment
     from answerkey.evaluation.inputs import golden_set
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison import flips_shown, print_experiment
+    from answerkey.report.comparison_text import flips_shown, print_experiment
     from answerkey.report.result_rows import encode
     from answerkey.store.score_rows import question_texts
 
@@ -130,7 +130,7 @@ def ab(
     else:
         print_experiment(experiment, questions=wordings)
         if judged is not None:
-            from answerkey.report.pairwise import pairwise_lines
+            from answerkey.report.pairwise_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
     if fail_on is not None and experiment.verdict == "worse":

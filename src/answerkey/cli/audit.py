@@ -32,7 +32,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     from answerkey.config import load_settings
     from answerkey.evaluation.audit import audit_document, audit_questions
     from answerkey.evaluation.inputs import golden_set
-    from answerkey.report.golden import print_audit
+    from answerkey.report.golden_text import print_audit
     from answerkey.report.result_rows import encode
 
     settings = load_settings()

@@ -58,7 +58,7 @@ def compare(
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.gate import parse_gate
-    from answerkey.report.comparison import (
+    from answerkey.report.comparison_text import (
         comparison_markdown,
         flips_shown,
         print_comparison,
@@ -118,7 +118,7 @@ def compare(
     else:
         print_comparison(comparison, questions=questions)
         if judged is not None:
-            from answerkey.report.pairwise import pairwise_lines
+            from answerkey.report.pairwise_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
         for result in results:

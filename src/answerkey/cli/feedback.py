@@ -173,7 +173,7 @@ def _print_json(value: object) -> None:
 
 
 def _show(figures: "FeedbackStats") -> None:
-    from answerkey.report.wording import percent, score_percent
+    from answerkey.report.value_wording import percent, score_percent
     from answerkey.text.sanitise import one_line
 
     if not figures.feedback and not figures.reviews:

@@ -41,7 +41,7 @@ def conclude(
 
         print_report(run)
         if comparison is not None:
-            from answerkey.report.comparison import flips_shown, print_comparison
+            from answerkey.report.comparison_text import flips_shown, print_comparison
             from answerkey.store.score_rows import question_texts
 
             questions = {} if store is None else question_texts(store, run.info, flips_shown(comparison))

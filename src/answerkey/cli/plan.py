@@ -75,7 +75,7 @@ def plan(
     if as_json:
         sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
         return 0
-    from answerkey.report.plan import print_plan
+    from answerkey.report.plan_text import print_plan
 
     print_plan(made)
     return 0

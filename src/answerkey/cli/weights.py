@@ -46,7 +46,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
 
         sys.stdout.buffer.write(encode(msgspec.to_builtins(found)) + b"\n")
         return 0
-    from answerkey.report.weights import print_weights
+    from answerkey.report.weights_text import print_weights
 
     print_weights(found)
     return 0

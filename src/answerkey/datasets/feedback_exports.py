@@ -170,7 +170,7 @@ def _verdict(
         # A file imported twice must not count twice.
         content = msgspec.json.encode(dict(row), order="sorted")
         key = "row:" + hashlib.blake2b(content, digest_size=12).hexdigest()
-    kept = {
+    metadata = {
         name: row[name] for name in ("name", "key", "label", "document_position", "metadata") if row.get(name)
     }
     return Feedback(
@@ -187,7 +187,7 @@ def _verdict(
         question=_text(row, "question"),
         category=_text(row, "category"),
         idempotency_key=key,
-        metadata=kept,
+        metadata=metadata,
     )
 
 

@@ -18,7 +18,7 @@ from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
 from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
 from answerkey.config import Options, Settings
-from answerkey.engine.local import LocalEngine
+from answerkey.engine.local_engine import LocalEngine
 from answerkey.errors import InterruptedRunError, UsageError
 from answerkey.evaluation.bookkeeping import (
     finish_run,

@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.config import JudgeSettings, Options, Settings
 from answerkey.datasets.questions import read_questions
-from answerkey.engine.local import LocalEngine
+from answerkey.engine.local_engine import LocalEngine
 from answerkey.errors import InterruptedRunError, JudgeUnusableError, UsageError
 from answerkey.evaluation.bookkeeping import (
     finish_run,

@@ -10,7 +10,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.report.claims import ClaimsDetail, claim_note, claims_details, claims_of
+from answerkey.report.claims_detail import ClaimsDetail, claim_note, claims_details, claims_of
 from answerkey.report.losses import Loss, losses_of
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line

@@ -13,7 +13,7 @@ from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import round_score
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
-from answerkey.report.wording import score_text
+from answerkey.report.value_wording import score_text
 from answerkey.text.sanitise import for_xml
 
 __all__ = ["write_junit"]

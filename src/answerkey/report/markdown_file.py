@@ -6,8 +6,7 @@ from typing import BinaryIO
 from answerkey.model.run import Run
 from answerkey.report.judge_line import judge_line
 from answerkey.report.story import tell
-from answerkey.report.view import ReportView, build_view
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     count,
     metric_text,
     milliseconds,
@@ -17,6 +16,7 @@ from answerkey.report.wording import (
     range_text,
     score_text,
 )
+from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import for_markdown, one_line
 
 __all__ = ["markdown_report", "write_markdown"]

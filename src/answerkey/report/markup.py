@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from answerkey.report.judge_line import judge_line
 from answerkey.report.story import component_words
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
     metric_text,

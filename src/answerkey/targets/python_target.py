@@ -268,15 +268,15 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
 def _load_file(path: Path) -> Any:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
-    full = path.resolve()
-    spec = importlib.util.spec_from_file_location(full.stem, full)
+    resolved = path.resolve()
+    spec = importlib.util.spec_from_file_location(resolved.stem, resolved)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is not a Python file")
-    if str(full.parent) not in sys.path:
-        sys.path.insert(0, str(full.parent))
+    if str(resolved.parent) not in sys.path:
+        sys.path.insert(0, str(resolved.parent))
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and pickling look the module up by its name; another module of that name keeps its place.
-    sys.modules.setdefault(full.stem, module)
+    sys.modules.setdefault(resolved.stem, module)
     spec.loader.exec_module(module)
     return module
 

@@ -71,10 +71,10 @@ def _kind(exc: BaseException, depth: int = 0) -> ErrorKind:
         return "exception"
     if status is not None and status >= 400:
         return kind_of_status(status)
-    told = classify_error(text)
-    if told == "exception" and exc.__cause__ is not None and depth < 5:
+    kind_in_text = classify_error(text)
+    if kind_in_text == "exception" and exc.__cause__ is not None and depth < 5:
         return _kind(exc.__cause__, depth + 1)
-    return told
+    return kind_in_text
 
 
 def _status(exc: BaseException) -> int | None:

@@ -28,7 +28,7 @@ _FORMATS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]
     (openai_responses.detect, openai_responses.read),
     (gemini.detect, gemini.read),
     (inspect_log.detect, inspect_log.read),
-    (langsmith.detect, langsmith.read),
+    (langsmith.detect, lambda payload: langsmith.read(payload, read_format)),
     (vercel.detect, vercel.read),
     (message_lists.detect, message_lists.read),
     (adk.detect, adk.read),

@@ -77,10 +77,10 @@ def _in_transcript(row: Mapping[str, Any], question: str, turn: int) -> Reply | 
 def _reply(part: Any, mapping: ReplyMapping | None) -> Reply:
     """A reply; one that answerkey wrote itself says how it was observed."""
     reply = reply_from_payload(part, mapping=mapping, recorded=True)
-    kept = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))
-    if isinstance(kept, dict):
+    evidence = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))
+    if isinstance(evidence, dict):
         try:
-            return msgspec.structs.replace(reply, evidence=msgspec.convert(kept, Evidence))
+            return msgspec.structs.replace(reply, evidence=msgspec.convert(evidence, Evidence))
         except msgspec.ValidationError:
             return reply
     return reply

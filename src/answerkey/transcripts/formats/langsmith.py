@@ -1,6 +1,6 @@
 """LangSmith runs: a root run, alone or with the tool and retriever runs below it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -21,10 +21,8 @@ def detect(payload: dict[str, Any]) -> bool:
     return isinstance(payload.get("run_type"), str) and ("outputs" in payload or "inputs" in payload)
 
 
-def read(payload: dict[str, Any]) -> Reply:
-    """The root run's output; the runs below it are its calls and sources."""
-    from answerkey.transcripts.known_formats import read_format
-
+def read(payload: dict[str, Any], read_format: Callable[[dict[str, Any]], Reply | None]) -> Reply:
+    """The root run's output, which may be in any known format; the runs below it are its calls and sources."""
     outputs = payload.get("outputs")
     inner = read_format(outputs) if isinstance(outputs, dict) else None
     text = inner.text if inner is not None else _text(outputs)

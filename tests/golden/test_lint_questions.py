@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from answerkey.datasets.questions import parse_question
 from answerkey.golden.findings import Finding, findings_document, worst_severity
-from answerkey.golden.lint import lint_questions
+from answerkey.golden.lint_questions import lint_questions
 from answerkey.model.question import QuestionSet
 
 

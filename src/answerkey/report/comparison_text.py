@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     count,
     metric_text,
     milliseconds,

@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from answerkey.report.terminal import emit, make_console
-from answerkey.report.wording import count, name_words, percent
+from answerkey.report.value_wording import count, name_words, percent
 from answerkey.stats.weights import WeightsFit
 
 __all__ = ["print_weights"]

@@ -9,7 +9,7 @@ from answerkey.evaluation.audit import Audit
 from answerkey.golden.findings import SEVERITIES, Finding
 from answerkey.model.question import QuestionSet
 from answerkey.report.terminal import emit, make_console
-from answerkey.report.wording import count, score_text
+from answerkey.report.value_wording import count, score_text
 from answerkey.text.sanitise import one_line
 
 __all__ = ["print_audit", "print_findings"]

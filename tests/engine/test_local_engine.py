@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from answerkey.config import Options
-from answerkey.engine.local import LocalEngine
+from answerkey.engine.local_engine import LocalEngine
 from answerkey.engine.pacing import LONGEST_WAIT
 from answerkey.model.question import Question
 from answerkey.model.trial import Trial

@@ -4,7 +4,7 @@ from typing import TextIO
 
 from answerkey.comparison.planning import Plan
 from answerkey.report.terminal import emit, make_console
-from answerkey.report.wording import count
+from answerkey.report.value_wording import count
 from answerkey.text.sanitise import one_line
 
 __all__ = ["print_plan"]

@@ -3,7 +3,7 @@
 from answerkey.golden.findings import SEVERITIES, Finding
 from answerkey.golden.lint_keywords import check_keywords
 from answerkey.golden.lint_set import check_set
-from answerkey.golden.vocabulary import Vocabulary
+from answerkey.golden.set_vocabulary import Vocabulary
 from answerkey.model.question import QuestionSet
 
 __all__ = ["lint_questions"]

@@ -6,8 +6,8 @@ import msgspec
 
 from answerkey.comparison import Comparison, compare
 from answerkey.model.run import Run
-from answerkey.report.comparison import comparison_markdown, flips_shown, print_comparison
-from answerkey.report.wording import metric_text, score_text
+from answerkey.report.comparison_text import comparison_markdown, flips_shown, print_comparison
+from answerkey.report.value_wording import metric_text, score_text
 from comparison.made import make_run
 
 
