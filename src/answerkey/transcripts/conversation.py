@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from answerkey.transcripts.fields.usage import add_usage
 
 __all__ = [
     "Message",
+    "Role",
     "ToolResult",
     "error_in_result",
     "exchanges_of",
@@ -20,13 +21,17 @@ __all__ = [
 ]
 
 
+# Who speaks; dialects with other names are read into these.
+Role = Literal["user", "assistant", "tool", "system"]
+
+
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a call, as a later message tells it."""
 
     # The call it belongs to; None: the format has no ids.
     call_id: str | None = None
     name: str | None = None
-    result: Any = None
+    result: object = None
     error: str | None = None
     duration_ms: float | None = None
 
@@ -34,7 +39,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message of any format."""
 
-    role: Literal["user", "assistant", "tool", "system"]
+    role: Role
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
@@ -113,7 +118,7 @@ def response_of(
     )
 
 
-def error_in_result(result: Any) -> str | None:
+def error_in_result(result: object) -> str | None:
     """An error that a tool's result admits by itself, for formats without an error flag."""
     if isinstance(result, str):
         if result.startswith(("Error:", "ERROR:", "ToolException", "Traceback (most recent call last)")):

@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Callable
-from typing import Any
 
 from answerkey.model.reply import ErrorKind, Failure
 from answerkey.protocols import RetryableError
@@ -81,7 +80,7 @@ def _status(exc: BaseException) -> int | None:
     """The HTTP status that an exception of an HTTP client or SDK carries."""
     for holder in (exc, getattr(exc, "response", None)):
         for name in ("status_code", "status", "code"):
-            value: Any = getattr(holder, name, None)
+            value: object = getattr(holder, name, None)
             if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
                 return value
     return None

@@ -1,8 +1,8 @@
 """Which format a payload is in: the formats are tried in the order of how sure their marks are."""
 
 from collections.abc import Callable
-from typing import Any
 
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Reply
 from answerkey.transcripts import message_lists
 from answerkey.transcripts.conversation import response_of
@@ -22,7 +22,7 @@ from answerkey.transcripts.formats import (
 
 __all__ = ["read_format", "read_list"]
 
-_FORMATS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]], Reply]], ...] = (
+_FORMATS: tuple[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Reply]], ...] = (
     (mcp.detect, mcp.read),
     (openai_chat.detect, openai_chat.read),
     (openai_responses.detect, openai_responses.read),
@@ -38,12 +38,12 @@ _FORMATS: tuple[tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any]
 )
 
 
-def read_format(payload: dict[str, Any]) -> Reply | None:
+def read_format(payload: JsonObject) -> Reply | None:
     """The reply in a payload of a known format; None if it is in none."""
     return next((read(payload) for detect, read in _FORMATS if detect(payload)), None)
 
 
-def read_list(items: list[Any]) -> Reply | None:
+def read_list(items: list[Json]) -> Reply | None:
     """The reply in a bare list: a transcript, response items or content blocks; None if it is none of them."""
     if message_lists.looks_like_messages(items):
         replies = message_lists.replies_in(items)

@@ -1,7 +1,6 @@
 """Lists of messages in any dialect: each message is read by the format that it bears the marks of."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Reply
 from answerkey.transcripts.conversation import Message, replies_of
 from answerkey.transcripts.formats import anthropic, gemini, langchain, openai_chat, openai_responses, vercel
@@ -10,12 +9,12 @@ from answerkey.transcripts.json_shapes import as_dicts, as_str
 __all__ = ["detect", "looks_like_messages", "read", "read_messages", "replies_in"]
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """A transcript under `messages` (Gemini: `contents`)."""
     return looks_like_messages(payload.get("messages")) or looks_like_messages(payload.get("contents"))
 
 
-def looks_like_messages(items: Any) -> bool:
+def looks_like_messages(items: object) -> bool:
     """Whether a list is one of messages."""
     if not isinstance(items, list) or not items:
         return False
@@ -31,7 +30,7 @@ def looks_like_messages(items: Any) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The reply to the last thing that the user said."""
     items = (
         payload.get("messages") if looks_like_messages(payload.get("messages")) else payload.get("contents")
@@ -40,17 +39,17 @@ def read(payload: dict[str, Any]) -> Reply:
     return replies[-1] if replies else Reply()
 
 
-def replies_in(items: Any) -> list[Reply]:
+def replies_in(items: object) -> list[Reply]:
     """The replies to everything that the user said, in order."""
     return replies_of(read_messages(items))
 
 
-def read_messages(items: Any) -> list[Message]:
+def read_messages(items: object) -> list[Message]:
     """The messages in one shape."""
     return [_message(item) for item in as_dicts(items)]
 
 
-def _message(item: dict[str, Any]) -> Message:
+def _message(item: JsonObject) -> Message:
     if langchain.detect_message(item):
         return langchain.read_message(item)
     if gemini.detect_message(item):

@@ -1,7 +1,6 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
@@ -38,7 +37,7 @@ _EVIDENCE = {
 _NO_TIMINGS = Timings()
 
 
-def read_payload(payload: Any, recorded: bool) -> Reply:
+def read_payload(payload: object, recorded: bool) -> Reply:
     """The Reply in a payload. In a recorded one `id` is the question's, elsewhere the reply's own."""
     if type(payload) is dict:
         # The common case first: a million recorded replies go this way.
@@ -48,7 +47,7 @@ def read_payload(payload: Any, recorded: bool) -> Reply:
     return _other(payload, recorded)
 
 
-def _named(payload: dict[str, Any], recorded: bool, depth: int, base: Reply | None = None) -> Reply:
+def _named(payload: JsonObject, recorded: bool, depth: int, base: Reply | None = None) -> Reply:
     """A reply under the usual names; what has none of them is taken from `base`."""
     get = payload.get
     text: str | None = None
@@ -56,10 +55,12 @@ def _named(payload: dict[str, Any], recorded: bool, depth: int, base: Reply | No
     for name in TEXT_NAMES:
         if name in payload:
             text_name = name
-            text = payload[name]
-            if text is not None and type(text) is not str:
-                if base is None:
-                    return _unusual(payload, name, recorded, depth)
+            given = payload[name]
+            if given is None or type(given) is str:
+                text = given
+            elif base is None:
+                return _unusual(payload, name, recorded, depth)
+            else:
                 text = base.text
             break
 
@@ -132,7 +133,7 @@ def _named(payload: dict[str, Any], recorded: bool, depth: int, base: Reply | No
     )
 
 
-def read_timings(payload: dict[str, Any], base: Timings) -> Timings:
+def read_timings(payload: JsonObject, base: Timings) -> Timings:
     latency = payload.get("latency_ms")
     if latency is None:
         latency = payload.get("latencyMs")
@@ -148,7 +149,7 @@ def read_timings(payload: dict[str, Any], base: Timings) -> Timings:
     )
 
 
-def read_identity(value: Any) -> str | None:
+def read_identity(value: object) -> str | None:
     if value is None or type(value) is str:
         return value if not value or value.isascii() else safe_text(value)
     return (
@@ -156,13 +157,13 @@ def read_identity(value: Any) -> str | None:
     )
 
 
-def _recognised(payload: dict[str, Any], recorded: bool, depth: int) -> Reply:
+def _recognised(payload: JsonObject, recorded: bool, depth: int) -> Reply:
     """A reply with a format's mark: read as that, with the usual names on top where both are there."""
     found = read_format(payload)
     return _named(payload, recorded, depth) if found is None else _with_names(found, payload, recorded, depth)
 
 
-def _with_names(found: Reply, payload: dict[str, Any], recorded: bool, depth: int) -> Reply:
+def _with_names(found: Reply, payload: JsonObject, recorded: bool, depth: int) -> Reply:
     """A format's reply with what stands beside it under the usual names."""
     names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
     if found.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
@@ -202,7 +203,7 @@ _OWN_NAMES = frozenset(
 )
 
 
-def _unusual(payload: dict[str, Any], name: str, recorded: bool, depth: int) -> Reply:
+def _unusual(payload: JsonObject, name: str, recorded: bool, depth: int) -> Reply:
     """A text field that is not text: a format, a reply inside a reply, content parts, or an odd type."""
     found = read_format(payload)
     if found is not None:
@@ -216,7 +217,7 @@ def _unusual(payload: dict[str, Any], name: str, recorded: bool, depth: int) -> 
     return _named(rest, recorded, depth, found)
 
 
-def _without_text(payload: dict[str, Any], recorded: bool, depth: int) -> Reply:
+def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
     """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
     found = read_format(payload)
     if found is not None:
@@ -240,7 +241,7 @@ def _without_text(payload: dict[str, Any], recorded: bool, depth: int) -> Reply:
     )
 
 
-def _other(payload: Any, recorded: bool) -> Reply:
+def _other(payload: object, recorded: bool) -> Reply:
     """A payload that is not a plain dict."""
     if payload is None:
         return Reply()

@@ -4,10 +4,10 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
 
 import msgspec
 
+from answerkey.model.json_value import Json
 from answerkey.model.reply import Reply
 from answerkey.transcripts.fields.content_text import safe_text
 from answerkey.transcripts.fields.reply_names import has_reply_names
@@ -18,7 +18,7 @@ __all__ = ["as_builtin", "as_json", "decode_json"]
 _DEEPEST = 50
 
 
-def as_builtin(value: Any, within: tuple[int, ...] = ()) -> Any:
+def as_builtin(value: object, within: tuple[int, ...] = ()) -> object:
     """An SDK's or a user's object as the dict that it would be in JSON."""
     if value is None or isinstance(value, (str, bytes, int, float, Reply)):
         return value
@@ -47,7 +47,7 @@ def as_builtin(value: Any, within: tuple[int, ...] = ()) -> Any:
     return value
 
 
-def as_json(value: Any, within: tuple[int, ...] = ()) -> Any:
+def as_json(value: object, within: tuple[int, ...] = ()) -> Json:
     """`value` in types that JSON has; what is unknown, nested too deep or inside itself becomes text."""
     if isinstance(value, str):
         return safe_text(str(value))
@@ -70,9 +70,10 @@ def as_json(value: Any, within: tuple[int, ...] = ()) -> Any:
     return as_json(plain, inside) if plain is not value else safe_text(str(value))
 
 
-def decode_json(text: str) -> Any:
+def decode_json(text: str) -> Json:
     """JSON as chatbots write it: msgspec first, Python's laxer reader (NaN, lone surrogates) when that refuses."""
     try:
-        return msgspec.json.decode(text)
+        decoded: Json = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return as_json(json.loads(text))
+    return decoded

@@ -1,10 +1,10 @@
 """Rows of recorded replies: which question and trial a row is of, and the reply to each turn in it."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
+from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Reply
 from answerkey.transcripts.conversation import exchanges_of
 from answerkey.transcripts.json_shapes import as_dict
@@ -31,7 +31,7 @@ _REPLY_NAMES = frozenset(
 _ASKED = ("question", "input", "query", "user_input", "prompt")
 
 
-def question_in_row(row: Mapping[str, Any]) -> str | None:
+def question_in_row(row: Mapping[str, Json]) -> str | None:
     """What was asked, where the row says it: by name, in a LangSmith run's inputs, or as the first user message."""
     for holder in (row, as_dict(row.get("inputs")), as_dict(row.get("vars"))):
         for name in _ASKED:
@@ -43,7 +43,7 @@ def question_in_row(row: Mapping[str, Any]) -> str | None:
 
 
 def reply_in_row(
-    row: Mapping[str, Any], question: str, turn: int, mapping: ReplyMapping | None = None
+    row: Mapping[str, Json], question: str, turn: int, mapping: ReplyMapping | None = None
 ) -> Reply | None:
     """The reply to a turn (0 is the first); None if the row has no such turn."""
     for name in ("replies", "turns"):
@@ -57,12 +57,12 @@ def reply_in_row(
     return _reply(row, mapping) if turn == 0 else None
 
 
-def _tells_a_reply(part: Any) -> bool:
+def _tells_a_reply(part: object) -> bool:
     """Whether an entry is a reply; a row's `turns` may as well be the questions and expectations of a conversation."""
     return isinstance(part, str) or not _REPLY_NAMES.isdisjoint(as_dict(part))
 
 
-def _in_transcript(row: Mapping[str, Any], question: str, turn: int) -> Reply | None:
+def _in_transcript(row: Mapping[str, Json], question: str, turn: int) -> Reply | None:
     exchanges = exchanges_of(read_messages(row["messages"]))
     if len(exchanges) < 2:
         return None
@@ -74,7 +74,7 @@ def _in_transcript(row: Mapping[str, Any], question: str, turn: int) -> Reply | 
     return exchanges[turn][1] if turn and turn < len(exchanges) else None
 
 
-def _reply(part: Any, mapping: ReplyMapping | None) -> Reply:
+def _reply(part: object, mapping: ReplyMapping | None) -> Reply:
     """A reply; one that answerkey wrote itself says how it was observed."""
     reply = reply_from_payload(part, mapping=mapping, recorded=True)
     evidence = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))

@@ -1,11 +1,12 @@
 """From whatever a chatbot gives back to a Reply: the usual names, the known formats, or JMESPath expressions."""
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import read_text
@@ -15,6 +16,9 @@ from answerkey.transcripts.fields.tool_calls import read_calls
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.payloads import read_identity, read_payload, read_timings
 from answerkey.transcripts.plain_json import as_builtin, as_json
+
+if TYPE_CHECKING:
+    from jmespath.parser import ParsedResult
 
 __all__ = ["ReplyMapping", "reply_from_exception", "reply_from_object", "reply_from_payload"]
 
@@ -44,7 +48,9 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return {name: expression for name, expression in given if expression is not None}
 
 
-def reply_from_payload(payload: Any, *, mapping: ReplyMapping | None = None, recorded: bool = False) -> Reply:
+def reply_from_payload(
+    payload: object, *, mapping: ReplyMapping | None = None, recorded: bool = False
+) -> Reply:
     """The Reply in what a chatbot gave back; never raises on its contents.
 
     In a recorded reply `id` is the question's, elsewhere the reply's own.
@@ -54,7 +60,7 @@ def reply_from_payload(payload: Any, *, mapping: ReplyMapping | None = None, rec
     return read_payload(payload, recorded)
 
 
-def reply_from_object(value: Any, *, mapping: ReplyMapping | None = None) -> Reply:
+def reply_from_object(value: object, *, mapping: ReplyMapping | None = None) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
     reply = reply_from_payload(as_builtin(value), mapping=mapping)
     try:
@@ -75,7 +81,7 @@ def reply_from_exception(error: BaseException) -> Reply:
 
 
 @lru_cache(maxsize=256)
-def _compiled(name: str, expression: str) -> Any:
+def _compiled(name: str, expression: str) -> "ParsedResult":
     import jmespath
     from jmespath.exceptions import JMESPathError, LexerError, ParseError
 
@@ -95,19 +101,19 @@ def _compiled(name: str, expression: str) -> Any:
         ) from None
 
 
-def _mapped(payload: Any, mapping: ReplyMapping, recorded: bool) -> Reply:
+def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
     """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
     from jmespath.exceptions import JMESPathError
 
     base = reply_from_payload(payload, recorded=recorded)
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name, expression in mapping.expressions().items():
         try:
             found[name] = _compiled(name, expression).search(payload)
         except (JMESPathError, TypeError, ValueError, RecursionError) as error:
             message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
             return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     evidence = base.evidence
     if "text" in found:
         changes["text"] = read_text(found["text"])

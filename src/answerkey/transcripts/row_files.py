@@ -4,11 +4,11 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from answerkey.errors import InputError, MissingExtraError
+from answerkey.model.json_value import Json, JsonObject
 
 __all__ = ["FORMATS", "Row", "read_rows", "read_text"]
 
@@ -17,7 +17,7 @@ FORMATS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".parquet")
 # Where a file that is one object has its records.
 _LISTS = ("questions", "tests", "cases", "replies", "feedback", "scores", "annotations", "data")
 
-Row = tuple[int | None, dict[str, Any]]
+Row = tuple[int | None, JsonObject]
 
 
 def read_rows(path: str | Path) -> Iterator[Row]:
@@ -83,7 +83,7 @@ def _jsonl(path: Path) -> Iterator[Row]:
         raise _unreadable(path, error) from None
 
 
-def _with_lone_surrogates(line: bytes) -> Any:
+def _with_lone_surrogates(line: bytes) -> Json:
     """A line that is JSON but for halves of surrogate pairs, which become replacement characters; None if it is not."""
     if b"\\u" not in line:
         return None
@@ -93,10 +93,11 @@ def _with_lone_surrogates(line: bytes) -> Any:
         text = json.dumps(json.loads(line), ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-    return msgspec.json.decode(text.encode("utf-8", "replace"))
+    decoded: Json = msgspec.json.decode(text.encode("utf-8", "replace"))
+    return decoded
 
 
-def _object(value: Any, path: Path, line: int | None) -> dict[str, Any]:
+def _object(value: object, path: Path, line: int | None) -> JsonObject:
     if not isinstance(value, dict):
         raise InputError(f"expected an object, got {_type_name(value)}", path=path, line=line)
     if not all(isinstance(key, str) for key in value):
@@ -104,7 +105,7 @@ def _object(value: Any, path: Path, line: int | None) -> dict[str, Any]:
     return value
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     names = {
         dict: "an object",
         list: "a list",
@@ -129,7 +130,7 @@ def _json(path: Path) -> Iterator[Row]:
     yield from _listed(value, path)
 
 
-def _listed(value: Any, path: Path) -> Iterator[Row]:
+def _listed(value: object, path: Path) -> Iterator[Row]:
     if isinstance(value, dict):
         # {"questions": [...]} is how people write a set with a title.
         lists = [key for key in _LISTS if isinstance(value.get(key), list)]

@@ -1,7 +1,8 @@
 """The text of a reply: a string, or what content parts and odd types amount to."""
 
 import json
-from typing import Any
+
+from answerkey.model.json_value import Json
 
 __all__ = ["json_text", "read_text", "safe_text"]
 
@@ -31,7 +32,7 @@ def safe_text(text: str) -> str:
     return text
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """A value as JSON, whatever it is."""
     try:
         return safe_text(json.dumps(value, ensure_ascii=False, default=str))
@@ -39,7 +40,7 @@ def json_text(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def read_text(value: Any) -> str | None:
+def read_text(value: object) -> str | None:
     """What a content field says: a string, a list of parts ({"type": "text", "text": …}), or JSON for other types."""
     if value is None:
         return None
@@ -54,7 +55,7 @@ def read_text(value: Any) -> str | None:
     return json_text(value)
 
 
-def _parts(items: list[Any]) -> list[str] | None:
+def _parts(items: list[Json]) -> list[str] | None:
     """The texts of content parts; None if the list is not one of content parts."""
     texts: list[str] = []
     for item in items:
@@ -67,9 +68,9 @@ def _parts(items: list[Any]) -> list[str] | None:
         said = item.get("text", item.get("output_text"))
         if isinstance(said, str) and kind not in _UNSPOKEN and item.get("thought") is not True:
             texts.append(safe_text(said))
-        elif isinstance(said, dict) and isinstance(said.get("value"), str):
+        elif isinstance(said, dict) and isinstance(value := said.get("value"), str):
             # The Assistants API wraps a text once more, beside its annotations.
-            texts.append(safe_text(said["value"]))
+            texts.append(safe_text(value))
         elif not isinstance(kind, str) and "thought" not in item:
             return None
     return texts

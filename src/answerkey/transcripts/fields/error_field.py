@@ -1,7 +1,6 @@
 """The error field of a reply: text or an object in many dialects becomes a Failure."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import ERROR_KINDS, Failure
 from answerkey.transcripts.error_kinds import classify_error, kind_of_status
 from answerkey.transcripts.failures import failure_message
@@ -9,11 +8,12 @@ from answerkey.transcripts.fields.content_text import json_text, safe_text
 
 __all__ = ["read_failure"]
 
-_KINDS = frozenset(ERROR_KINDS)
+_NAMES = ("kind", "type", "name", "code", "status")
+_STATUSES = ("code", "status", "status_code", "statusCode")
 _MESSAGES = ("message", "detail", "error", "description", "reason", "content", "title")
 
 
-def read_failure(value: Any) -> Failure | None:
+def read_failure(value: object) -> Failure | None:
     """The failure that an error field tells of; None if the field is empty."""
     if not value:
         return None
@@ -37,23 +37,16 @@ def read_failure(value: Any) -> Failure | None:
     )
 
 
-def _from_object(value: dict[str, Any]) -> Failure:
-    named = next(
-        (value[key] for key in ("kind", "type", "name", "code", "status") if isinstance(value.get(key), str)),
-        None,
-    )
-    said = next((value[key] for key in _MESSAGES if isinstance(value.get(key), str) and value[key]), None)
-    if named in _KINDS:
-        return Failure(named, failure_message(safe_text(said or named)))
+def _from_object(value: JsonObject) -> Failure:
+    named = next((name for key in _NAMES if isinstance(name := value.get(key), str)), None)
+    said = next((text for key in _MESSAGES if isinstance(text := value.get(key), str) and text), None)
+    for kind in ERROR_KINDS:
+        if named == kind:
+            return Failure(kind, failure_message(safe_text(said or kind)))
     message = failure_message(
         safe_text(": ".join(part for part in (named, said) if part) or json_text(value))
     )
     status = next(
-        (
-            value[key]
-            for key in ("code", "status", "status_code", "statusCode")
-            if isinstance(value.get(key), int) and 400 <= value[key] <= 599
-        ),
-        None,
+        (code for key in _STATUSES if isinstance(code := value.get(key), int) and 400 <= code <= 599), None
     )
     return Failure(classify_error(message) if status is None else kind_of_status(status), message)

@@ -1,6 +1,6 @@
 """The names by which a reply is known: those that its text stands under, and the marks of known formats."""
 
-from typing import Any
+from answerkey.model.json_value import JsonObject
 
 __all__ = ["FORMAT_MARKS", "TEXT_NAMES", "has_reply_names"]
 
@@ -47,6 +47,6 @@ FORMAT_MARKS = frozenset(
 )
 
 
-def has_reply_names(value: dict[str, Any]) -> bool:
+def has_reply_names(value: JsonObject) -> bool:
     """Whether an object can be a reply: it has a text under a usual name, or a format's mark."""
     return any(name in value for name in TEXT_NAMES) or not value.keys().isdisjoint(FORMAT_MARKS)

@@ -1,8 +1,8 @@
 """Sources in the shapes that retrievers report them: ids, passages, or objects of many dialects, best first."""
 
 from math import isfinite
-from typing import Any
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Source
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
 from answerkey.transcripts.fields.json_numbers import read_number
@@ -31,7 +31,7 @@ _PLAIN_NAMES = frozenset(["id", "rank", "score", "text"])
 _LONGEST_ID = 200
 
 
-def read_sources(value: Any, *, passages: bool = False) -> tuple[Source, ...]:
+def read_sources(value: object, *, passages: bool = False) -> tuple[Source, ...]:
     """The sources in a field, in order. `passages`: its strings are texts rather than ids."""
     if not value:
         return ()
@@ -56,7 +56,7 @@ def read_sources(value: Any, *, passages: bool = False) -> tuple[Source, ...]:
     return (Source(id=json_text(value), rank=1),)
 
 
-def read_source(item: Any, rank: int) -> Source:
+def read_source(item: object, rank: int) -> Source:
     """One source: an object, a pair of a document and its score, or a bare id."""
     if isinstance(item, (list, tuple)) and len(item) == 2:
         inner = (
@@ -85,7 +85,7 @@ def read_source(item: Any, rank: int) -> Source:
             if item.get(nest) is inner_item:
                 del item[nest]
     found = item.get("metadata")
-    metadata: dict[str, Any] = found if isinstance(found, dict) else {}
+    metadata: JsonObject = found if isinstance(found, dict) else {}
     identity = _string(item, _IDS) or _string(metadata, (*_IDS, "source")) or _string(item, _FALLBACK_IDS)
     given_rank = item.get("rank")
     cited = item.get("cited")
@@ -105,7 +105,7 @@ def read_source(item: Any, rank: int) -> Source:
     )
 
 
-def _plain(item: dict[str, Any], rank: int) -> Source | None:
+def _plain(item: JsonObject, rank: int) -> Source | None:
     """A source whose fields have our own names and types, as logs have by the million; None if one has not."""
     get = item.get
     identity, score, text = get("id"), get("score"), get("text")
@@ -128,7 +128,7 @@ def _from_string(text: str, rank: int, passages: bool) -> Source:
     return Source(id=text, rank=rank)
 
 
-def _string(item: dict[str, Any], names: tuple[str, ...]) -> str | None:
+def _string(item: JsonObject, names: tuple[str, ...]) -> str | None:
     for name in names:
         value = item.get(name)
         if isinstance(value, str) and value:
@@ -138,7 +138,7 @@ def _string(item: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _number(item: dict[str, Any], names: tuple[str, ...]) -> float | None:
+def _number(item: JsonObject, names: tuple[str, ...]) -> float | None:
     for name in names:
         if name in item:
             number = read_number(item[name])

@@ -2,10 +2,10 @@
 
 import json
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.transcripts.fields.content_text import json_text, safe_text
 from answerkey.transcripts.fields.json_numbers import read_duration
@@ -28,7 +28,7 @@ def _named(name: str) -> ToolCall:
     return ToolCall(name=name)
 
 
-def read_calls(value: Any) -> tuple[ToolCall, ...]:
+def read_calls(value: object) -> tuple[ToolCall, ...]:
     """The calls in a tools field, in order."""
     if not value:
         return ()
@@ -49,7 +49,7 @@ def read_calls(value: Any) -> tuple[ToolCall, ...]:
     return (_named(json_text(value)),)
 
 
-def read_call(item: Any) -> ToolCall:
+def read_call(item: object) -> ToolCall:
     """One call: a name, an object, or a pair of an action and what came of it."""
     if isinstance(item, str):
         return _named(safe_text(item))
@@ -86,7 +86,7 @@ def read_call(item: Any) -> ToolCall:
     )
 
 
-def read_arguments(value: Any) -> tuple[dict[str, Any] | None, str | None]:
+def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
     """A call's arguments as an object, or else as text. Most APIs send an object written as JSON text."""
     if value is None:
         return None, None
@@ -103,12 +103,12 @@ def read_arguments(value: Any) -> tuple[dict[str, Any] | None, str | None]:
     return None, json_text(value)
 
 
-def looks_like_calls(value: Any) -> bool:
+def looks_like_calls(value: object) -> bool:
     """Whether a list has more to tell than names."""
     return isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value)
 
 
-def error_text(value: Any) -> str | None:
+def error_text(value: object) -> str | None:
     """What a call's error field says; None if there was no error."""
     if not value:
         return None
@@ -121,7 +121,7 @@ def error_text(value: Any) -> str | None:
     return "the call failed" if value is True else json_text(value)
 
 
-def _error(item: dict[str, Any]) -> str | None:
+def _error(item: JsonObject) -> str | None:
     said = error_text(item.get("error", item.get("errorText")))
     if said is not None:
         return said
@@ -135,7 +135,7 @@ def _error(item: dict[str, Any]) -> str | None:
     return None
 
 
-def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _first(item: JsonObject, names: tuple[str, ...]) -> Json:
     for name in names:
         value = item.get(name)
         if value is not None:
@@ -143,7 +143,7 @@ def _first(item: dict[str, Any], names: tuple[str, ...]) -> Any:
     return None
 
 
-def _listed(text: str) -> list[Any]:
+def _listed(text: str) -> list[Json]:
     """A list that a spreadsheet or log holds as text: JSON, or names with commas."""
     text = text.strip()
     if text.startswith(("[", "{")):

@@ -1,11 +1,14 @@
 """Usage in the names that APIs give it: tokens in, out, cached, for reasoning, and what they cost."""
 
-from typing import Any
+from typing import TypeVar
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Usage
 from answerkey.transcripts.fields.json_numbers import read_count, read_number
 
 __all__ = ["add_usage", "read_usage"]
+
+_Number = TypeVar("_Number", int, float)
 
 _INPUT = (
     "input_tokens",
@@ -51,7 +54,7 @@ _DETAILS = (
 )
 
 
-def read_usage(value: Any, cost: Any = None) -> Usage | None:
+def read_usage(value: object, cost: object = None) -> Usage | None:
     """The usage in a field: an object, or a bare number of tokens; None if there is nothing in it."""
     total_cost = read_number(cost)
     if not isinstance(value, dict):
@@ -59,7 +62,7 @@ def read_usage(value: Any, cost: Any = None) -> Usage | None:
         if tokens is None and total_cost is None:
             return None
         return Usage(total_tokens=tokens, cost=total_cost)
-    details: dict[str, Any] = {}
+    details: JsonObject = {}
     for name in _DETAILS:
         part = value.get(name)
         if isinstance(part, dict):
@@ -82,11 +85,16 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     if first is None or second is None:
         return first or second
     return Usage(
-        **{name: _sum(getattr(first, name), getattr(second, name)) for name in Usage.__struct_fields__}
+        input_tokens=_sum(first.input_tokens, second.input_tokens),
+        output_tokens=_sum(first.output_tokens, second.output_tokens),
+        total_tokens=_sum(first.total_tokens, second.total_tokens),
+        reasoning_tokens=_sum(first.reasoning_tokens, second.reasoning_tokens),
+        cached_tokens=_sum(first.cached_tokens, second.cached_tokens),
+        cost=_sum(first.cost, second.cost),
     )
 
 
-def _sum(first: Any, second: Any) -> Any:
+def _sum(first: _Number | None, second: _Number | None) -> _Number | None:
     return second if first is None else first if second is None else first + second
 
 
@@ -94,5 +102,5 @@ def _either(first: int | None, second: int | None) -> int | None:
     return second if first is None else first
 
 
-def _count(value: dict[str, Any], names: tuple[str, ...]) -> int | None:
+def _count(value: JsonObject, names: tuple[str, ...]) -> int | None:
     return next((count for name in names if (count := read_count(value.get(name))) is not None), None)

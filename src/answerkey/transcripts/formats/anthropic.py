@@ -1,9 +1,8 @@
 """Anthropic Messages: content blocks, with an explicit error flag on tool results."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply, Source, ToolCall, Usage
-from answerkey.transcripts.conversation import Message, ToolResult, response_of
+from answerkey.transcripts.conversation import Message, Role, ToolResult, response_of
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.fields.json_numbers import read_count
 from answerkey.transcripts.fields.usage import read_usage
@@ -16,14 +15,14 @@ _BLOCKS = frozenset(
 )
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`type: message` with content blocks."""
     return isinstance(payload.get("content"), list) and (
         payload.get("type") == "message" or detect_message(payload)
     )
 
 
-def detect_message(item: dict[str, Any]) -> bool:
+def detect_message(item: JsonObject) -> bool:
     """Whether a message has blocks that only this format has."""
     return any(
         block.get("type") in _BLOCKS
@@ -32,7 +31,7 @@ def detect_message(item: dict[str, Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """A single response."""
     message = read_message({"role": "assistant", **payload})
     failure = None
@@ -41,7 +40,7 @@ def read(payload: dict[str, Any]) -> Reply:
     return response_of(message, failure=failure)
 
 
-def read_message(item: dict[str, Any]) -> Message:
+def read_message(item: JsonObject) -> Message:
     """A message; a user message that only brings tool results is a tool's."""
     texts: list[str] = []
     calls: list[ToolCall] = []
@@ -67,11 +66,11 @@ def read_message(item: dict[str, Any]) -> Message:
         elif isinstance(kind, str) and kind.endswith("tool_result"):
             results.append(_result(block))
             sources += _retrieved(block)
-    role = "assistant" if item.get("role", "assistant") == "assistant" else "user"
+    role: Role = "assistant" if item.get("role", "assistant") == "assistant" else "user"
     if role == "user" and results and not texts:
         role = "tool"
     return Message(
-        role=role,  # type: ignore[arg-type]  # one of three literals
+        role=role,
         text="".join(texts) if texts else None,
         calls=tuple(calls),
         results=tuple(results),
@@ -81,7 +80,7 @@ def read_message(item: dict[str, Any]) -> Message:
     )
 
 
-def _result(block: dict[str, Any]) -> ToolResult:
+def _result(block: JsonObject) -> ToolResult:
     content = block.get("content")
     text = read_text(content)
     # A hosted tool's failure is an object with an error code in place of its results.
@@ -94,7 +93,7 @@ def _result(block: dict[str, Any]) -> ToolResult:
     )
 
 
-def _retrieved(block: dict[str, Any]) -> list[Source]:
+def _retrieved(block: JsonObject) -> list[Source]:
     return [
         Source(
             id=as_str(part.get("source")) or as_str(part.get("url")),
@@ -114,7 +113,7 @@ def _retrieved(block: dict[str, Any]) -> list[Source]:
     ]
 
 
-def _citations(block: dict[str, Any]) -> list[Source]:
+def _citations(block: JsonObject) -> list[Source]:
     return [
         Source(
             id=as_str(note.get("source")) or as_str(note.get("url")) or as_str(note.get("document_title")),
@@ -127,7 +126,7 @@ def _citations(block: dict[str, Any]) -> list[Source]:
     ]
 
 
-def _usage(value: Any) -> Usage | None:
+def _usage(value: object) -> Usage | None:
     given = as_dict(value)
     usage = read_usage(given)
     if usage is None or usage.input_tokens is None:

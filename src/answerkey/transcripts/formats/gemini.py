@@ -1,9 +1,8 @@
 """Google Gemini: candidates with parts, in REST's camelCase and the Python SDK's snake_case."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply, Source, ToolCall, Usage
-from answerkey.transcripts.conversation import Message, ToolResult, response_of
+from answerkey.transcripts.conversation import Message, Role, ToolResult, response_of
 from answerkey.transcripts.fields.json_numbers import read_count
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, pick
 
@@ -14,12 +13,12 @@ _PART_NAMES = frozenset(
 )
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`candidates`, or the feedback that stands in their place when a prompt is blocked."""
     return isinstance(payload.get("candidates"), list) or "promptFeedback" in payload
 
 
-def detect_message(item: dict[str, Any]) -> bool:
+def detect_message(item: JsonObject) -> bool:
     """Whether a message has parts that only this format has (they carry no `type`)."""
     parts = as_dicts(item.get("parts"))
     return bool(parts) and all(
@@ -27,7 +26,7 @@ def detect_message(item: dict[str, Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The first candidate."""
     candidate = next(iter(as_dicts(payload.get("candidates"))), {})
     message = read_message({"role": "model", **as_dict(candidate.get("content"))})
@@ -53,7 +52,7 @@ def read(payload: dict[str, Any]) -> Reply:
     )
 
 
-def read_message(item: dict[str, Any]) -> Message:
+def read_message(item: JsonObject) -> Message:
     """One content of a history."""
     texts: list[str] = []
     calls: list[ToolCall] = []
@@ -85,18 +84,18 @@ def read_message(item: dict[str, Any]) -> Message:
                     error=str(outcome.get("outcome")) if failed else None,
                 ),
             )
-        elif isinstance(part.get("text"), str) and part.get("thought") is not True:
-            texts.append(part["text"])
-    role = "assistant" if item.get("role") in ("model", "assistant") else "tool" if results else "user"
+        elif isinstance(said := part.get("text"), str) and part.get("thought") is not True:
+            texts.append(said)
+    role: Role = "assistant" if item.get("role") in ("model", "assistant") else "tool" if results else "user"
     return Message(
-        role=role,  # type: ignore[arg-type]  # one of three literals
+        role=role,
         text="".join(texts) if texts else None,
         calls=tuple(calls),
         results=tuple(results),
     )
 
 
-def _result(response: dict[str, Any]) -> ToolResult:
+def _result(response: JsonObject) -> ToolResult:
     given = response.get("response")
     inner = as_dict(given)
     error = inner.get("error")
@@ -108,7 +107,7 @@ def _result(response: dict[str, Any]) -> ToolResult:
     )
 
 
-def _sources(grounding: dict[str, Any]) -> tuple[Source, ...]:
+def _sources(grounding: JsonObject) -> tuple[Source, ...]:
     found: list[Source] = []
     for rank, chunk in enumerate(as_dicts(pick(grounding, "groundingChunks", "grounding_chunks")), start=1):
         part = as_dict(pick(chunk, "retrievedContext", "retrieved_context", "web", "maps"))
@@ -126,7 +125,7 @@ def _sources(grounding: dict[str, Any]) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _usage(given: dict[str, Any]) -> Usage | None:
+def _usage(given: JsonObject) -> Usage | None:
     if not given:
         return None
     return Usage(

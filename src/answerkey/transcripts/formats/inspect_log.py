@@ -1,9 +1,8 @@
 """A sample of an Inspect log: its messages, with the tool events that time and grade each call."""
 
-from typing import Any
-
 import msgspec
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Reply, Timings, ToolCall, Usage
 from answerkey.transcripts.conversation import replies_of
 from answerkey.transcripts.fields.content_text import read_text
@@ -17,7 +16,7 @@ from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
 __all__ = ["detect", "read"]
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """A sample (`epoch` beside messages), or a log with a single one."""
     if isinstance(payload.get("messages"), list) and ("epoch" in payload or "model_usage" in payload):
         return True
@@ -30,10 +29,10 @@ def detect(payload: dict[str, Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The sample's last reply."""
     if "messages" not in payload:
-        payload = as_dict(payload["samples"][0])
+        payload = as_dicts(payload["samples"])[0]
     replies = replies_of([read_message(item) for item in as_dicts(payload.get("messages"))])
     reply = replies[-1] if replies else Reply()
     if reply.text is None:
@@ -57,7 +56,7 @@ def read(payload: dict[str, Any]) -> Reply:
     )
 
 
-def _call(event: dict[str, Any]) -> ToolCall:
+def _call(event: JsonObject) -> ToolCall:
     arguments, text = read_arguments(event.get("arguments"))
     seconds = read_duration(event.get("working_time"))
     return ToolCall(

@@ -1,11 +1,10 @@
 """LangChain and LangGraph messages in their three serialisations: model_dump, message_to_dict and dumpd."""
 
-from typing import Any
-
 import msgspec
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Reply, Source, ToolCall
-from answerkey.transcripts.conversation import Message, ToolResult, response_of
+from answerkey.transcripts.conversation import Message, Role, ToolResult, response_of
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import read_call
@@ -14,7 +13,7 @@ from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 
 __all__ = ["detect", "detect_message", "flat", "read", "read_message"]
 
-_ROLES = {
+_ROLES: dict[str, Role] = {
     "human": "user",
     "HumanMessage": "user",
     "HumanMessageChunk": "user",
@@ -31,37 +30,35 @@ _ROLES = {
 }
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """A single message, as a chain that ends in a model gives it back."""
     return detect_message(payload) and _ROLES.get(str(flat(payload).get("type"))) == "assistant"
 
 
-def detect_message(item: dict[str, Any]) -> bool:
+def detect_message(item: JsonObject) -> bool:
     """Whether a message is one of LangChain's."""
     return "role" not in item and flat(item).get("type") in _ROLES and "content" in flat(item)
 
 
-def flat(item: dict[str, Any]) -> dict[str, Any]:
+def flat(item: JsonObject) -> JsonObject:
     """The model_dump form of a message, from any of the three."""
-    if isinstance(item.get("kwargs"), dict) and isinstance(item.get("id"), list) and "lc" in item:
-        return {
-            **item["kwargs"],
-            "type": item["id"][-1] if item["id"] and isinstance(item["id"][-1], str) else None,
-        }
-    if isinstance(item.get("data"), dict) and isinstance(item.get("type"), str):
-        return {**item["data"], "type": item["type"]}
-    return item if isinstance(item.get("type"), str) else {}
+    kind, kwargs, path, data = item.get("type"), item.get("kwargs"), item.get("id"), item.get("data")
+    if isinstance(kwargs, dict) and isinstance(path, list) and "lc" in item:
+        return {**kwargs, "type": path[-1] if path and isinstance(path[-1], str) else None}
+    if isinstance(data, dict) and isinstance(kind, str):
+        return {**data, "type": kind}
+    return item if isinstance(kind, str) else {}
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """A single message."""
     return response_of(read_message(payload))
 
 
-def read_message(item: dict[str, Any]) -> Message:
+def read_message(item: JsonObject) -> Message:
     """One message of a transcript."""
     message = flat(item)
-    role: Any = _ROLES.get(str(message.get("type")), "assistant")
+    role = _ROLES.get(str(message.get("type")), "assistant")
     text = read_text(message.get("content"))
     if role == "tool":
         failed = message.get("status") == "error"
@@ -99,7 +96,7 @@ def read_message(item: dict[str, Any]) -> Message:
     )
 
 
-def _artifact(value: Any) -> tuple[Source, ...]:
+def _artifact(value: object) -> tuple[Source, ...]:
     """Documents that a retriever tool put beside its text."""
     if isinstance(value, dict):
         value = value.get("documents", [value] if "page_content" in value else None)
@@ -110,7 +107,7 @@ def _artifact(value: Any) -> tuple[Source, ...]:
     )
 
 
-def _is_document(item: Any) -> bool:
+def _is_document(item: object) -> bool:
     if isinstance(item, list) and len(item) == 2:
         item = item[0]
     item = as_dict(item)

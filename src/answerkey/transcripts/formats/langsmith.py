@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Reply, Source, Timings, ToolCall
 from answerkey.transcripts.fields.content_text import json_text, read_text
 from answerkey.transcripts.fields.error_field import read_failure
@@ -16,12 +16,12 @@ from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, pick
 __all__ = ["detect", "read"]
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`run_type` beside inputs or outputs."""
     return isinstance(payload.get("run_type"), str) and ("outputs" in payload or "inputs" in payload)
 
 
-def read(payload: dict[str, Any], read_format: Callable[[dict[str, Any]], Reply | None]) -> Reply:
+def read(payload: JsonObject, read_format: Callable[[JsonObject], Reply | None]) -> Reply:
     """The root run's output, which may be in any known format; the runs below it are its calls and sources."""
     outputs = payload.get("outputs")
     inner = read_format(outputs) if isinstance(outputs, dict) else None
@@ -53,7 +53,7 @@ def read(payload: dict[str, Any], read_format: Callable[[dict[str, Any]], Reply 
     )
 
 
-def _text(outputs: Any) -> str | None:
+def _text(outputs: object) -> str | None:
     if not isinstance(outputs, dict):
         return read_text(outputs)
     for name in ("answer", "output", "response", "text", "result", "content"):
@@ -64,7 +64,7 @@ def _text(outputs: Any) -> str | None:
     return json_text(outputs) if outputs else None
 
 
-def _below(run: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
+def _below(run: JsonObject, depth: int) -> Iterator[JsonObject]:
     if depth > 50:
         return
     for child in as_dicts(run.get("child_runs")):
@@ -72,7 +72,7 @@ def _below(run: dict[str, Any], depth: int) -> Iterator[dict[str, Any]]:
         yield from _below(child, depth + 1)
 
 
-def _call(run: dict[str, Any]) -> ToolCall:
+def _call(run: JsonObject) -> ToolCall:
     inputs = as_dict(run.get("inputs"))
     given = inputs.get("input") if set(inputs) == {"input"} else inputs
     arguments, text = read_arguments(given)
@@ -89,7 +89,7 @@ def _call(run: dict[str, Any]) -> ToolCall:
     )
 
 
-def _milliseconds(run: dict[str, Any]) -> float | None:
+def _milliseconds(run: JsonObject) -> float | None:
     start, end = as_str(run.get("start_time")), as_str(run.get("end_time"))
     if start is None or end is None:
         return None

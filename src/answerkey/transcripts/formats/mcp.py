@@ -1,7 +1,6 @@
 """MCP tools/call results: a chatbot that is itself a tool of a Model Context Protocol server."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text, read_text
@@ -11,7 +10,7 @@ from answerkey.transcripts.json_shapes import as_dict
 __all__ = ["detect", "read"]
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """A JSON-RPC answer, or the result in it."""
     if "jsonrpc" in payload:
         return isinstance(payload.get("result"), dict) or isinstance(payload.get("error"), dict)
@@ -20,7 +19,7 @@ def detect(payload: dict[str, Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The content's text; `isError` inside a successful answer is the tool's own failure."""
     if "jsonrpc" in payload and isinstance(payload.get("error"), dict):
         return Reply(failure=read_failure(payload["error"]))

@@ -1,9 +1,8 @@
 """Ollama /api/chat and /api/generate: one message with `done`, durations in nanoseconds."""
 
-from typing import Any
-
 import msgspec
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Reply, Timings
 from answerkey.transcripts.conversation import Message, response_of
 from answerkey.transcripts.fields.json_numbers import read_duration
@@ -14,14 +13,14 @@ from answerkey.transcripts.json_shapes import as_dict
 __all__ = ["detect", "read"]
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`done` beside a message (or, of /api/generate, a response)."""
     return "done" in payload and (
         isinstance(payload.get("message"), dict) or isinstance(payload.get("response"), str)
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The message, or the generated response."""
     given = as_dict(payload.get("message"))
     message = read_message({"role": "assistant", "content": payload.get("response"), **given})

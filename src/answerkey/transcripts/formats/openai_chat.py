@@ -1,9 +1,8 @@
 """OpenAI Chat Completions: responses, and the messages of its transcripts (which Ollama and many others share)."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply, Source
-from answerkey.transcripts.conversation import Message, ToolResult, error_in_result, response_of
+from answerkey.transcripts.conversation import Message, Role, ToolResult, error_in_result, response_of
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.tool_calls import error_text, read_call
@@ -12,7 +11,10 @@ from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 
 __all__ = ["detect", "read", "read_message"]
 
-_ROLES = {
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "system": "system",
+    "tool": "tool",
     "developer": "system",
     "function": "tool",
     "model": "assistant",
@@ -22,7 +24,7 @@ _ROLES = {
 }
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`choices` with a message (or, of the older API, a text)."""
     choices = payload.get("choices")
     return isinstance(choices, list) and (
@@ -30,7 +32,7 @@ def detect(payload: dict[str, Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The first choice."""
     choice = next(iter(as_dicts(payload.get("choices"))), {})
     given = as_dict(choice.get("message"))
@@ -52,15 +54,12 @@ def read(payload: dict[str, Any]) -> Reply:
     )
 
 
-def read_message(item: dict[str, Any]) -> Message:
+def read_message(item: JsonObject) -> Message:
     """One message of a transcript."""
-    role: Any = item.get("role")
-    role = _ROLES.get(role, role) if isinstance(role, str) else "assistant"
+    role = _ROLES.get(str(item.get("role")), "assistant")
     text = read_text(item.get("content"))
     if role == "tool":
         return Message(role="tool", results=(_result(item, text),))
-    if role not in ("user", "assistant", "system"):
-        role = "assistant"
     if text is None:
         text = as_str(item.get("refusal"))
     calls = [read_call(call) for call in as_list(item.get("tool_calls"))]
@@ -76,9 +75,9 @@ def read_message(item: dict[str, Any]) -> Message:
     )
 
 
-def _result(item: dict[str, Any], text: str | None) -> ToolResult:
+def _result(item: JsonObject, text: str | None) -> ToolResult:
     # Inspect says the error and the function, Ollama the tool's name; OpenAI has neither.
-    name = next((item[key] for key in ("name", "tool_name", "function") if as_str(item.get(key))), None)
+    name = next((name for key in ("name", "tool_name", "function") if (name := as_str(item.get(key)))), None)
     return ToolResult(
         call_id=as_str(item.get("tool_call_id")),
         name=name,
@@ -88,9 +87,10 @@ def _result(item: dict[str, Any], text: str | None) -> ToolResult:
     )
 
 
-def _citations(item: dict[str, Any]) -> tuple[Source, ...]:
+def _citations(item: JsonObject) -> tuple[Source, ...]:
     cited = [as_dict(note.get("url_citation")) for note in as_dicts(item.get("annotations"))]
+    uris = [(uri, note) for note in cited if (uri := as_str(note.get("url")))]
     return tuple(
-        Source(id=note["url"], uri=note["url"], title=as_str(note.get("title")), rank=rank, cited=True)
-        for rank, note in enumerate((note for note in cited if as_str(note.get("url"))), start=1)
+        Source(id=uri, uri=uri, title=as_str(note.get("title")), rank=rank, cited=True)
+        for rank, (uri, note) in enumerate(uris, start=1)
     )

@@ -1,7 +1,6 @@
 """OpenAI Responses: `output` items, with the calls of functions, MCP servers and hosted tools."""
 
-from typing import Any
-
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Failure, Reply, Source, ToolCall
 from answerkey.transcripts.conversation import Message, ToolResult, error_in_result, response_of
 from answerkey.transcripts.fields.content_text import read_text
@@ -9,7 +8,7 @@ from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import error_text, read_arguments
 from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 
 __all__ = ["detect", "detect_items", "read", "read_items"]
 
@@ -37,14 +36,13 @@ _ITEMS = _HOSTED | {
 }
 
 
-def detect(payload: dict[str, Any]) -> bool:
+def detect(payload: JsonObject) -> bool:
     """`object: response`, or `output` as a list of typed items."""
-    return isinstance(payload.get("output"), list) and (
-        payload.get("object") == "response" or detect_items(payload["output"])
-    )
+    output = payload.get("output")
+    return isinstance(output, list) and (payload.get("object") == "response" or detect_items(output))
 
 
-def detect_items(items: list[Any]) -> bool:
+def detect_items(items: list[Json]) -> bool:
     """Whether a list is one of response items."""
     kinds = {item.get("type") for item in as_dicts(items) if isinstance(item.get("type"), str)}
     return bool(kinds & _ITEMS) or any(
@@ -54,9 +52,9 @@ def detect_items(items: list[Any]) -> bool:
     )
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """The whole response."""
-    message = read_items(payload["output"])
+    message = read_items(as_list(payload["output"]))
     failure = read_failure(payload.get("error"))
     if failure is None and payload.get("status") in ("failed", "incomplete") and message.text is None:
         reason = as_dict(payload.get("incomplete_details")).get("reason")
@@ -77,7 +75,7 @@ def read(payload: dict[str, Any]) -> Reply:
     )
 
 
-def read_items(items: list[Any]) -> Message:
+def read_items(items: list[Json]) -> Message:
     """A list of items as one message: what it says last, and every call in order."""
     said: list[tuple[str | None, str]] = []
     calls: list[ToolCall] = []
@@ -116,7 +114,7 @@ def read_items(items: list[Any]) -> Message:
     )
 
 
-def _call(item: dict[str, Any]) -> ToolCall:
+def _call(item: JsonObject) -> ToolCall:
     arguments, text = read_arguments(item.get("arguments", item.get("input")))
     is_mcp = item.get("type") == "mcp_call"
     return ToolCall(
@@ -130,7 +128,7 @@ def _call(item: dict[str, Any]) -> ToolCall:
     )
 
 
-def _hosted(kind: str, item: dict[str, Any]) -> ToolCall:
+def _hosted(kind: str, item: JsonObject) -> ToolCall:
     action = as_dict(item.get("action"))
     arguments = {
         name: part
@@ -147,7 +145,7 @@ def _hosted(kind: str, item: dict[str, Any]) -> ToolCall:
     )
 
 
-def _citations(item: dict[str, Any]) -> list[Source]:
+def _citations(item: JsonObject) -> list[Source]:
     notes = [note for part in as_dicts(item.get("content")) for note in as_dicts(part.get("annotations"))]
     return [
         Source(

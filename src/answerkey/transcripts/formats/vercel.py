@@ -1,9 +1,8 @@
 """Vercel AI SDK: UI messages of version 4 (toolInvocations) and 5 (typed parts), and the result of generateText."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall
-from answerkey.transcripts.conversation import Message, ToolResult, reply_of
+from answerkey.transcripts.conversation import Message, Role, ToolResult, reply_of
 from answerkey.transcripts.fields.tool_calls import error_text, read_arguments
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, pick
@@ -25,12 +24,15 @@ _PARTS = frozenset(
 )
 
 
-def detect(payload: dict[str, Any]) -> bool:
+_ROLES: dict[str, Role] = {"user": "user", "system": "system"}
+
+
+def detect(payload: JsonObject) -> bool:
     """A UI message of the assistant, or a generateText result (`steps`, or camelCase tool calls beside a text)."""
     return detect_message(payload) or detect_result(payload)
 
 
-def detect_message(item: dict[str, Any]) -> bool:
+def detect_message(item: JsonObject) -> bool:
     """Whether a message has the SDK's parts or invocations."""
     if isinstance(item.get("toolInvocations"), list):
         return True
@@ -39,7 +41,7 @@ def detect_message(item: dict[str, Any]) -> bool:
     return bool(parts) and all(kind in _PARTS or kind.startswith(("tool-", "data-")) for kind in kinds)
 
 
-def detect_result(payload: dict[str, Any]) -> bool:
+def detect_result(payload: JsonObject) -> bool:
     """Whether it is what generateText returns."""
     steps = payload.get("steps")
     return (
@@ -50,14 +52,14 @@ def detect_result(payload: dict[str, Any]) -> bool:
 _STEP = frozenset({"toolCalls", "toolResults", "text", "content", "finishReason"})
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: JsonObject) -> Reply:
     """One message of the assistant, or a whole result."""
     if detect_message(payload):
         return reply_of([read_message({"role": "assistant", **payload})])
     return _read_result(payload)
 
 
-def read_message(item: dict[str, Any]) -> Message:
+def read_message(item: JsonObject) -> Message:
     """One UI message: the calls in it carry their results."""
     texts: list[str] = []
     calls: list[ToolCall] = []
@@ -65,8 +67,8 @@ def read_message(item: dict[str, Any]) -> Message:
     parts = as_dicts(item.get("parts"))
     for part in parts:
         kind = str(part.get("type", ""))
-        if kind == "text" and isinstance(part.get("text"), str):
-            texts.append(part["text"])
+        if kind == "text" and isinstance(said := part.get("text"), str):
+            texts.append(said)
         elif kind == "step-start":
             # What was said before the last step was not yet the answer.
             texts.clear()
@@ -78,11 +80,10 @@ def read_message(item: dict[str, Any]) -> Message:
             sources.append(_source(as_dict(part.get("source")) or part, len(sources) + 1))
     if not calls:
         calls = [_invocation(invocation) for invocation in as_dicts(item.get("toolInvocations"))]
-    role = item.get("role")
     content = item.get("content")
     metadata = as_dict(item.get("metadata"))
     return Message(
-        role=role if role in ("user", "assistant", "system") else "assistant",
+        role=_ROLES.get(str(item.get("role")), "assistant"),
         text="".join(texts) if texts else content if isinstance(content, str) else None,
         calls=tuple(calls),
         sources=tuple(sources),
@@ -91,7 +92,7 @@ def read_message(item: dict[str, Any]) -> Message:
     )
 
 
-def _invocation(item: dict[str, Any]) -> ToolCall:
+def _invocation(item: JsonObject) -> ToolCall:
     arguments, text = read_arguments(pick(item, "args", "input"))
     seen = item.get("state") == "result" or "result" in item
     return ToolCall(
@@ -104,7 +105,7 @@ def _invocation(item: dict[str, Any]) -> ToolCall:
     )
 
 
-def _typed_part(kind: str, part: dict[str, Any]) -> ToolCall:
+def _typed_part(kind: str, part: JsonObject) -> ToolCall:
     arguments, text = read_arguments(pick(part, "input", "rawInput"))
     state = part.get("state")
     error = None
@@ -123,7 +124,7 @@ def _typed_part(kind: str, part: dict[str, Any]) -> ToolCall:
     )
 
 
-def _source(part: dict[str, Any], rank: int) -> Source:
+def _source(part: JsonObject, rank: int) -> Source:
     return Source(
         id=as_str(pick(part, "sourceId", "id", "url", "filename")),
         uri=as_str(part.get("url")),
@@ -132,7 +133,7 @@ def _source(part: dict[str, Any], rank: int) -> Source:
     )
 
 
-def _read_result(payload: dict[str, Any]) -> Reply:
+def _read_result(payload: JsonObject) -> Reply:
     steps = as_dicts(payload.get("steps")) or [payload]
     messages: list[Message] = []
     for step in steps:
@@ -177,7 +178,7 @@ def _read_result(payload: dict[str, Any]) -> Reply:
     )
 
 
-def _result(part: dict[str, Any]) -> ToolResult:
+def _result(part: JsonObject) -> ToolResult:
     return ToolResult(
         call_id=as_str(part.get("toolCallId")),
         name=as_str(part.get("toolName")),

@@ -1,18 +1,17 @@
 """Events of Anthropic Messages: blocks that start, grow and stop."""
 
-from typing import Any
-
+from answerkey.model.json_value import JsonObject
 from answerkey.transcripts.fields.tool_calls import read_arguments
-from answerkey.transcripts.json_shapes import as_dict
+from answerkey.transcripts.json_shapes import as_dict, as_list
 
 __all__ = ["assemble"]
 
 
-def assemble(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+def assemble(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The message, and whether its stop was seen."""
-    message: dict[str, Any] = {"type": "message", "role": "assistant"}
-    blocks: dict[Any, dict[str, Any]] = {}
-    pieces: dict[Any, list[str]] = {}
+    message: JsonObject = {"type": "message", "role": "assistant"}
+    blocks: dict[str, JsonObject] = {}
+    pieces: dict[str, list[str]] = {}
     finished = False
     for event in events:
         kind, index = event.get("type"), str(event.get("index"))
@@ -44,11 +43,10 @@ def assemble(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
     return message, finished
 
 
-def _grow(block: dict[str, Any], pieces: list[str], delta: dict[str, Any]) -> None:
+def _grow(block: JsonObject, pieces: list[str], delta: JsonObject) -> None:
     kind = delta.get("type")
-    if kind == "text_delta" and isinstance(delta.get("text"), str):
-        pieces.append(delta["text"])
-    elif kind == "input_json_delta" and isinstance(delta.get("partial_json"), str):
-        pieces.append(delta["partial_json"])
+    piece = delta.get({"text_delta": "text", "input_json_delta": "partial_json"}.get(str(kind), ""))
+    if isinstance(piece, str):
+        pieces.append(piece)
     elif kind == "citations_delta":
-        block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]

@@ -1,8 +1,8 @@
 """Streams without a known protocol: Ollama's and Gemini's partial documents, and pieces of text under the usual names."""
 
 from itertools import pairwise
-from typing import Any
 
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list
 
 __all__ = ["assemble_gemini", "assemble_ollama", "assemble_pieces"]
@@ -10,11 +10,11 @@ __all__ = ["assemble_gemini", "assemble_ollama", "assemble_pieces"]
 _PIECES = ("answer", "response", "text", "output", "message", "content", "reply", "delta", "token", "chunk")
 
 
-def assemble_ollama(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+def assemble_ollama(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """One document from messages that each carry a piece; the last one has the counts."""
     content: list[str] = []
-    calls: list[Any] = []
-    document: dict[str, Any] = {}
+    calls: list[Json] = []
+    document: JsonObject = {}
     for event in events:
         document.update(event)
         message = as_dict(event.get("message"))
@@ -30,11 +30,11 @@ def assemble_ollama(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]
     return document, document.get("done") is True
 
 
-def assemble_gemini(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+def assemble_gemini(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """One response from responses that each carry some parts."""
-    parts: list[Any] = []
-    document: dict[str, Any] = {}
-    first: dict[str, Any] = {}
+    parts: list[Json] = []
+    document: JsonObject = {}
+    first: JsonObject = {}
     for event in events:
         document.update(event)
         for candidate in as_dicts(event.get("candidates"))[:1]:
@@ -44,9 +44,9 @@ def assemble_gemini(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]
     return document, bool(first.get("finishReason") or first.get("finish_reason"))
 
 
-def assemble_pieces(events: list[Any]) -> dict[str, Any]:
+def assemble_pieces(events: list[Json]) -> JsonObject:
     """Pieces of text joined, or the last one if each repeats what came before; of other fields the last word counts."""
-    document: dict[str, Any] = {}
+    document: JsonObject = {}
     pieces: dict[str, list[str]] = {}
     for event in events:
         if isinstance(event, str):

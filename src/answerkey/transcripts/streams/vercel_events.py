@@ -1,7 +1,6 @@
 """Streams of the Vercel AI SDK: the UI message stream of version 5 and the `CODE:JSON` lines of version 4."""
 
-from typing import Any
-
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.json_shapes import as_dict, as_str
 
 __all__ = ["KINDS", "assemble", "assemble_lines"]
@@ -26,10 +25,10 @@ KINDS = frozenset(
 )
 
 
-def assemble(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+def assemble(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The UI message that the events of version 5 build, and whether it was finished."""
-    message: dict[str, Any] = {"role": "assistant"}
-    parts: list[dict[str, Any]] = []
+    message: JsonObject = {"role": "assistant"}
+    parts: list[JsonObject] = []
     finished = False
     for event in events:
         kind = event.get("type")
@@ -48,14 +47,14 @@ def assemble(events: list[dict[str, Any]]) -> tuple[dict[str, Any], bool]:
         elif kind == "finish":
             finished = True
             message["metadata"] = as_dict(event.get("messageMetadata"))
-    message["parts"] = parts
+    message["parts"] = [*parts]
     return message, finished
 
 
-def assemble_lines(events: list[tuple[str, Any]]) -> tuple[dict[str, Any], bool]:
+def assemble_lines(events: list[tuple[str, Json]]) -> tuple[JsonObject, bool]:
     """The same for version 4, from (code, value) pairs."""
-    message: dict[str, Any] = {"role": "assistant"}
-    parts: list[dict[str, Any]] = []
+    message: JsonObject = {"role": "assistant"}
+    parts: list[JsonObject] = []
     finished = False
     for code, value in events:
         item = as_dict(value)
@@ -75,20 +74,21 @@ def assemble_lines(events: list[tuple[str, Any]]) -> tuple[dict[str, Any], bool]
         elif code == "d":
             finished = True
             message["metadata"] = {"usage": item.get("usage")}
-    message["parts"] = parts
+    message["parts"] = [*parts]
     return message, finished
 
 
-def _say(parts: list[dict[str, Any]], text: Any) -> None:
+def _say(parts: list[JsonObject], text: object) -> None:
     if not isinstance(text, str):
         return
-    if parts and parts[-1]["type"] == "text":
-        parts[-1]["text"] += text
+    last = parts[-1] if parts else {}
+    if last.get("type") == "text" and isinstance(said := last.get("text"), str):
+        last["text"] = said + text
     else:
         parts.append({"type": "text", "text": text})
 
 
-def _call(parts: list[dict[str, Any]], kind: str, event: dict[str, Any]) -> None:
+def _call(parts: list[JsonObject], kind: str, event: JsonObject) -> None:
     identity = as_str(event.get("toolCallId"))
     part = next(
         (one for one in parts if one["type"] == "dynamic-tool" and one["toolCallId"] == identity), None

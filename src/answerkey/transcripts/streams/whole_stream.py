@@ -1,9 +1,8 @@
 """Which protocol a stream's events are in, and the document that they make."""
 
-from typing import Any
-
 import msgspec
 
+from answerkey.model.json_value import Json
 from answerkey.transcripts.streams import (
     anthropic_events,
     openai_chunks,
@@ -16,14 +15,14 @@ from answerkey.transcripts.streams.event_reader import StreamKind
 __all__ = ["assemble"]
 
 
-def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Any, bool]:
+def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Json, bool]:
     """The payload that the events make, and whether it is whole (`done`: the stream said that it is over)."""
     if kind == "data-stream":
         pairs = [(line[0], _decoded(line[2:])) for line in data if line[1:2] == ":"]
         return vercel_events.assemble_lines(pairs)
     events = [_decoded(text) for text in data]
     objects = [event for event in events if isinstance(event, dict)]
-    kinds = {event["type"] for event in objects if isinstance(event.get("type"), str)}
+    kinds = {name for event in objects if isinstance(name := event.get("type"), str)}
     whole: bool
     if any(isinstance(event.get("choices"), list) for event in objects):
         payload, whole = openai_chunks.assemble(objects)
@@ -45,9 +44,10 @@ def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Any, boo
     return partial_documents.assemble_pieces(events), True
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> Json:
     """An event's JSON; text that is none is itself a piece of the reply."""
     try:
-        return msgspec.json.decode(text)
+        decoded: Json = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
+    return decoded
