@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
+from answerkey.model.json_value import Json
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
@@ -26,7 +26,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     positive: frozenset[str] = frozenset()
     negative: frozenset[str] = frozenset()
 
-    def value(self, given: Any) -> float:
+    def value(self, given: object) -> float:
         """The verdict; raises UsageError on a value that is none."""
         if isinstance(given, str):
             if given in self.positive:
@@ -56,7 +56,7 @@ def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> I
             raise InputError(str(error), path=path, line=line) from None
 
 
-def plain_feedback(row: Mapping[str, Any], scale: Scale) -> Feedback:
+def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     """One object under answerkey's own names, as `POST /api/feedback` takes it too."""
     given = _first(row, "value", "score", "thumb", "rating", "feedback")
     if given is None:
@@ -79,7 +79,7 @@ def plain_feedback(row: Mapping[str, Any], scale: Scale) -> Feedback:
     return verdict
 
 
-def _langfuse(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
+def _langfuse(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
     kind = str(_first(row, "dataType", "data_type") or "").upper()
     if str(row.get("source", "")).upper() in _MACHINES or kind == "TEXT":
         return None
@@ -99,7 +99,7 @@ def _langfuse(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
     )
 
 
-def _langsmith(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
+def _langsmith(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
     source = row.get("feedback_source")
     kind = source.get("type") if isinstance(source, dict) else source
     given = _first(row, "score", "value")
@@ -120,11 +120,11 @@ def _langsmith(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
     )
 
 
-def _phoenix(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
+def _phoenix(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
     if str(row.get("annotator_kind", "HUMAN")).upper() in _MACHINES:
         return None
-    result = row.get("result")
-    result = result if isinstance(result, dict) else row
+    inner = row.get("result")
+    result = inner if isinstance(inner, dict) else row
     given = _first(result, "score", "label")
     if given is None:
         return None
@@ -143,7 +143,7 @@ def _phoenix(row: Mapping[str, Any], scale: Scale) -> Feedback | None:
     )
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any], Scale], Feedback | None]] = {
+_READERS: dict[str, Callable[[Mapping[str, Json], Scale], Feedback | None]] = {
     "jsonl": plain_feedback,
     "langfuse": _langfuse,
     "langsmith": _langsmith,
@@ -153,7 +153,7 @@ FEEDBACK_FORMATS: tuple[str, ...] = tuple(_READERS)
 
 
 def _verdict(
-    row: Mapping[str, Any],
+    row: Mapping[str, Json],
     *,
     value: float,
     response_id: str | None,
@@ -191,11 +191,11 @@ def _verdict(
     )
 
 
-def _first(row: Mapping[str, Any], *names: str) -> Any:
+def _first(row: Mapping[str, Json], *names: str) -> Json:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _text(row: Mapping[str, Any], *names: str) -> str | None:
+def _text(row: Mapping[str, Json], *names: str) -> str | None:
     found = _first(row, *names)
     if found is None or found == "":
         return None
@@ -204,17 +204,17 @@ def _text(row: Mapping[str, Any], *names: str) -> str | None:
     return str(found).replace("\x00", "")
 
 
-def _keyed(tool: str, row: Mapping[str, Any], name: str) -> str | None:
+def _keyed(tool: str, row: Mapping[str, Json], name: str) -> str | None:
     found = _text(row, name)
     return None if found is None else f"{tool}:{found}"
 
 
-def _json(value: Any) -> str | None:
+def _json(value: object) -> str | None:
     return None if value is None else msgspec.json.encode(value, order="sorted").decode()
 
 
-def _number(given: Any) -> float | None:
-    if isinstance(given, bool):
+def _number(given: object) -> float | None:
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
         return None
     try:
         return float(given)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import read_value
@@ -54,7 +53,7 @@ def _read(line: str, path: Path, number: int) -> LabelledReply:
         raise InputError("has no 'components': {name: score}", path=path, line=number)
     components: dict[str, float] = {}
     for component, value in given.items():
-        score: Any = value.get("score") if isinstance(value, dict) else value
+        score: object = value.get("score") if isinstance(value, dict) else value
         if score is None:
             continue
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:

@@ -1,7 +1,7 @@
 """A comparison and a ranking on the terminal, and a comparison in Markdown."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
@@ -20,6 +20,8 @@ from answerkey.report.value_wording import (
 from answerkey.text.sanitise import for_markdown, one_line
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from answerkey.evaluation.experiment import Experiment
 
 __all__ = [
@@ -130,7 +132,7 @@ def flips_shown(comparison: Comparison) -> list[str]:
     return [flip.id for flip in comparison.flips[:_FLIPS_SHOWN]]
 
 
-def _table(title: str, measures: Sequence[Measure]) -> Any:
+def _table(title: str, measures: Sequence[Measure]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

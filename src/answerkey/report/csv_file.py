@@ -6,7 +6,7 @@ Text that a spreadsheet would run as a formula gets an apostrophe before it (`an
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.scorecard import COMPONENTS
@@ -52,7 +52,7 @@ def write_csv_rows(
         text.detach()
 
 
-def _values(result: Trial, components: Sequence[str]) -> list[Any]:
+def _values(result: Trial, components: Sequence[str]) -> list[object]:
     row = row_document(result)
     reply, error = row["reply"], row["error"] or {}
     parts = row["components"]
@@ -71,7 +71,7 @@ def _values(result: Trial, components: Sequence[str]) -> list[Any]:
     ]
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     return for_csv(value) if isinstance(value, str) else value

@@ -8,7 +8,7 @@ says so.
 import base64
 import hashlib
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.report.detail import Limits
@@ -36,7 +36,7 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
         file.write(part.encode("utf-8"))
 
 
-def _context(view: ReportView) -> dict[str, Any]:
+def _context(view: ReportView) -> dict[str, object]:
     style, script = report_asset("report.css"), report_asset("report.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "

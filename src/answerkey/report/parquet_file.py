@@ -112,6 +112,6 @@ def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:
     return row
 
 
-def _json(value: Any) -> str | None:
+def _json(value: object) -> str | None:
     """Values of any shape share one column, as JSON."""
     return None if value is None else encode(value).decode()

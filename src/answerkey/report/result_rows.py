@@ -20,7 +20,7 @@ def row_document(result: Trial) -> dict[str, Any]:
     return document
 
 
-def encode(document: Any) -> bytes:
+def encode(document: object) -> bytes:
     """JSON in UTF-8 on one line, whatever the chatbot's texts hold."""
     try:
         return _encoder.encode(document)

@@ -19,6 +19,7 @@ from answerkey.targets.request_template import Template, compile_template, value
 from answerkey.targets.safe_names import settings_hash
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.json_shapes import as_list
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
@@ -157,7 +158,9 @@ class CommandTarget:
     async def _run_once(self, ask: Ask) -> Reply:
         values = values_of(ask)
         command = (
-            self._command if self._arguments is None else [str(part) for part in self._arguments.fill(values)]
+            self._command
+            if self._arguments is None
+            else [str(part) for part in as_list(self._arguments.fill(values))]
         )
         began = time.perf_counter()
         child = await self._start(command)

@@ -4,10 +4,11 @@ import json
 import re
 import time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Failure, Reply, Timings
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.error_kinds import kind_of_status
@@ -124,7 +125,7 @@ def _from_body(
 
 def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMapping | None = None) -> Reply:
     """The reply of an error status: kind `http`, with what the body says, and the calls that it tells of."""
-    payload: Any = None
+    payload: Json = None
     try:
         payload = decode_json(body)
     except (ValueError, RecursionError):
@@ -140,7 +141,7 @@ def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMappin
     return Reply(failure=failure)
 
 
-def _reason_in(payload: Any) -> str:
+def _reason_in(payload: Json) -> str:
     if isinstance(payload, dict):
         for name in ("error", "detail", "message", "reason", "title", "errors"):
             found = payload.get(name)

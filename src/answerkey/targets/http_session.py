@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.transcripts.failures import failure_message
 
 if TYPE_CHECKING:
+    import ssl
+
     import aiohttp
+    from yarl import URL
 
 __all__ = ["check_headers", "open_session", "preflight"]
 
@@ -52,7 +55,7 @@ def check_headers(headers: Mapping[str, str], name: str) -> None:
             raise ConfigError(f"target {name}: the header {header!r} has a line break in it")
 
 
-async def preflight(url: Any, name: str) -> None:
+async def preflight(url: "URL", name: str) -> None:
     """Stop before the first question if nothing listens at the address at all."""
     try:
         async with asyncio.timeout(_PREFLIGHT_S):
@@ -71,7 +74,7 @@ async def preflight(url: Any, name: str) -> None:
     writer.close()
 
 
-def _tls(name: str, verify: bool, ca_file: str | None) -> Any:
+def _tls(name: str, verify: bool, ca_file: str | None) -> "ssl.SSLContext | bool":
     if not verify:
         return False
     if ca_file is None:

@@ -18,6 +18,7 @@ from answerkey.targets.secrets import Secrets
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class HttpTarget:
             raise RetryableError(failure, retry_after_seconds(response.headers.get("Retry-After")))
         return reply
 
-    def _body_template(self) -> Any:
+    def _body_template(self) -> object:
         body = self._settings.body
         if body is None:
             return {"question": "{{question}}", "conversation_id": "{{conversation_id}}"}
@@ -201,7 +202,7 @@ def _timings(began: float, first_byte_ms: float | None = None) -> Timings:
     return Timings(latency_ms=(time.perf_counter() - began) * 1000, first_byte_ms=first_byte_ms)
 
 
-def _encoded(body: Any) -> bytes:
+def _encoded(body: object) -> bytes:
     try:
         return msgspec.json.encode(body)
     except (UnicodeEncodeError, ValueError):
@@ -211,10 +212,10 @@ def _encoded(body: Any) -> bytes:
         return json.dumps(body).encode()
 
 
-def _query(values: Any) -> dict[str, str]:
+def _query(values: object) -> dict[str, str]:
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        for name, value in values.items()
+        for name, value in as_dict(values).items()
         if value is not None
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.targets.python_target import load_callable
 from answerkey.targets.secrets import Secrets
@@ -52,7 +53,7 @@ class Tool:
             raise ConfigError(f"{where} needs exactly one of python, url and result")
         self.name = settings.name
         self._result = settings.result
-        self._function: Callable[..., Any] | None = None
+        self._function: Callable[..., object] | None = None
         if settings.python is not None:
             self._function = load_callable(settings.python, start)[0]
         self._url = (
@@ -64,18 +65,18 @@ class Tool:
         if schema is None:
             schema = _schema_of(self._function) if self._function else {"type": "object", "properties": {}}
         # As the Chat Completions API takes it.
-        self.definition: dict[str, Any] = {
+        self.definition: JsonObject = {
             "type": "function",
             "function": {"name": settings.name, "description": described, "parameters": schema},
         }
 
     async def call(
-        self, given: Any, identity: str | None, threads: WorkerThreads, session: "aiohttp.ClientSession"
+        self, given: object, identity: str | None, threads: WorkerThreads, session: "aiohttp.ClientSession"
     ) -> ToolCall:
         """Call it with the model's arguments; an error is the call's, for the model to deal with."""
         arguments, text = read_arguments(given)
         began = time.perf_counter()
-        result: Any = None
+        result: object = None
         error: str | None = None
         if arguments is None:
             error = f"the arguments are not a JSON object: {text}"
@@ -96,8 +97,8 @@ class Tool:
         )
 
     async def _run(
-        self, arguments: dict[str, Any], threads: WorkerThreads, session: "aiohttp.ClientSession"
-    ) -> Any:
+        self, arguments: JsonObject, threads: WorkerThreads, session: "aiohttp.ClientSession"
+    ) -> object:
         function = self._function
         if function is not None:
             result = await threads.run(lambda: function(**arguments))
@@ -124,10 +125,10 @@ def make_tools(settings: list[ToolSettings], secrets: Secrets, start: Path | Non
     return tools
 
 
-def _schema_of(function: Callable[..., Any]) -> dict[str, Any]:
+def _schema_of(function: Callable[..., object]) -> JsonObject:
     """A JSON schema of a callable's parameters, from their annotations."""
-    properties: dict[str, Any] = {}
-    required: list[str] = []
+    properties: JsonObject = {}
+    required: list[Json] = []
     for part in inspect.signature(function, eval_str=False).parameters.values():
         if part.kind in (part.VAR_POSITIONAL, part.VAR_KEYWORD):
             continue
@@ -140,9 +141,10 @@ def _schema_of(function: Callable[..., Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _plain(result: Any) -> Any:
+def _plain(result: object) -> Json:
     """A tool's result in types that JSON has."""
     try:
-        return msgspec.json.decode(msgspec.json.encode(result))
+        plain: Json = msgspec.json.decode(msgspec.json.encode(result))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return str(result)[:_LONGEST_RESULT]
+    return plain

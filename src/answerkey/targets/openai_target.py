@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.protocols import Ask, RetryableError, TargetContext
 from answerkey.targets.chat_histories import Conversations
@@ -171,7 +172,7 @@ class OpenAITarget:
         )
 
     async def _loop(self, sent: list[dict[str, str]], ask: Ask, calls: list[ToolCall]) -> Reply:
-        messages: list[dict[str, Any]] = [*sent]
+        messages: list[JsonObject] = [{**message} for message in sent]
         if self._settings.system:
             messages.insert(0, {"role": "system", "content": self._settings.system})
         usage: Usage | None = None
@@ -181,7 +182,7 @@ class OpenAITarget:
             wanted = as_dicts(message.get("tool_calls"))
             if not wanted:
                 return msgspec.structs.replace(step, usage=usage)
-            messages.append({"role": "assistant", "content": message.get("content"), "tool_calls": wanted})
+            messages.append({"role": "assistant", "content": message.get("content"), "tool_calls": [*wanted]})
             done = await asyncio.gather(*(self._call(one) for one in wanted))
             calls += done
             messages += [
@@ -195,13 +196,13 @@ class OpenAITarget:
         message_text = f"the model still called tools after {self._settings.max_turns} turns"
         return Reply(failure=Failure("exception", message_text), usage=usage)
 
-    async def _complete(self, messages: list[dict[str, Any]], ask: Ask) -> tuple[dict[str, Any], Reply]:
+    async def _complete(self, messages: list[JsonObject], ask: Ask) -> tuple[JsonObject, Reply]:
         """One request: the model's message as it is, and as a reply."""
         if self._session is None:
             raise UsageError("the target is not open: use it in `async with`")
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "model": self._settings.openai,
-            "messages": messages,
+            "messages": [*messages],
             **self._settings.parameters,
         }
         if self._tools:
@@ -235,10 +236,11 @@ class OpenAITarget:
         choice = next(iter(as_dicts(payload.get("choices"))), {})
         return as_dict(choice.get("message")), openai_chat.read(payload)
 
-    async def _call(self, wanted: dict[str, Any]) -> ToolCall:
+    async def _call(self, wanted: JsonObject) -> ToolCall:
         function = as_dict(wanted.get("function"))
         name = function.get("name")
-        identity = wanted.get("id") if isinstance(wanted.get("id"), str) else None
+        given_id = wanted.get("id")
+        identity = given_id if isinstance(given_id, str) else None
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None or self._threads is None or self._session is None:
             return ToolCall(name=str(name), id=identity, error=f"there is no tool {name!r}")
@@ -256,5 +258,5 @@ class OpenAITarget:
         return None
 
 
-def _as_content(result: Any) -> str:
+def _as_content(result: object) -> str:
     return result if isinstance(result, str) else json_text(result)

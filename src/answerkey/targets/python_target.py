@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ class PythonTarget:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         *,
         name: str | None = None,
         fingerprint: str | None = None,
@@ -95,19 +96,22 @@ class PythonTarget:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
         return msgspec.structs.replace(reply, timings=timings)
 
-    async def _call(self, ask: Ask, watch: "_Watch") -> Any:
+    async def _call(self, ask: Ask, watch: "_Watch") -> object:
         positional, named = self._arguments(ask)
         if self._is_async:
             watch.start()
-            given = self._function(*positional, **named)
+            result = self._function(*positional, **named)
             # An async generator function is async without being awaitable.
-            result = await _joined(given, watch) if isinstance(given, AsyncIterator) else await given
+            if isinstance(result, AsyncIterator):
+                result = await _joined(result, watch)
+            elif inspect.isawaitable(result):
+                result = await result
             watch.stop()
             return result
         if self._threads is None:
             raise UsageError("the target is not open: use it in `async with`")
 
-        def call() -> Any:
+        def call() -> object:
             watch.start()
             result = self._function(*positional, **named)
             if isinstance(result, Iterator):
@@ -151,13 +155,13 @@ class _Watch:
         )
 
 
-def _chunks(stream: Iterator[Any], watch: _Watch) -> Iterator[str]:
+def _chunks(stream: Iterator[object], watch: _Watch) -> Iterator[str]:
     for part in stream:
         watch.chunk()
         yield part if isinstance(part, str) else str(part)
 
 
-async def _joined(stream: AsyncIterator[Any], watch: _Watch) -> str:
+async def _joined(stream: AsyncIterator[object], watch: _Watch) -> str:
     parts: list[str] = []
     async for part in stream:
         watch.chunk()
@@ -165,14 +169,16 @@ async def _joined(stream: AsyncIterator[Any], watch: _Watch) -> str:
     return "".join(parts)
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def _is_async(function: Callable[..., object]) -> bool:
     while hasattr(function, "func"):
         function = function.func
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004  # the method itself is wanted
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
 
 
-def _arguments_for(function: Callable[..., Any]) -> Callable[[Ask], tuple[tuple[Any, ...], dict[str, Any]]]:
+def _arguments_for(
+    function: Callable[..., object],
+) -> Callable[[Ask], tuple[tuple[object, ...], dict[str, object]]]:
     """How to call it, from its signature: with the question, with more by name, or with the whole Ask."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -209,7 +215,7 @@ def _arguments_for(function: Callable[..., Any]) -> Callable[[Ask], tuple[tuple[
     return lambda ask: ((ask.question,), {name: getattr(ask, name) for name in by_name})
 
 
-def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[..., Any], str]:
+def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[..., object], str]:
     """The callable behind "module:name" or "path/file.py:name", and its source for the fingerprint.
 
     Modules and files are looked for in the folder `start`, or else in the current one.
@@ -265,7 +271,7 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
     return found, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
 
 
-def _load_file(path: Path) -> Any:
+def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     resolved = path.resolve()
@@ -281,7 +287,7 @@ def _load_file(path: Path) -> Any:
     return module
 
 
-def _instance(cls: type, reference: str) -> Any:
+def _instance(cls: type, reference: str) -> object:
     try:
         made = cls()
     except Exception as error:  # the user's class may raise anything
@@ -291,13 +297,13 @@ def _instance(cls: type, reference: str) -> Any:
     return made
 
 
-def _name_of(function: Callable[..., Any]) -> str:
+def _name_of(function: Callable[..., object]) -> str:
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     module = getattr(function, "__module__", None) or type(function).__module__
     return f"{module}:{name}"
 
 
-def _source_of(function: Callable[..., Any]) -> str:
+def _source_of(function: Callable[..., object]) -> str:
     """The callable's source: another source is another chatbot. Without it, its name has to do."""
     try:
         return inspect.getsource(function if inspect.isroutine(function) else type(function))

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from answerkey.errors import InputError
+from answerkey.model.json_value import Json
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.safe_names import settings_hash
@@ -19,7 +19,7 @@ from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["ReplaySettings", "ReplayTarget", "make_replay_target"]
 
-_Row = Mapping[str, Any]
+_Row = Mapping[str, Json]
 
 
 class ReplaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,5 +109,5 @@ def _keys(row: _Row) -> list[tuple[str, str]]:
     return keys
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: Json) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

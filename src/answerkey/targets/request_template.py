@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ __all__ = ["VARIABLES", "Template", "compile_template", "values_of"]
 VARIABLES = ("question", "conversation_id", "turn", "trial", "context", "messages")
 
 _SLOT = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-_Fill = Callable[[Mapping[str, Any]], Any]
+_Fill = Callable[[Mapping[str, object]], object]
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -27,13 +26,13 @@ class Template(msgspec.Struct, frozen=True):
     names: frozenset[str]
 
 
-def compile_template(template: Any, where: str) -> Template:
+def compile_template(template: object, where: str) -> Template:
     """A template that is checked once and filled for every question; `where` names the setting in errors."""
     names: set[str] = set()
     return Template(_compile(template, where, names), frozenset(names))
 
 
-def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[str, Any]:
+def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[str, object]:
     """What the variables stand for in one ask."""
     return {
         "question": ask.question,
@@ -45,7 +44,7 @@ def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[st
     }
 
 
-def _compile(template: Any, where: str, names: set[str]) -> _Fill:
+def _compile(template: object, where: str, names: set[str]) -> _Fill:
     if isinstance(template, str):
         return _compile_text(template, where, names)
     if isinstance(template, Mapping):
@@ -78,5 +77,5 @@ def _compile_text(template: str, where: str, names: set[str]) -> _Fill:
     return lambda values: _SLOT.sub(lambda slot: _as_text(values[slot[1]]), template)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
