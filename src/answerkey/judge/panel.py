@@ -17,7 +17,7 @@ from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
 from answerkey.model.options import JudgeSettings
-from answerkey.targets.failures import one_line
+from answerkey.transcripts.failures import failure_message
 
 __all__ = ["Panel", "UnjudgedError"]
 
@@ -189,7 +189,7 @@ class Panel:
 
 def _check(completion: Completion) -> None:
     if completion.refusal is not None or completion.finish == "content_filter":
-        said = one_line(completion.refusal or "content filter", 160)
+        said = failure_message(completion.refusal or "content filter", 160)
         raise UnjudgedError(f"the judge refused: {said}", "refused")
     if completion.finish == "length":
         raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "unreadable")
