@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
-    from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
+    from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.evaluation.experiment import Experiment
     from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Comparison": "answerkey.comparison",
     "Evidence": "answerkey.model.reply",
+    "Experiment": "answerkey.evaluation.experiment",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
     "JudgePrices": "answerkey.model.options",
@@ -45,9 +47,12 @@ _LOCATIONS = {
     "Timings": "answerkey.model.reply",
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
+    "ab": "answerkey.evaluation.api",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",
+    "rescore": "answerkey.evaluation.api",
+    "resume": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
     "score_replies": "answerkey.evaluation.api",
 }
@@ -56,6 +61,7 @@ __all__ = [
     "Comparison",
     "Evidence",
     "ExpectedTool",
+    "Experiment",
     "Failure",
     "JudgePrices",
     "JudgeSettings",
@@ -73,9 +79,12 @@ __all__ = [
     "ToolCall",
     "Trial",
     "Usage",
+    "ab",
     "compare",
     "evaluate",
     "evaluate_async",
+    "rescore",
+    "resume",
     "score",
     "score_replies",
 ]
