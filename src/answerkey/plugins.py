@@ -142,7 +142,13 @@ scorers: Registry[Any] = Registry("scorer", {})
 engines: Registry["EngineFactory"] = Registry(
     "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
 )
-stores: Registry[Any] = Registry("store", {})
+stores: Registry[Any] = Registry(
+    "store",
+    {
+        "sqlite": "answerkey.store.sqlite:open_sqlite",
+        "postgresql": "answerkey.store.postgresql:open_postgresql",
+    },
+)
 importers: Registry["Importer"] = Registry(
     "importer",
     {

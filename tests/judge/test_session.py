@@ -80,8 +80,8 @@ def test_a_kept_answer_that_is_no_verdict_any_more_is_asked_for_again(
 ) -> None:
     with open_store(str(tmp_path / "s.db")) as store:
         judge_all(scripted.settings(), (ADDRESS, GOOD), store=SqlJudgements(store))
-        with store.transaction() as connection:
-            connection.exec_driver_sql("UPDATE judgements SET payload = 'prose'")
+        with store.database.transaction() as connection:
+            connection.run("UPDATE judgements SET payload = 'prose'")
         scores, _ = judge_all(scripted.settings(), (ADDRESS, GOOD), store=SqlJudgements(store))
     assert scores[0][0].value == 1.0
     assert scripted.count == 2

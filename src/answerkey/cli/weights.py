@@ -59,7 +59,7 @@ def _rows(
         from answerkey.datasets.labelled_replies import read_labelled
 
         return list(read_labelled(labelled))
-    from answerkey.store.verdict_rows import verdict_rows
+    from answerkey.store.feedback import FeedbackBook
 
     with store_opener(settings, store)() as opened:
-        return [(row.question, row.components, row.value) for row in verdict_rows(opened)]
+        return [(row.question, row.components, row.value) for row in FeedbackBook(opened).scored_verdicts()]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from answerkey.judge.cache import Answer, JudgementCache
+from answerkey.judge.cache import JudgementCache
 from answerkey.judge.client import Completion, JudgeCallError, JudgeClient
 from answerkey.judge.item import Item
 from answerkey.judge.judgement import Judgement, Opinion, combine
@@ -16,6 +16,7 @@ from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
+from answerkey.model.judgement import Answer
 from answerkey.model.options import JudgeSettings
 from answerkey.transcripts.failures import failure_message
 

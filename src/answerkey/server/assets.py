@@ -18,10 +18,8 @@ from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
-from answerkey.store.browse import Browser
-from answerkey.store.listing import HistoryPoint
 from answerkey.store.proposals import proposed_cases
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import HistoryPoint, QuestionList
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -150,7 +148,7 @@ def _distribution(store: "SqlStore", query: _ChartQuery) -> bytes:
 
 
 def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
-    points = Browser(store).history(query.question or "")[::-1]
+    points = QuestionList(store).history(query.question or "")[::-1]
     series = (("score", tuple(point.score for point in points)),)
     return charts.lines(series, _labels(points), query.theme, size=query.size, top=1.0)
 

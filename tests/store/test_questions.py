@@ -3,9 +3,7 @@ import pytest
 from answerkey.errors import UnknownNameError
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
-from answerkey.store.browse import Browser
-from answerkey.store.listing import RowFilter
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import QuestionList, RowFilter
 
 from .filling import add_run, golden, good_reply
 
@@ -67,12 +65,6 @@ def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(s
     assert rows[0].scorecard.total == pytest.approx(0.2)
 
 
-def test_a_running_run_tells_how_far_it_is(store):
-    info = add_run(store, "r1", finish=False, asked=3)
-    progress = Browser(store).progress(info)
-    assert (progress.status, progress.done, progress.planned, progress.errors) == ("running", 3, 6, 1)
-
-
 def test_distribution_counts_questions_by_tenths_of_the_score(store):
     info = add_run(store, "r1")
     assert QuestionList(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
@@ -81,30 +73,19 @@ def test_distribution_counts_questions_by_tenths_of_the_score(store):
 def test_history_is_the_same_question_over_runs(store):
     add_run(store, "old", day=0)
     add_run(store, "new", good_reply, day=1)
-    points = Browser(store).history("q1")
+    points = QuestionList(store).history("q1")
     assert [(point.run_id, point.score, point.passed) for point in points] == [
         ("new", 1.0, True),
         ("old", 0.4, False),
     ]
 
 
-def test_runs_are_paged_and_searched_and_baselines_are_marked(store):
-    for number in range(5):
-        add_run(store, f"r{number}", day=number, name=f"nightly {number}")
-    store.set_baseline("production", "r1")
-    rows, total = Browser(store).runs(limit=2, offset=2)
-    assert ([row.info.id for row in rows], total) == (["r2", "r1"], 5)
-    assert rows[1].baselines == ("production",)
-    assert [row.info.id for row in Browser(store).runs(text="NIGHTLY 3")[0]] == ["r3"]
-    assert Browser(store).question_sets() == [("golden", 5)]
-
-
 def test_an_unknown_question_is_named(store):
     info = add_run(store, "r1")
     with pytest.raises(UnknownNameError, match="no scored question 'nope'"):
-        Browser(store).question(info, "nope")
+        store.results_of(info, "nope")
     with pytest.raises(UnknownNameError, match="in trial 7"):
-        Browser(store).reply_key(info, "q1", 7)
+        QuestionList(store).reply_key(info, "q1", 7)
 
 
 def test_a_question_is_found_by_one_of_its_trials_and_keeps_the_figures_of_all(store):
