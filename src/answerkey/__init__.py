@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
-    from answerkey.config import JudgePrices, JudgeSettings, Options, Scoring
-    from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
+    from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.evaluation.experiment import Experiment
+    from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
@@ -27,11 +28,12 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Comparison": "answerkey.comparison",
     "Evidence": "answerkey.model.reply",
+    "Experiment": "answerkey.evaluation.experiment",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
-    "JudgePrices": "answerkey.config",
-    "JudgeSettings": "answerkey.config",
-    "Options": "answerkey.config",
+    "JudgePrices": "answerkey.model.options",
+    "JudgeSettings": "answerkey.model.options",
+    "Options": "answerkey.model.options",
     "Question": "answerkey.model.question",
     "QuestionSet": "answerkey.model.question",
     "Reply": "answerkey.model.reply",
@@ -39,15 +41,18 @@ _LOCATIONS = {
     "Run": "answerkey.model.run",
     "Score": "answerkey.model.scorecard",
     "Scorecard": "answerkey.model.scorecard",
-    "Scoring": "answerkey.config",
+    "Scoring": "answerkey.model.options",
     "Source": "answerkey.model.reply",
     "Summary": "answerkey.model.summary",
     "Timings": "answerkey.model.reply",
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
+    "ab": "answerkey.evaluation.api",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",
+    "rescore": "answerkey.evaluation.api",
+    "resume": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
     "score_replies": "answerkey.evaluation.api",
 }
@@ -56,6 +61,7 @@ __all__ = [
     "Comparison",
     "Evidence",
     "ExpectedTool",
+    "Experiment",
     "Failure",
     "JudgePrices",
     "JudgeSettings",
@@ -73,9 +79,12 @@ __all__ = [
     "ToolCall",
     "Trial",
     "Usage",
+    "ab",
     "compare",
     "evaluate",
     "evaluate_async",
+    "rescore",
+    "resume",
     "score",
     "score_replies",
 ]

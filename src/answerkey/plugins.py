@@ -17,9 +17,12 @@ import importlib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
 __all__ = [
     "Registry",
@@ -96,6 +99,14 @@ class Registry(Generic[_Part]):
         """Every name there is: built in, the caller's own, and those that installed packages bring."""
         return sorted({*self._built_in, *self._own, *(point.name for point in self._installed())})
 
+    def built_in(self) -> list[str]:
+        """Names that come with answerkey, in the order of their registration."""
+        return list(self._built_in)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a part with this name; nothing is imported for it."""
+        return name in self._built_in or name in self._own or any(self._installed(name))
+
     def added(self) -> list[str]:
         """Names that are not built in."""
         return [name for name in self.names() if name not in self._built_in]
@@ -115,9 +126,22 @@ def _load(kind: str, point: EntryPoint) -> Any:
         ) from error
 
 
-targets: Registry[Any] = Registry("target", {})
+targets: Registry["TargetFactory"] = Registry(
+    "target",
+    {
+        # Also what begins with http:// or https://.
+        "url": "answerkey.targets.http_target:make_http_target",
+        "python": "answerkey.targets.python_target:make_python_target",
+        "cmd": "answerkey.targets.command_target:make_command_target",
+        "openai": "answerkey.targets.openai_target:make_openai_target",
+        "replay": "answerkey.targets.replay_target:make_replay_target",
+        "demo": "answerkey.targets.demo_target:make_demo_target",
+    },
+)
 scorers: Registry[Any] = Registry("scorer", {})
-engines: Registry[Any] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
+engines: Registry["EngineFactory"] = Registry(
+    "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
+)
 stores: Registry[Any] = Registry(
     "store",
     {
@@ -125,12 +149,32 @@ stores: Registry[Any] = Registry(
         "postgresql": "answerkey.store.postgresql:open_postgresql",
     },
 )
-importers: Registry[Any] = Registry(
+importers: Registry["Importer"] = Registry(
     "importer",
     {
-        "beir": "answerkey.datasets.importers.beir:import_beir",
-        "trec": "answerkey.datasets.importers.trec:import_trec",
+        "beir": "answerkey.datasets.importers.import_beir:import_beir",
+        "trec": "answerkey.datasets.importers.import_trec:import_trec",
     },
 )
-exporters: Registry[Any] = Registry("exporter", {})
-reports: Registry[Any] = Registry("report", {})
+exporters: Registry["Exporter"] = Registry(
+    "exporter",
+    {
+        "beir": "answerkey.datasets.exporters.export_qrels:export_beir",
+        "csv": "answerkey.datasets.exporters.export_rows:export_csv",
+        "jsonl": "answerkey.datasets.exporters.export_rows:export_jsonl",
+        "trec": "answerkey.datasets.exporters.export_qrels:export_trec",
+    },
+)
+reports: Registry["ReportWriter"] = Registry(
+    "report",
+    {
+        ".html": "answerkey.report.html_file:write_html",
+        ".md": "answerkey.report.markdown_file:write_markdown",
+        ".json": "answerkey.report.json_file:write_json",
+        ".jsonl": "answerkey.report.jsonl_file:write_jsonl",
+        ".csv": "answerkey.report.csv_file:write_csv",
+        ".parquet": "answerkey.report.parquet_file:write_parquet",
+        ".junit.xml": "answerkey.report.junit_file:write_junit",
+    },
+    extras={".parquet": "parquet"},
+)

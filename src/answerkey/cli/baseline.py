@@ -52,7 +52,7 @@ def list_(store: str | None, as_json: bool) -> int:
       answerkey baseline list --json
     """
     from answerkey.config import load_settings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.text.sanitise import one_line
 
     with store_opener(load_settings(), store)() as opened:

@@ -100,7 +100,7 @@ def import_(
       answerkey feedback import jsonl ratings.csv --scale 1-5
     """
     from answerkey.config import load_settings
-    from answerkey.datasets.feedback import Scale, read_feedback
+    from answerkey.datasets.feedback_exports import Scale, read_feedback
     from answerkey.store.feedback import FeedbackBook
 
     low, high = _range(scale)
@@ -174,7 +174,7 @@ def _print_json(value: object) -> None:
 
 
 def _show(figures: "FeedbackStats") -> None:
-    from answerkey.report.wording import percent, score_percent
+    from answerkey.report.value_wording import percent, score_percent
     from answerkey.text.sanitise import one_line
 
     if not figures.feedback and not figures.reviews:

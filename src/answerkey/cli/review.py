@@ -57,7 +57,7 @@ def review(run: str, only_list: bool, author: str, store: str | None, as_json: b
 
 
 def _list(info: "RunInfo", items: "list[ReviewItem]", done: int) -> None:
-    from answerkey.report.wording import score_percent
+    from answerkey.report.value_wording import score_percent
     from answerkey.text.sanitise import one_line
 
     click.echo(f"{len(items)} waiting, {done} done in {one_line(info.name, 60)} ({info.id})")
@@ -108,7 +108,7 @@ def _show(store: "SqlStore", info: "RunInfo", item: "ReviewItem", place: str) ->
     from answerkey.report.detail import Limits
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_detail import print_trial
-    from answerkey.report.wording import score_percent
+    from answerkey.report.value_wording import score_percent
 
     results = store.results_of(info, item.question_id, most=1000)
     judge = "" if item.judge is None else f", judge {score_percent(item.judge)}"

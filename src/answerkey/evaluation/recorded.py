@@ -8,23 +8,23 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import Scoring
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
-from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.model.options import Options, Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import round_score
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise_unordered
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
-from answerkey.targets.mapping import reply_from_payload
-from answerkey.targets.recorded_rows import reply_in_row
+from answerkey.transcripts.recorded_rows import reply_in_row
+from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["read_trials", "recorded_info", "recorded_run", "score_recorded"]
 
@@ -78,7 +78,7 @@ def recorded_info(
         weights=scoring.weights,
         pass_mark=scoring.pass_mark,
         scoring_hash=scoring_hash,
-        options={"scoring": {"embeddings": True}} if scoring.embeddings else {},
+        options=Options(scoring=scoring),
         finished_at=now,
     )
 
@@ -207,7 +207,9 @@ def recorded_run(
         summary = _with_coverage(summary, questions, trials)
     info = recorded_info(grader.scoring, grader.hash, source=paths[0].stem, questions=questions)
     info = msgspec.structs.replace(info, repeat=trials, judge=judge or {})
-    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=spool.read)
+    return Run(
+        info=info, summary=summary, warnings=run_warnings(info, summary), results=StreamedResults(spool.read)
+    )
 
 
 def _with_coverage(summary: Summary, questions: QuestionSet, trials: int) -> Summary:

@@ -27,7 +27,7 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     for name, count in summary.unscored.items():
         if count:
             lines.append(f"{name} could not be scored in {count} replies, which leave it out of their total")
-    synonyms = info.match == "smart" and info.options.get("scoring", {}).get("embeddings")
+    synonyms = info.match == "smart" and info.options.scoring.embeddings
     if synonyms and not embeddings_installed():
         lines.append(embedding_status(True))
     return (*lines, *_judge_warnings(info.judge, info.id))

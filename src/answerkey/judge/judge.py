@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from answerkey.config import JudgeSettings, Scoring
-from answerkey.errors import ConfigError, MissingExtraError
+from answerkey.errors import ConfigError
 from answerkey.judge.claims import JUDGE_GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
+from answerkey.model.options import JudgeSettings, Scoring
 
 __all__ = ["LOCAL", "Judge", "make_judge"]
 
@@ -35,8 +34,6 @@ class Judge:
             )
         if LOCAL in settings.models and len(settings.models) > 1:
             raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
-        if len(settings.models) > 1 and find_spec("krippendorff") is None:
-            raise MissingExtraError("a panel's agreement", "judge")
         self.settings = settings
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:

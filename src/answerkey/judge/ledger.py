@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from answerkey.config import JudgePrices
 from answerkey.model.judgement import Spent
+from answerkey.model.options import JudgePrices
 
 __all__ = ["Ledger", "read_spent"]
 

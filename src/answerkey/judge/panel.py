@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.judge.cache import JudgementCache
 from answerkey.judge.client import Completion, JudgeCallError, JudgeClient
 from answerkey.judge.item import Item
@@ -18,7 +17,8 @@ from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
 from answerkey.model.judgement import Answer
-from answerkey.targets.failures import one_line
+from answerkey.model.options import JudgeSettings
+from answerkey.transcripts.failures import failure_message
 
 __all__ = ["Panel", "UnjudgedError"]
 
@@ -190,7 +190,7 @@ class Panel:
 
 def _check(completion: Completion) -> None:
     if completion.refusal is not None or completion.finish == "content_filter":
-        said = one_line(completion.refusal or "content filter", 160)
+        said = failure_message(completion.refusal or "content filter", 160)
         raise UnjudgedError(f"the judge refused: {said}", "refused")
     if completion.finish == "length":
         raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "unreadable")

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from answerkey.report.judge_line import judge_line
 from answerkey.report.story import component_words
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
     metric_text,
@@ -74,7 +74,7 @@ def report_asset(name: str) -> str:
     return (files("answerkey.report") / "templates" / name).read_text("utf-8").strip()
 
 
-def _harmless(value: Any) -> Any:
+def _harmless(value: object) -> object:
     """Every text on its way into a page, except the page's own markup."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return for_terminal(value)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from answerkey.report.view import ReportView
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
     list_words,
@@ -12,6 +11,7 @@ from answerkey.report.wording import (
     percent,
     score_percent,
 )
+from answerkey.report.view import ReportView
 from answerkey.text.sanitise import one_line
 
 __all__ = ["COMPONENT_WORDS", "component_words", "tell"]

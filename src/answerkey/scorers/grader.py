@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.config import Scoring
 from answerkey.errors import ConfigError
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total

@@ -1,8 +1,10 @@
 """Which scorers a run uses: the three components, and metrics beside them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from answerkey.config import Scoring, Settings
+from answerkey.config import Settings
+from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.groundedness import Groundedness
@@ -16,7 +18,11 @@ __all__ = ["make_grader"]
 
 
 def make_grader(
-    scoring: Scoring, settings: Settings | None = None, *, judge: "Judge | None" = None
+    scoring: Scoring,
+    settings: Settings | None = None,
+    *,
+    judge: "Judge | None" = None,
+    scorers: Sequence[Scorer] = (),
 ) -> Grader:
     """The grader for a scoring under the settings in force; with a judge, one that takes its scores."""
     ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
@@ -26,4 +32,4 @@ def make_grader(
     ]
     if scoring.groundedness:
         metrics.append(Groundedness())
-    return Grader(scoring, metrics=metrics, judge=judge)
+    return Grader(scoring, metrics=[*metrics, *scorers], judge=judge)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -59,7 +60,6 @@ _ALIKE = ("baselines", "access_tokens", "judgements")
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
 _decode_scorecard = msgspec.json.Decoder(Scorecard).decode
-_decode_info = msgspec.json.Decoder(RunInfo).decode
 _decode_feedback = msgspec.json.Decoder(Feedback).decode
 _decode_production = msgspec.json.Decoder(ProductionReply).decode
 
@@ -115,8 +115,8 @@ class _Carrier:
     def runs(self) -> None:
         for rows in self._old("SELECT info, summary FROM old_runs ORDER BY created_at, id"):
             for payload, summary in rows:
-                info = _decode_info(payload)
-                row = {**run_row(self._connection, info), "info": payload, "summary": summary}
+                info = _run_info(payload)
+                row = {**run_row(self._connection, info), "summary": summary}
                 self._connection.run(insert("runs", tuple(row)), tuple(row.values()))
                 number = self._connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
                 self._runs[info.id] = (number, info.target_hash)
@@ -211,3 +211,14 @@ class _Carrier:
 
 def _seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
+
+
+def _run_info(payload: str) -> RunInfo:
+    """What a run is; its target and its experiment stood among its options."""
+    plain = msgspec.json.decode(payload, type=dict[str, Any])
+    options = plain["options"]
+    experiment = options.pop("experiment", None)
+    plain["target_spec"] = options.pop("target", None)
+    if experiment is not None:
+        plain["experiment"] = {"runs": experiment["runs"], "early_stop": experiment["early_stop"]}
+    return msgspec.convert(plain, RunInfo)

@@ -1,6 +1,7 @@
 """The tables, written once: stores are made from these declarations, and rows are told apart by them.
 
-A column's type is text, integer, long (up to 64 bits), real, bytes, or `number`: an integer that the database gives a row when it is written.
+A column's type is text, integer, long (up to 64 bits), real, bytes, or `number`: an integer that the database gives a row
+when it is written.
 A `?` marks a column that may be empty.
 """
 

@@ -8,7 +8,7 @@ import msgspec
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
@@ -168,7 +168,7 @@ class SqlStore(RunWriter):
         if summary is None:
             planned = self.count_questions(info.question_set_hash) * info.repeat
             summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
-        return Run(info=info, summary=summary, read_results=lambda: self.results(info))
+        return Run(info=info, summary=summary, results=StreamedResults(lambda: self.results(info)))
 
     def summary_of(self, run_id: str) -> Summary | None:
         """A run's summary; None while it is under way."""

@@ -1,0 +1,180 @@
+"""Comparison: two runs paired by question — difference, interval, verdict, and what changed."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from answerkey.stats.paired import Difference, Verdict
+
+__all__ = ["Comparison", "Flip", "Measure", "Side", "Unpaired"]
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two runs, over the questions that both have."""
+
+    id: str
+    name: str
+    target: str
+    score: float
+    # Questions of this run, paired or not.
+    questions: int
+    repeat: int
+    pass_rate: float
+    error_rate: float
+    errors: dict[str, int]
+    latency_ms: dict[str, float] | None = None
+    cost: float | None = None
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """A score, component, metric, category or cost in both runs."""
+
+    name: str
+    base: float
+    candidate: float
+    # The score, a component or a category has a grade; of what is counted the difference is no share and has no points.
+    graded: bool
+    counted: bool = False
+    # None: a single pair of something unbounded; nothing can be said.
+    difference: Difference | None
+    # After Holm's correction within its family; of the score itself the same as its p-value.
+    p_adjusted: float | None
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `compare --json` has it."""
+        document: dict[str, Any] = {"base": self.base, "candidate": self.candidate}
+        document |= _difference_document(self.difference)
+        document |= {"p_adjusted": self.p_adjusted, "verdict": self.verdict, "counted": self.counted}
+        return document
+
+
+class Flip(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that passes in one run and fails in the other."""
+
+    id: str
+    category: str
+    kind: Literal["fixed", "broken"]
+    score_from: float
+    score_to: float
+    # What it asks, where that was looked up.
+    question: str = ""
+
+
+class Unpaired(msgspec.Struct, frozen=True):
+    """A question that takes no part in the comparison, and why."""
+
+    id: str
+    reason: Literal["only in base", "only in candidate", "not scored"]
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Is the candidate better than the base?"""
+
+    base: Side
+    candidate: Side
+    paired: int
+    unpaired: tuple[Unpaired, ...]
+    # Paired by id although the question was edited between the runs.
+    edited: tuple[str, ...]
+    score: Measure
+    verdict: Verdict
+    # The smallest true difference that would have been found four times in five; None if it cannot be said.
+    detectable: float | None
+    # Further questions that would settle a difference of this size.
+    questions_needed: int | None
+    needed_for: float | None
+    # Why the verdict is what it is, in a sentence or two.
+    reasons: tuple[str, ...]
+    components: tuple[Measure, ...]
+    metrics: tuple[Measure, ...]
+    categories: tuple[Measure, ...]
+    flips: tuple[Flip, ...]
+    # Pass rate: McNemar's test and Newcombe's interval.
+    pass_rate: dict[str, Any]
+    latency: Measure | None
+    cost: Measure | None
+    # Kinds of error that the base did not have, with how often.
+    new_errors: dict[str, int]
+    # What the reader should know before believing any of it: different scoring, missing questions, …
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fixed(self) -> int:
+        """Questions that failed and pass now."""
+        return sum(flip.kind == "fixed" for flip in self.flips)
+
+    @property
+    def broken(self) -> int:
+        """Questions that passed and fail now."""
+        return sum(flip.kind == "broken" for flip in self.flips)
+
+    @property
+    def difference(self) -> Difference:
+        """The difference of the score."""
+        # A bounded score always has one.
+        assert self.score.difference is not None
+        return self.score.difference
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `compare --json`."""
+        difference = _difference_document(self.difference)
+        return {
+            "base": msgspec.to_builtins(self.base),
+            "candidate": msgspec.to_builtins(self.candidate),
+            "paired": self.paired,
+            "unpaired": [msgspec.to_builtins(item) for item in self.unpaired],
+            "edited": list(self.edited),
+            "difference": difference,
+            "verdict": self.verdict,
+            "detectable": self.detectable,
+            "needed": {"questions": self.questions_needed, "difference": self.needed_for},
+            "reasons": list(self.reasons),
+            "components": {measure.name: measure.to_dict() for measure in self.components},
+            "metrics": {measure.name: measure.to_dict() for measure in self.metrics},
+            "categories": [{"category": measure.name, **measure.to_dict()} for measure in self.categories],
+            "flips": [
+                {
+                    "id": flip.id,
+                    "category": flip.category,
+                    "kind": flip.kind,
+                    "from": "fail" if flip.kind == "fixed" else "pass",
+                    "to": "pass" if flip.kind == "fixed" else "fail",
+                    "score_from": flip.score_from,
+                    "score_to": flip.score_to,
+                    "question": flip.question,
+                }
+                for flip in self.flips
+            ],
+            "fixed": self.fixed,
+            "broken": self.broken,
+            "pass_rate": self.pass_rate,
+            "latency_ms": None if self.latency is None else self.latency.to_dict(),
+            "cost": None if self.cost is None else self.cost.to_dict(),
+            "new_errors": self.new_errors,
+            "notes": list(self.notes),
+        }
+
+
+def _difference_document(difference: Difference | None) -> dict[str, Any]:
+    if difference is None:
+        return {
+            "mean": None,
+            "low": None,
+            "high": None,
+            "level": None,
+            "p_value": None,
+            "method": "a single pair",
+        }
+    return {
+        "mean": round(difference.mean, 9),
+        "low": round(difference.low, 9),
+        "high": round(difference.high, 9),
+        "level": difference.level,
+        "p_value": difference.p_value,
+        "method": difference.method,
+        "effect_size": difference.effect_size,
+        "pairs": difference.pairs,
+        "changed": difference.changed,
+        "clusters": difference.clusters,
+    }
