@@ -107,7 +107,8 @@ import sqlite3, sys
 import numpy as np
 from scipy import stats
 def scores(run):
-    rows = store.execute("SELECT content_hash, score FROM scorecards WHERE run_id = ?", (run,))
+    query = "SELECT question, score FROM scorecards JOIN runs ON runs.key = run WHERE runs.id = ?"
+    rows = store.execute(query, (run,))
     return dict(rows)
 store = sqlite3.connect(sys.argv[1])
 first, second = scores("run0"), scores("run1")

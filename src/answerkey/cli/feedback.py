@@ -9,7 +9,7 @@ from answerkey.cli.options import json_flag, store_flag, store_opener
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
-    from answerkey.store.feedback_stats import FeedbackStats
+    from answerkey.model.feedback_stats import FeedbackStats
 
 __all__ = ["feedback"]
 

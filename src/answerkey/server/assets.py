@@ -12,13 +12,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError
+from answerkey.evaluation.proposals import proposed_cases
 from answerkey.server import charts
 from answerkey.server.query import read_query
 from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
-from answerkey.store.proposals import proposed_cases
 from answerkey.store.questions import HistoryPoint, QuestionList
 
 if TYPE_CHECKING:

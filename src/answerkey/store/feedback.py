@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -10,7 +11,7 @@ from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ReplyKe
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Where, signs
-from answerkey.store.packing import CARD_COLUMNS, id_hash, storable, unpack_card
+from answerkey.store.packing import CARD_COLUMNS, id_hash, unpack_card
 from answerkey.store.schema import TABLES, insert
 from answerkey.store.writing import NAME_KEY, RUN_KEY
 
@@ -42,6 +43,8 @@ SCORED = (
     "JOIN names t ON t.key = c.target AND t.name = f.target_hash"
 )
 
+# Columns that are fields of a verdict.
+_OWN = attrgetter(*list(TABLES["feedback"].columns)[:11])
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
@@ -199,24 +202,10 @@ def question_of(connection: Connection, key: ReplyKey) -> Question | None:
 def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
     """A verdict as its table has it."""
     key = feedback.reply
-    return (
-        feedback.id,
-        feedback.created_at,
-        feedback.value,
-        feedback.source,
-        storable(feedback.comment),
-        feedback.response_id,
-        feedback.trace_id,
-        feedback.conversation_id,
-        None if key is None else key.run_id,
-        None if key is None else bytes.fromhex(key.ask_hash),
-        None if key is None else key.target_hash,
-        None if key is None else key.trial,
-        feedback.production_id,
-        feedback.category,
-        feedback.idempotency_key,
-        _encode(feedback).decode(),
+    about = (
+        (None,) * 4 if key is None else (key.run_id, bytes.fromhex(key.ask_hash), key.trial, key.target_hash)
     )
+    return (*_OWN(feedback), *about, _encode(feedback).decode())
 
 
 def _add(connection: Connection, feedback: Feedback) -> tuple[Feedback, bool]:

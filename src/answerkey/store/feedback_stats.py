@@ -2,9 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from answerkey.model.feedback import POSITIVE
+from answerkey.model.feedback_stats import (
+    Agreement,
+    CategoryFeedback,
+    DayFeedback,
+    FeedbackStats,
+    FeedbackTheme,
+)
 from answerkey.stats.correlation import correlate
 from answerkey.store.database import Connection
 from answerkey.store.feedback import SCORED
@@ -13,15 +18,7 @@ from answerkey.text.themes import find_themes
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = [
-    "Agreement",
-    "CategoryFeedback",
-    "DayFeedback",
-    "FeedbackStats",
-    "FeedbackTheme",
-    "feedback_state",
-    "feedback_stats",
-]
+__all__ = ["feedback_state", "feedback_stats"]
 
 # The newest comments that themes are sought in, and the newest scored verdicts that the correlation is over.
 _COMMENTS = 2_000
@@ -30,68 +27,6 @@ _DAYS = 90
 
 _USERS = "source != 'review'"
 _POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
-
-
-class CategoryFeedback(msgspec.Struct, frozen=True):
-    """Verdicts on one category's replies."""
-
-    category: str
-    feedback: int
-    positive: int
-    satisfaction: float
-
-
-class DayFeedback(msgspec.Struct, frozen=True):
-    """Verdicts of one day."""
-
-    day: str
-    feedback: int
-    positive: int
-    satisfaction: float
-
-
-class FeedbackTheme(msgspec.Struct, frozen=True):
-    """What several comments have in common."""
-
-    words: str
-    comments: int
-    negative: int
-    example: str
-
-
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How people's verdicts agree with answerkey's scores of the same replies."""
-
-    pairs: int
-    # Pearson's r with its 95% interval; None with too few pairs or where everybody said the same.
-    correlation: float | None
-    low: float | None
-    high: float | None
-    mean_score_positive: float | None
-    mean_score_negative: float | None
-
-
-class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
-    """All feedback in figures. Reviewers' verdicts are counted apart: they are no users."""
-
-    feedback: int
-    positive: int
-    negative: int
-    # Positive ÷ all; None without any.
-    satisfaction: float | None
-    # The replies that users could have judged: production's, and those of runs whose replies were judged by users.
-    queries: int
-    # Feedback on those replies ÷ their number; None when no such reply is known.
-    feedback_rate: float | None
-    comments: int
-    # Verdicts whose reply is not known (yet).
-    unmatched: int
-    reviews: int
-    reviews_trusted: int
-    categories: tuple[CategoryFeedback, ...]
-    days: tuple[DayFeedback, ...]
-    themes: tuple[FeedbackTheme, ...]
-    agreement: Agreement
 
 
 def feedback_stats(store: "SqlStore", *, queries: int | None = None) -> FeedbackStats:

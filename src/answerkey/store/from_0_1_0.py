@@ -1,6 +1,6 @@
 """A store of answerkey 0.1.0 carried over into today's tables, every row of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -20,42 +20,12 @@ from answerkey.store.writing import known_questions, name_key, question_row, run
 
 __all__ = ["carry_over"]
 
-_OLD_TABLES = (
-    "runs",
-    "questions",
-    "set_items",
-    "replies",
-    "reply_ids",
-    "reply_texts",
-    "scorecards",
-    "score_columns",
-    "baselines",
-    "feedback",
-    "production_replies",
-    "production_texts",
-    "access_tokens",
-    "judgements",
-)
-_OLD_INDEXES = (
-    "runs_by_time",
-    "runs_by_name",
-    "scorecards_by_question",
-    "scorecards_by_ask",
-    "scorecards_listing",
-    "reply_ids_by_run",
-    "feedback_by_time",
-    "feedback_by_reply",
-    "feedback_by_production",
-    "feedback_by_response",
-    "feedback_by_trace",
-    "feedback_by_conversation",
-    "production_listing",
-    "production_by_trace",
-    "production_by_conversation",
-    "judgements_by_run",
-)
 # As they were.
 _ALIKE = ("baselines", "access_tokens", "judgements")
+_OLD_TABLES = (
+    *("runs", "questions", "set_items", "replies", "reply_ids", "reply_texts", "scorecards", "score_columns"),
+    *("feedback", "production_replies", "production_texts", *_ALIKE),
+)
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
@@ -66,12 +36,13 @@ _decode_production = msgspec.json.Decoder(ProductionReply).decode
 
 def carry_over(database: Database, connection: Connection) -> None:
     """Move every row, within the caller's transaction."""
-    for name in _OLD_INDEXES:
-        connection.run(f"DROP INDEX {name}")
+    # Names of indexes and constraints are the database's, not the table's.
+    for table in TABLES.values():
+        for index in table.indexes:
+            connection.run(f"DROP INDEX IF EXISTS {index}")
     for name in _OLD_TABLES:
         connection.run(f"ALTER TABLE {name} RENAME TO old_{name}")
         if database.kind == "postgresql":
-            # Names of constraints are the database's, not the table's.
             connection.run(f"ALTER TABLE old_{name} RENAME CONSTRAINT {name}_pkey TO old_{name}_pkey")
     if database.kind == "postgresql":
         connection.run("ALTER TABLE old_feedback DROP CONSTRAINT feedback_idempotency_key_key")
@@ -101,107 +72,100 @@ class _Carrier:
         self._names: dict[str, int] = {}
 
     def questions(self) -> None:
-        for rows in self._old("SELECT content_hash, payload FROM old_questions"):
-            new = [question_row(bytes.fromhex(row[0]), _decode_question(row[1])) for row in rows]
-            self._connection.run_many(insert("questions"), new)
-        for rows in self._old("SELECT set_hash, position, content_hash FROM old_set_items"):
+        self._each(
+            "SELECT content_hash, payload FROM old_questions",
+            "questions",
+            lambda content, payload: question_row(bytes.fromhex(content), _decode_question(payload)),
+        )
+        query = "SELECT set_hash, position, content_hash FROM old_set_items"
+        for rows in self._connection.batches(query):
             keys = known_questions(self._connection, list({bytes.fromhex(row[2]) for row in rows}))
-            new = [
-                (self._name(set_hash), position, keys[bytes.fromhex(content)])
-                for set_hash, position, content in rows
-            ]
+            new = [(self._name(row[0]), row[1], keys[bytes.fromhex(row[2])]) for row in rows]
             self._connection.run_many(insert("set_items"), new)
 
     def runs(self) -> None:
-        for rows in self._old("SELECT info, summary FROM old_runs ORDER BY created_at, id"):
-            for payload, summary in rows:
-                info = _run_info(payload)
-                row = {**run_row(self._connection, info), "summary": summary}
-                self._connection.run(insert("runs", tuple(row)), tuple(row.values()))
-                number = self._connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
-                self._runs[info.id] = (number, info.target_hash)
+        rows = self._connection.run("SELECT info, summary FROM old_runs ORDER BY created_at, id").fetchall()
+        for payload, summary in rows:
+            info = _run_info(payload)
+            row = {**run_row(self._connection, info), "summary": summary}
+            self._connection.run(insert("runs", tuple(row)), tuple(row.values()))
+            number = self._connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
+            self._runs[info.id] = (number, info.target_hash)
 
     def replies(self) -> None:
         query = (
             "SELECT run_id, ask_hash, trial, target_hash, created_at, payload FROM old_replies "
             "WHERE run_id IN (SELECT id FROM old_runs)"
         )
-        for rows in self._old(query):
+        for rows in self._connection.batches(query):
             new, ids = [], []
             for run_id, ask_hash, trial, target_hash, created_at, payload in rows:
                 replies = _decode_replies(payload)
                 key = (self._runs[run_id][0], bytes.fromhex(ask_hash), self._name(target_hash), trial)
-                new.append((*key, _seconds(created_at), *pack_replies(replies)))
+                moment = datetime.fromisoformat(created_at).timestamp()
+                new.append((*key, moment, *pack_replies(replies)))
                 ids += [(found, *key) for found in id_hashes(replies)]
             self._connection.run_many(insert("replies"), new)
-            if ids:
-                self._connection.run_many(insert("reply_ids"), ids)
+            self._connection.run_many(insert("reply_ids"), ids)
 
     def scorecards(self) -> None:
         query = (
-            "SELECT c.run_id, c.scoring_hash, c.position, c.trial, c.content_hash, c.latency_ms, c.cost, c.judge, "
+            "SELECT c.content_hash, c.run_id, c.scoring_hash, c.position, c.trial, c.latency_ms, c.cost, c.judge, "
             "c.reply_digest, c.payload, r.target_hash FROM old_scorecards c LEFT JOIN old_replies r "
             "ON r.run_id = c.run_id AND r.ask_hash = c.ask_hash AND r.trial = c.trial "
             "WHERE c.run_id IN (SELECT id FROM old_runs)"
         )
-        for rows in self._old(query):
-            keys = known_questions(self._connection, list({bytes.fromhex(row[4]) for row in rows}))
-            cards, details = [], []
-            for row in rows:
-                question = keys.get(bytes.fromhex(row[4]))
-                # Of a question that was never kept nothing could be read before either.
-                if question is not None:
-                    card, detail = self._scorecard(row, question)
-                    cards.append(card)
-                    details.append(detail)
-            self._connection.run_many(insert("scorecards"), cards)
-            self._connection.run_many(insert("scorecard_details"), details)
+        for rows in self._connection.batches(query):
+            keys = known_questions(self._connection, list({bytes.fromhex(row[0]) for row in rows}))
+            # Of a question that was never kept nothing could be read before either.
+            new = [self._card(keys[content], *rest) for content, rest in _by_content(rows) if content in keys]
+            self._connection.run_many(insert("scorecards"), [card for card, _ in new])
+            self._connection.run_many(insert("scorecard_details"), [details for _, details in new])
 
-    def _scorecard(self, row: Row, question: int) -> tuple[Row, Row]:
-        run_id, scoring_hash, position, trial, _, latency_ms, cost, judge, digest, payload, target_hash = row
+    def _card(self, question: int, run_id: str, scoring_hash: str, *rest: Any) -> tuple[Row, Row]:
+        position, trial, latency_ms, cost, judge, digest, payload, target_hash = rest
         card = _decode_scorecard(payload)
         packed = pack_card(card)
         run, asked_last = self._runs[run_id]
         key = (run, self._name(scoring_hash), position, trial)
-        return (
-            *key,
-            question,
-            self._name(asked_last if target_hash is None else target_hash),
+        target = self._name(asked_last if target_hash is None else target_hash)
+        kind = None if card.error is None else card.error.kind
+        scored = (
             card.total,
             card.grade,
             int(card.passed),
-            None if card.error is None else card.error.kind,
+            kind,
             latency_ms,
             cost,
             judge,
             int(digest or "0", 16),
-            self._name(packed.measures),
-            packed.measured,
-        ), (*key, packed.details)
+        )
+        measures = (self._name(packed.measures), packed.measured)
+        return (*key, question, target, *scored, *measures), (*key, packed.details)
 
     def feedback(self) -> None:
-        """A verdict's reply is now named with its target as well."""
         query = (
             "SELECT f.payload, r.target_hash FROM old_feedback f LEFT JOIN old_replies r ON r.run_id = f.run_id "
             "AND r.ask_hash = f.ask_hash AND r.trial = f.trial"
         )
-        for rows in self._old(query):
-            new = []
-            for payload, target_hash in rows:
-                feedback = _decode_feedback(payload)
-                if feedback.reply is not None and target_hash is not None:
-                    key = msgspec.structs.replace(feedback.reply, target_hash=target_hash)
-                    feedback = msgspec.structs.replace(feedback, reply=key)
-                new.append(feedback_row(feedback))
-            self._connection.run_many(insert("feedback"), new)
+
+        def carried(payload: str, target_hash: str | None) -> Row:
+            """A verdict's reply is now named with its target as well."""
+            feedback = _decode_feedback(payload)
+            if feedback.reply is not None and target_hash is not None:
+                key = msgspec.structs.replace(feedback.reply, target_hash=target_hash)
+                feedback = msgspec.structs.replace(feedback, reply=key)
+            return feedback_row(feedback)
+
+        self._each(query, "feedback", carried)
 
     def production(self) -> None:
-        for rows in self._old("SELECT payload FROM old_production_replies"):
-            new = [production_row(_decode_production(payload)) for (payload,) in rows]
-            self._connection.run_many(insert("production_replies"), new)
+        query = "SELECT payload FROM old_production_replies"
+        self._each(query, "production_replies", lambda payload: production_row(_decode_production(payload)))
 
-    def _old(self, query: str) -> Iterator[list[Row]]:
-        return self._connection.batches(query)
+    def _each(self, query: str, table: str, carried: Callable[..., Row]) -> None:
+        for rows in self._connection.batches(query):
+            self._connection.run_many(insert(table), [carried(*row) for row in rows])
 
     def _name(self, name: str) -> int:
         if name not in self._names:
@@ -209,8 +173,8 @@ class _Carrier:
         return self._names[name]
 
 
-def _seconds(moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp()
+def _by_content(rows: list[Row]) -> list[tuple[bytes, Row]]:
+    return [(bytes.fromhex(content), tuple(rest)) for content, *rest in rows]
 
 
 def _run_info(payload: str) -> RunInfo:

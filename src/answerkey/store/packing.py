@@ -3,23 +3,19 @@
 import sys
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from math import inf, isnan, nan
 from typing import Any, NamedTuple
 
 import msgspec
 
-from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard
 
 __all__ = [
     "CARD_COLUMNS",
     "Measures",
-    "PackedCard",
-    "PackedReplies",
-    "asked_text",
     "fold",
     "id_hash",
     "id_hashes",
@@ -31,11 +27,12 @@ __all__ = [
     "tools_text",
     "unpack_card",
     "unpack_replies",
+    "unpack_values",
 ]
 
 # Between the texts of a conversation's turns.
 _SEPARATOR = "\x1e"
-# What scorecards' details have in common, for the compression; stores hold what was compressed with it, so it stays.
+# What scorecards' details have in common, for their compression; stores hold what was made with it, so it stays.
 _COMMON = (
     b'"judge":{"reason":"","score":,"arguments":"failed","evidence":"claims":[{"text":"supported":"sources":['
     b'["no keyword expected",["called no tool",["no tool expected",["missing ","extra "expected tool"'
@@ -45,17 +42,11 @@ _COMMON = (
     b'"},{"keyword":"","found":true,"rule":"substring","start":10,"end":20,"text":"","why":"occurs in the reply, ignoring case"}'
     b']}],["no error",0.2,{}]],{},null,[]]'
 )
-_COMPRESSOR = zlib.compressobj(1, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, _COMMON)
-
-# Nobody can average with these; JSON has no name for them either.
-_ENDLESS = (inf, -inf)
+_WINDOW = -12
+_COMPRESSOR = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, 5, zlib.Z_DEFAULT_STRATEGY, _COMMON)
 
 _encode = msgspec.json.Encoder().encode
 _decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
-_set = msgspec.structs.force_setattr
-
-
-# Texts
 
 
 def storable(text: str) -> str:
@@ -73,11 +64,6 @@ def fold(text: str) -> str | None:
     return None if folded.encode() == text.encode().lower() else folded
 
 
-def asked_text(question: Question) -> str:
-    """By what words a question is found."""
-    return storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
-
-
 def tools_text(replies: Sequence[Reply]) -> str:
     """The tools that replies called, each between line breaks."""
     tools = dict.fromkeys([call.name for reply in replies for call in reply.tool_calls])
@@ -87,24 +73,18 @@ def tools_text(replies: Sequence[Reply]) -> str:
 # Replies
 
 
-class PackedReplies(NamedTuple):
-    """The replies to a question's turns."""
+def pack_replies(replies: Sequence[Reply]) -> tuple[str, str | None, str | None, str]:
+    """Tools, text, the text without case and payload of the replies to a question's turns.
 
-    tools: str
-    text: str | None
-    folded: str | None
-    payload: str
-
-
-def pack_replies(replies: Sequence[Reply]) -> PackedReplies:
-    """As columns. A text that a column cannot hold as it is stays in the payload as well."""
+    A text that a column cannot hold as it is stays in the payload as well.
+    """
     texts = [reply.text for reply in replies if reply.text is not None]
     said = _SEPARATOR.join(texts)
     kept = storable(said)
     separable = len(texts) == 1 or said.count(_SEPARATOR) == len(texts) - 1
     if separable and kept == said and len(texts) == len(replies):
         replies = [msgspec.structs.replace(reply, text=None) for reply in replies]
-    return PackedReplies(tools_text(replies), kept if texts else None, fold(kept), _encode(replies).decode())
+    return tools_text(replies), kept if texts else None, fold(kept), _encode(replies).decode()
 
 
 def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
@@ -114,7 +94,7 @@ def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
         texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
         for reply, said in zip(replies, texts, strict=True):
             # Nobody else has seen it yet.
-            _set(reply, "text", said)
+            msgspec.structs.force_setattr(reply, "text", said)
     return replies
 
 
@@ -129,15 +109,17 @@ def id_hash(kind: str, external_id: str) -> bytes:
     return blake2b(f"{kind}:{external_id}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def id_hashes(replies: Sequence[Reply]) -> Iterator[bytes]:
+def id_hashes(replies: Sequence[Reply]) -> list[bytes]:
     """Of all ids that replies have."""
+    found = []
     for reply in replies:
         if reply.response_id:
-            yield id_hash("response", reply.response_id)
+            found.append(id_hash("response", reply.response_id))
         if reply.trace_id:
-            yield id_hash("trace", reply.trace_id)
+            found.append(id_hash("trace", reply.trace_id))
         if reply.conversation_id:
-            yield id_hash("conversation", reply.conversation_id)
+            found.append(id_hash("conversation", reply.conversation_id))
+    return found
 
 
 # Scorecards
@@ -173,10 +155,11 @@ read_measures = msgspec.json.Decoder(Measures).decode
 
 
 class PackedCard(NamedTuple):
-    """A scorecard."""
+    """What of a scorecard does not fit into plain columns."""
 
     # Measures as JSON.
     measures: str
+    # Doubles, little-endian on every machine, so that a store can be moved; a missing value is NaN.
     measured: bytes
     details: bytes
 
@@ -186,20 +169,18 @@ CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.
 
 
 def pack_card(card: Scorecard) -> PackedCard:
-    """What does not fit into plain columns."""
-    components = card.components.values()
-    values = [score.value for score in components]
-    values += card.metrics.values()
-    details = _Details(
-        [_Part(score.reason, score.weight, score.details) for score in components],
-        card.findings,
-        None if card.error is None else card.error.message,
-        card.turns,
-    )
+    """A scorecard's numbers and its long rest."""
+    parts = [_Part(score.reason, score.weight, score.details) for score in card.components.values()]
+    message = None if card.error is None else card.error.message
+    values = [*[score.value for score in card.components.values()], *card.metrics.values()]
+    # Nobody can average with what is endless; JSON has no name for it either.
+    measured = array("d", [nan if value is None or value in (inf, -inf) else value for value in values])
+    compressor = _COMPRESSOR.copy()
+    details = compressor.compress(_encode(_Details(parts, card.findings, message, card.turns)))
     return PackedCard(
         _encode(Measures(tuple(card.components), tuple(card.metrics))).decode(),
-        pack_values(values),
-        compress(_encode(details)),
+        _little_endian(measured).tobytes(),
+        details + compressor.flush(),
     )
 
 
@@ -215,8 +196,7 @@ def unpack_card(
     """The scorecard as it was."""
     names = read_measures(measures)
     values = [None if isnan(value) else value for value in unpack_values(measured)]
-    details = _decode_details(decompress(payload))
-    first = len(names.components)
+    details = _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
     return Scorecard(
         components={
             name: Score(name, value, part.reason, part.weight, part.details)
@@ -225,35 +205,19 @@ def unpack_card(
         total=score,
         grade=letter,
         passed=bool(passed),
-        metrics=dict(zip(names.metrics, values[first:], strict=True)),
+        metrics=dict(zip(names.metrics, values[len(names.components) :], strict=True)),
         findings=details.findings,
         error=None if error_kind is None else Failure(error_kind, details.error_message or ""),
         turns=details.turns,
     )
 
 
-def pack_values(values: Sequence[float | None]) -> bytes:
-    """Doubles, little-endian on every machine, so that a store can be moved; a missing value is NaN."""
-    packed = array("d", [nan if value is None or value in _ENDLESS else value for value in values])
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
+def unpack_values(*measured: bytes) -> "array[float]":
+    """The values of one or several scorecards."""
+    return _little_endian(array("d", b"".join(measured)))
 
 
-def unpack_values(*packed: bytes) -> "array[float]":
-    """The values of one or several rows."""
-    values = array("d", b"".join(packed))
+def _little_endian(values: "array[float]") -> "array[float]":
     if sys.byteorder == "big":
         values.byteswap()
     return values
-
-
-def compress(payload: bytes) -> bytes:
-    """JSON in a fifth of its size."""
-    compressor = _COMPRESSOR.copy()
-    return compressor.compress(payload) + compressor.flush()
-
-
-def decompress(payload: bytes) -> bytes:
-    """The JSON."""
-    return zlib.decompressobj(-12, _COMMON).decompress(payload)

@@ -1,6 +1,8 @@
 """SqlStore: runs in an SQL database, appended in small durable batches and read back as streams."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -274,31 +276,18 @@ class SqlStore(RunWriter):
             "ORDER BY c.position, c.trial"
         )
         for rows in self.database.batches(query, of_run(info)):
-            ids, hashes, categories, scores, kinds, latencies, costs, measures, measured = zip(
-                *rows, strict=True
-            )
-            components, metrics = self._columns(measures, measured)
-            yield ScoreBatch(ids, hashes, categories, scores, kinds, latencies, costs, components, metrics)
-
-    def _columns(
-        self, measures: Sequence[int], measured: Sequence[bytes]
-    ) -> tuple[dict[str, Sequence[float | None]], dict[str, Sequence[float | None]]]:
-        """Components and metrics of some scorecards, one column for each name."""
-        if len(set(measures)) == 1:
-            names = self._names_of(measures[0])
-            values = unpack_values(*measured)
-            step, first = len(names.components) + len(names.metrics), len(names.components)
-            return (
-                {name: values[place::step] for place, name in enumerate(names.components)},
-                {name: values[first + place :: step] for place, name in enumerate(names.metrics)},
-            )
-        columns: tuple[dict[str, list[float | None]], dict[str, list[float | None]]] = ({}, {})
-        for row, (number, packed) in enumerate(zip(measures, measured, strict=True)):
-            names, numbers = self._names_of(number), iter(unpack_values(packed))
-            for found, listed in zip(columns, (names.components, names.metrics), strict=True):
-                for name in listed:
-                    found.setdefault(name, [None] * len(measures))[row] = next(numbers)
-        return dict(columns[0]), dict(columns[1])
+            for number, alike in groupby(rows, key=itemgetter(7)):
+                ids, hashes, categories, scores, kinds, latencies, costs, _, measured = zip(
+                    *alike, strict=True
+                )
+                names, values = self._names_of(number), unpack_values(*measured)
+                columns = [*names.components, *names.metrics]
+                found = [values[place :: len(columns)] for place in range(len(columns))]
+                components = dict(zip(names.components, found, strict=False))
+                metrics = dict(zip(names.metrics, found[len(components) :], strict=True))
+                yield ScoreBatch(
+                    ids, hashes, categories, scores, kinds, latencies, costs, components, metrics
+                )
 
     def _names_of(self, number: int) -> Measures:
         if number not in self._measures:

@@ -13,15 +13,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial, total_latency
 from answerkey.store.database import Connection, Database, signs
-from answerkey.store.packing import (
-    asked_text,
-    fold,
-    id_hashes,
-    pack_card,
-    pack_replies,
-    reply_digest,
-    storable,
-)
+from answerkey.store.packing import fold, id_hashes, pack_card, pack_replies, reply_digest, storable
 from answerkey.store.schema import insert
 
 __all__ = ["NAME_KEY", "OF_RUN", "RUN_KEY", "RunWriter", "of_run"]
@@ -159,16 +151,10 @@ def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[byt
 
 
 def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
-    asked = asked_text(question)
-    return (
-        content,
-        bytes.fromhex(question.ask_hash),
-        storable(question.id),
-        storable(question.category),
-        asked,
-        fold(asked),
-        _encode(question).decode(),
-    )
+    """A question as its table has it."""
+    asked = storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
+    named = (storable(question.id), storable(question.category))
+    return content, bytes.fromhex(question.ask_hash), *named, asked, fold(asked), _encode(question).decode()
 
 
 def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
@@ -193,8 +179,7 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
         ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
     # What is recorded stays: the same trial again is the same trial.
     connection.run_many(insert("replies"), rows)
-    if ids:
-        connection.run_many(insert("reply_ids"), ids)
+    connection.run_many(insert("reply_ids"), ids)
 
 
 def write_scorecards(
@@ -210,26 +195,12 @@ def write_scorecards(
         if packed.measures not in measures:
             measures[packed.measures] = name_key(connection, packed.measures)
         costs = [r.usage.cost for r in replies if r.usage is not None and r.usage.cost is not None]
-        cards.append(
-            (
-                run,
-                scoring,
-                trial.position,
-                trial.number,
-                questions[trial.question.content_hash],
-                target,
-                card.total,
-                card.grade,
-                int(card.passed),
-                None if card.error is None else card.error.kind,
-                total_latency(replies),
-                sum(costs) if costs else None,
-                card.metrics.get("judge"),
-                reply_digest(replies),
-                measures[packed.measures],
-                packed.measured,
-            )
-        )
-        details.append((run, scoring, trial.position, trial.number, packed.details))
+        key = (run, scoring, trial.position, trial.number)
+        kind = None if card.error is None else card.error.kind
+        scored = (card.total, card.grade, int(card.passed), kind, total_latency(replies))
+        found = (sum(costs) if costs else None, card.metrics.get("judge"), reply_digest(replies))
+        measured = (measures[packed.measures], packed.measured)
+        cards.append((*key, questions[trial.question.content_hash], target, *scored, *found, *measured))
+        details.append((*key, packed.details))
     connection.run_many(insert("scorecards", replace=True), cards)
     connection.run_many(insert("scorecard_details", replace=True), details)

@@ -6,6 +6,7 @@ import msgspec
 
 from answerkey.datasets.questions import parse_question
 from answerkey.errors import UnknownNameError, UsageError
+from answerkey.evaluation.proposals import TAG, case_id, why_proposed
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, grade
@@ -17,7 +18,6 @@ from answerkey.store.production import (
     ProductionFilter,
     ProductionReplies,
 )
-from answerkey.store.proposals import TAG, case_id, why_proposed
 from answerkey.store.sql import SqlStore
 
 __all__ = [
