@@ -1,6 +1,6 @@
 """The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -11,6 +11,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
@@ -181,10 +182,22 @@ EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 
 class Store(Protocol):
-    """Where a run's replies and scorecards last, as the asking sees it; what reads them is the store's own."""
+    """Where runs last, as the flows and comparisons see it; what pages read besides is the store's own."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        ...
 
     def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
         """Begin a run."""
+        ...
+
+    def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
+        """Change what a run is; with `questions`, also which set it asks."""
+        ...
+
+    def finish_run(self, info: RunInfo, summary: Summary) -> None:
+        """Keep the run's summary and status."""
         ...
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
@@ -195,6 +208,46 @@ class Store(Protocol):
         """Keep replies that are scored later, durably, in one transaction."""
         ...
 
-    def finish_run(self, info: RunInfo, summary: Summary) -> None:
-        """Keep the run's summary and status."""
+    def clear_scorecards(self, info: RunInfo) -> None:
+        """Forget the scorecards under the run's scoring, before they are written anew."""
+        ...
+
+    def find_run(self, reference: str) -> RunInfo:
+        """The run with this id, unique prefix, baseline name or name, or `latest`, `latest~1`, …"""
+        ...
+
+    def load_run(self, info: RunInfo) -> Run:
+        """A run with its summary; its results are read when they are asked for."""
+        ...
+
+    def questions(self, set_hash: str) -> Iterator[Question]:
+        """A stored question set, in order."""
+        ...
+
+    def count_questions(self, set_hash: str) -> int:
+        """How many questions a stored set has."""
+        ...
+
+    def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
+        """Which (ask hash, trial) pairs already have a reply from this target."""
+        ...
+
+    def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
+        """The stored trials of one question, as far as it has been asked of this target."""
+        ...
+
+    def results(self, info: RunInfo) -> Iterator[Trial]:
+        """The run's results in the set's order, trial by trial."""
+        ...
+
+    def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
+        """The run's scores column by column, in the set's order, trial by trial."""
+        ...
+
+    def question_clusters(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+        """(content hash, cluster) of the questions whose metadata hold one of the fields."""
+        ...
+
+    def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
+        """The wording of a few of the run's questions, by id."""
         ...

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from answerkey.errors import StoreError, UnknownNameError
+from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
@@ -11,6 +12,8 @@ from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store import open_store
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))
@@ -129,3 +132,57 @@ def test_a_password_never_shows(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         open_store("postgresql://user:hunter2@127.0.0.1:1/none")
     assert "hunter2" not in str(caught.value)
+
+
+def test_another_targets_replies_never_overwrite_those_that_are_there(store_url: str) -> None:
+    with open_store(store_url) as store:
+        before = info_for("r1")
+        store.create_run(before, QUESTIONS)
+        store.add(before, [graded(0, Reply(text="the old chatbot", response_id="a"))])
+        after = msgspec.structs.replace(before, target_hash="changed")
+        store.update_run(after)
+        assert store.reply_keys(after) == set()
+        store.clear_scorecards(after)
+        store.add(after, [graded(0, Reply(text="0, says the new one", response_id="b"))])
+        ask_hash = QUESTIONS.questions[0].ask_hash
+        assert [trial.reply.text for trial in store.results(after)] == ["0, says the new one"]
+        assert store.trials_of(before, ask_hash) == [(1, (Reply(text="the old chatbot", response_id="a"),))]
+        # A verdict on the old reply is not shown beside the new one.
+        book = FeedbackBook(store)
+        verdict, _ = book.add(Feedback(id="f", created_at=now(), value=0.0, response_id="a"))
+        assert verdict.reply == ReplyKey("r1", ask_hash, 1, "t")
+        assert book.of_reply(ReplyKey("r1", ask_hash, 1, "changed")) == []
+
+
+def test_a_reply_that_is_recorded_stays(store_url: str) -> None:
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        store.add_replies(info, [graded(0, Reply(text="first"))])
+        store.add_replies(info, [graded(0, Reply(text="second"))])
+        assert store.trials_of(info, QUESTIONS.questions[0].ask_hash) == [(1, (Reply(text="first"),))]
+
+
+def test_rescoring_with_questions_that_no_set_has_yet(store_url: str) -> None:
+    edited = msgspec.structs.replace(QUESTIONS.questions[0], expected_keywords=("zero",))
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        store.add(info, [graded(0, Reply(text="0"))])
+        changed = msgspec.structs.replace(info, scoring_hash="s2")
+        replies = (Reply(text="0"),)
+        card = Grader().grade(edited, replies)
+        store.add(changed, [Trial(edited, 1, 0, replies, card)], with_replies=False)
+        assert [trial.scorecard.total for trial in store.results(info)] == [1.0]
+        assert [(t.question.expected_keywords, t.scorecard) for t in store.results(changed)] == [
+            (("zero",), card)
+        ]
+
+
+def test_a_run_that_was_deleted_meanwhile_is_said_to_be_gone(store_url: str) -> None:
+    with open_store(store_url) as store:
+        info = info_for("r1")
+        store.create_run(info, QUESTIONS)
+        store.delete_run("r1")
+        with pytest.raises(UnknownNameError, match="run r1 is not in this store any more"):
+            store.add(info, [graded(0, Reply(text="0"))])

@@ -7,7 +7,7 @@ the score, the latency, the cost and each component and metric. Replies, reasons
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,7 @@ from answerkey.comparison.texts import Texts, TextsBuilder
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.trial import Trial
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
+from answerkey.protocols import Store
 
 __all__ = [
     "CLUSTER_FIELDS",
@@ -170,7 +168,7 @@ class _Builder:
 
 
 def columns_from_store(
-    store: "SqlStore", infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
+    store: Store, infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
 ) -> list[Columns]:
     """Read stored runs' columns, and nothing else of them."""
     # Runs over the same golden set share its clusters.
@@ -185,7 +183,7 @@ def columns_from_store(
     return found
 
 
-def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[bytes, str]) -> Columns:
+def read_scorecards(store: Store, info: RunInfo, clusters: Mapping[bytes, str]) -> Columns:
     """The columns as the scorecards have them; `clusters` says which content hash belongs to which cluster."""
     builder = _Builder(info)
     for batch in store.score_batches(info):
