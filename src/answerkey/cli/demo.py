@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import json_flag
+from answerkey.cli.flags import json_flag
 from answerkey.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
