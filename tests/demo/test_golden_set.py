@@ -8,9 +8,9 @@ import pytest
 
 import answerkey
 from answerkey.datasets.questions import read_questions
-from answerkey.demo import golden_set_path
-from answerkey.demo.knowledge import open_knowledge
-from answerkey.demo.tools.toolbox import TOOL_SCHEMAS
+from answerkey_demo import golden_set_path
+from answerkey_demo.knowledge import open_knowledge
+from answerkey_demo.tools.toolbox import TOOL_SCHEMAS
 from answerkey.golden.audit import audit_document, audit_questions
 from answerkey.golden.lint import lint_questions
 

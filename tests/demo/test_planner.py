@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.demo import Chatbot
+from answerkey_demo import Chatbot
 
 DATABASE, SEARCH, LIST = "query_database", "search_document_content", "list_business_documents"
 
@@ -145,7 +145,7 @@ def test_a_follow_up_without_its_conversation_is_not_guessed(bot: Chatbot) -> No
 
 
 def test_conversations_are_forgotten_one_by_one() -> None:
-    from answerkey.demo.planner.conversation import Conversations
+    from answerkey_demo.planner import Conversations
 
     known = Conversations(limit=3)
     first = known.get("a")

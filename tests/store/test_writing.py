@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.demo import golden_set_path
+from answerkey_demo import golden_set_path
 from answerkey.errors import StoreError
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.store import open_run_store, open_store, schema

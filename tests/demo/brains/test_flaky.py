@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from answerkey.demo import Chatbot, open_chatbot
-from answerkey.demo.brains.flaky import FAULTS, FlakyBrain
-from answerkey.demo.tools.failure import ToolExecutionError
+from answerkey_demo import Chatbot, open_chatbot
+from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
+from answerkey_demo.tools.failure import ToolExecutionError
 
 QUESTION = "What was my rental income in August 2024?"
 

@@ -1,0 +1,87 @@
+"""Faults on purpose: breaks some replies in the ways that real chatbots break, seeded and reproducible."""
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+
+from answerkey_demo.brains import Brain
+from answerkey_demo.planner import Conversation
+from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.toolbox import Turn
+
+__all__ = ["FAULTS", "FlakyBrain"]
+
+# Faults that are raised, and faults that are replies.
+_RAISED = ("connection", "tool", "timeout", "memory")
+_REPLIED = ("empty", "null", "error_text", "trace")
+FAULTS = (*_RAISED, *_REPLIED)
+_TRACE = (
+    "Traceback (most recent call last):\n"
+    '  File "assistant/agent.py", line 88, in answer\n'
+    "    rows = tools.query_database(sql)\n"
+    "sqlite3.OperationalError: no such column: total_basiss"
+)
+
+
+class FlakyBrain:
+    """Breaks a share of the replies; which and how depends on seed, question and attempt only."""
+
+    def __init__(
+        self, brain: Brain, *, kinds: Sequence[str] = FAULTS, rate: float = 0.3, seed: int = 0
+    ) -> None:
+        unknown = [kind for kind in kinds if kind not in FAULTS]
+        if unknown or not kinds:
+            raise ValueError(
+                f"unknown fault {', '.join(unknown) or '(none)'}: choose from {', '.join(FAULTS)}"
+            )
+        if not 0.0 <= rate <= 1.0:
+            raise ValueError(f"rate must be between 0 and 1, not {rate}")
+        self._brain = brain
+        self._kinds = tuple(kinds)
+        self._rate = rate
+        self._seed = seed
+        self._attempts: dict[str, int] = {}
+
+    def fault(self, question: str, attempt: int) -> str | None:
+        """The fault that this attempt at this question meets, or None."""
+        digest = hashlib.sha256(f"{self._seed}\0{attempt}\0{question}".encode()).digest()
+        if int.from_bytes(digest[:8], "big") / 2**64 >= self._rate:
+            return None
+        return self._kinds[int.from_bytes(digest[8:16], "big") % len(self._kinds)]
+
+    async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str | None:
+        """The brain's answer, or the fault."""
+        attempt = self._attempts.get(question, 0)
+        if len(self._attempts) > 100_000:
+            self._attempts.clear()
+        self._attempts[question] = attempt + 1
+        fault = self.fault(question, attempt)
+        if fault == "empty":
+            return ""
+        if fault == "null":
+            return None
+        if fault == "error_text":
+            return "I encountered an error while searching the documents. Please try again later."
+        if fault == "trace":
+            return _TRACE
+        if fault == "timeout":
+            raise TimeoutError("the assistant did not answer in time")
+        if fault == "memory":
+            raise MemoryError("out of memory while loading the embedding index")
+        if fault is not None:
+            # the tool itself fails, at its first call
+            turn.break_tools(
+                ConnectionRefusedError(111, "database: Connection refused")
+                if fault == "connection"
+                else ToolExecutionError("Document not found: index shard 3 is unavailable")
+            )
+            answer = await self._brain.answer(question, conversation, turn)
+            if not turn.calls:
+                # no tool was needed: the fault shows before the answer instead
+                raise (
+                    sqlite3.OperationalError("unable to open database file")
+                    if fault == "connection"
+                    else ToolExecutionError("no tool is available")
+                )
+            return answer
+        return await self._brain.answer(question, conversation, turn)
