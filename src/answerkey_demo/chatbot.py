@@ -139,7 +139,9 @@ def parse_variant(text: str, *, seed: int = 0) -> Variant:
     try:
         given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError as error:
-        raise ValueError(f"demo:{text}: the part after ? must be like kinds=timeout,empty&rate=0.3&seed=7") from error
+        raise ValueError(
+            f"demo:{text}: the part after ? must be like kinds=timeout,empty&rate=0.3&seed=7"
+        ) from error
     kinds = tuple(k.strip() for k in given.pop("kinds", ",".join(FAULTS)).split(","))
     if unknown := [k for k in kinds if k not in FAULTS]:
         raise ValueError(
@@ -162,9 +164,7 @@ def parse_variant(text: str, *, seed: int = 0) -> Variant:
 def _refusal(question: str) -> str | None:
     """A polite reply to what is not a question, or None."""
     if len(question) > MAX_QUESTION:
-        return (
-            f"That is too long for me: please ask in at most {MAX_QUESTION:,} characters (yours has {len(question):,})."
-        )
+        return f"That is too long for me: please ask in at most {MAX_QUESTION:,} characters (yours has {len(question):,})."
     letters = sum(c.isalnum() for c in question)
     if not letters:
         return (

@@ -30,9 +30,13 @@ _PREAMBLE = re.compile(
     re.IGNORECASE,
 )
 _CUE = re.compile(r"^(?:and|but|also|then|so|what about|how about|what of|same|now|ok(?:ay)?,?)\b")
-_PRONOUN = re.compile(r"\b(?:it|its|they|their|them|there|those|these|that|this|she|he|her|his|him|the same)\b")
+_PRONOUN = re.compile(
+    r"\b(?:it|its|they|their|them|there|those|these|that|this|she|he|her|his|him|the same)\b"
+)
 # A second clause without a subject of its own: "What were our legal fees, and who sent the bill?"
-_ELLIPSIS = re.compile(r"(?:sent|send|bills?|billed|paid|costs?|cost|work|vendors?|contractors?|charged?|amounts?|dates?|addresses)$")
+_ELLIPSIS = re.compile(
+    r"(?:sent|send|bills?|billed|paid|costs?|cost|work|vendors?|contractors?|charged?|amounts?|dates?|addresses)$"
+)
 _NOTHING = "Not on record"
 
 
@@ -118,7 +122,11 @@ class Planner:
             return "list", []
         if reading.has("content", "says", "mention"):
             return "papers", []
-        fits = [(left, name) for name in records.TABLES if (left := records.unexplained(name, reading)) is not None]
+        fits = [
+            (left, name)
+            for name in records.TABLES
+            if (left := records.unexplained(name, reading)) is not None
+        ]
         fits += [(left, "money")] if (left := self._money.unexplained(reading)) is not None else []
         if not fits:
             return "papers", []
@@ -146,7 +154,9 @@ class Planner:
         reading = read(clause, self._vocabulary, self._as_of, last.periods[0] if last.periods else None)
         slots = ("property", "unit", "category", "group", "party", "period")
         named = [m for m in reading.mentions if m.kind in slots]
-        rest = reading.left(reading.explained(*named, *(m for m in reading.mentions if m.kind in ("kind", "by", "subject"))))
+        rest = reading.left(
+            reading.explained(*named, *(m for m in reading.mentions if m.kind in ("kind", "by", "subject")))
+        )
         if cue and (named or reading.periods) and not rest:
             return self._read(_substitute(last, reading))
         if pronoun and not named and conversation.by == "money" and last.has("text"):
@@ -160,7 +170,9 @@ class Planner:
         labels = {u["id"]: u["label"] for u in self._vocabulary.units}
         extra = []
         if not reading.has("unit") and last.has("unit"):
-            units = [u for u in last.all("unit") if not last.has("property") or homes[u] in self._places(last)]
+            units = [
+                u for u in last.all("unit") if not last.has("property") or homes[u] in self._places(last)
+            ]
             extra = [f"{labels[u]} at {homes[u]}" for u in units or last.all("unit")]
         elif not reading.has("party") and last.has("party") and by != "papers":
             extra = last.all("party")
@@ -188,7 +200,10 @@ def _substitute(last: Reading, reading: Reading) -> str:
     pieces: list[tuple[int, int, str]] = []
     tail = ""
     if reading.periods:
-        new = " and ".join(re.sub(r" \(.*\)", "", p.phrase if len(reading.periods) == 1 else p.label) for p in reading.periods)
+        new = " and ".join(
+            re.sub(r" \(.*\)", "", p.phrase if len(reading.periods) == 1 else p.label)
+            for p in reading.periods
+        )
         if last.periods:
             start, end = last.periods[0].span[0], last.periods[-1].span[1]
             start -= len(re.search(r"(?:\b(?:in|for|during|from|of) )?$", last.text[:start]).group())  # type: ignore[union-attr]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey_demo import golden_set_path
 from answerkey.errors import StoreError
 from answerkey.protocols import Exchange, Graded, Task
 from answerkey.store import open_run_store, open_store, schema
 from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite_file import SqliteFile
 from answerkey.store.writing import KEYS
+from answerkey_demo import golden_set_path
 
 
 def test_the_keys_are_those_of_the_tables() -> None:

@@ -46,12 +46,23 @@ class Papers:
         if reading.has("content", "mention") or reading.has("content", "says"):
             return False
         reading = reading.view(lambda m: m.kind in _WHICH)
-        on_file = re.search(r"\bon file\b|\bpaperwork\b|\b(?:do|did) we have\b|\bdo you have\b|\bare there\b", reading.text)
-        listing = re.search(r"\b(?:which|what|list|show|all|any|how many|have|give)\b", reading.text) is not None
+        on_file = re.search(
+            r"\bon file\b|\bpaperwork\b|\b(?:do|did) we have\b|\bdo you have\b|\bare there\b", reading.text
+        )
+        listing = (
+            re.search(r"\b(?:which|what|list|show|all|any|how many|have|give)\b", reading.text) is not None
+        )
         used = reading.explained(*reading.mentions)
-        if [i for i in reading.left(used) if reading.words[i].text not in ("meeting", "annual", "addresses", "about")]:
+        if [
+            i
+            for i in reading.left(used)
+            if reading.words[i].text not in ("meeting", "annual", "addresses", "about")
+        ]:
             return False
-        return listing and (reading.has("content", "files") or (reading.has("type") and _plural_type(reading, on_file is not None)))
+        return listing and (
+            reading.has("content", "files")
+            or (reading.has("type") and _plural_type(reading, on_file is not None))
+        )
 
     def catalogue(self, reading: Reading, turn: Turn) -> str:
         """The documents on file by type, property and year."""
@@ -73,7 +84,9 @@ class Papers:
 
     def quote(self, reading: Reading, turn: Turn) -> str:
         """Quote the best passages, or say that the documents do not have it."""
-        if reading.has("content", "mention") and re.search(r"\b(?:which|what|any|list|all|where)\b", reading.text):
+        if reading.has("content", "mention") and re.search(
+            r"\b(?:which|what|any|list|all|where)\b", reading.text
+        ):
             return self._mentions(reading, turn)
         words = self._topic(reading)
         document = self._named(reading)
@@ -110,17 +123,29 @@ class Papers:
         titled = [m for m in reading.mentions if m.kind == "document"]
         longest = max((m.end - m.first for m in titled), default=0)
         named = {m.value for m in titled if m.end - m.first == longest}
-        candidates = [d for d in rows if d["id"] in named] or [d for d in rows if d["type"] in reading.all("type")]
+        candidates = [d for d in rows if d["id"] in named] or [
+            d for d in rows if d["type"] in reading.all("type")
+        ]
         if not candidates:
             return None
         words = content_stems(reading.text)
-        tenants = [u for u in self._vocabulary.units if u["id"] in reading.all("unit") or u["tenant"] in reading.all("party")]
+        tenants = [
+            u
+            for u in self._vocabulary.units
+            if u["id"] in reading.all("unit") or u["tenant"] in reading.all("party")
+        ]
         tests = [
             lambda d: bool(named),
-            lambda d: d["property_id"] in reading.all("property") or d["property_id"] in [u["property_id"] for u in tenants],
+            lambda d: (
+                d["property_id"] in reading.all("property")
+                or d["property_id"] in [u["property_id"] for u in tenants]
+            ),
             lambda d: any(normalise(u["label"]) in normalise(d["title"]) for u in tenants),
             lambda d: any(str(p.start.year) in d["title"] for p in reading.periods),
-            lambda d: len(content_stems(d["title"]) & words) == max(len(content_stems(c["title"]) & words) for c in candidates),
+            lambda d: (
+                len(content_stems(d["title"]) & words)
+                == max(len(content_stems(c["title"]) & words) for c in candidates)
+            ),
         ]
         for test in tests:
             candidates = [d for d in candidates if test(d)] or candidates
@@ -158,7 +183,9 @@ class Papers:
             close = passage["similarity"] is not None and passage["similarity"] >= _CLOSE
             if coverage >= _COVERAGE or (close and coverage >= _COVERAGE_CLOSE):
                 defines = re.search(r"\b(?:who|what)\b", reading.text) and _defines(passage["text"], words)
-                good.append((coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0), passage))
+                good.append(
+                    (coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0), passage)
+                )
         return sorted(good, key=lambda pair: -pair[0])
 
     def _contents(self, document: str, turn: Turn) -> str:
@@ -175,23 +202,34 @@ class Papers:
         if not wanted and re.search(r"\b(?:propert(?:y|ies)|buildings?|them|it)\b", reading.text):
             wanted = {address: _street(address) for address in self._vocabulary.address.values()}
         if not wanted:
-            topic = " ".join(w.text for w in reading.words if w.text not in STOPWORDS and w.stem not in _ASKING)
+            topic = " ".join(
+                w.text for w in reading.words if w.text not in STOPWORDS and w.stem not in _ASKING
+            )
             wanted = {topic: topic}
         lines = []
         for label, core in wanted.items():
             found = turn.use("search_document_content", query=label or reading.original, limit=20)["passages"]
-            titles = dict.fromkeys(p["title"] for p in found if core in normalise(f"{p['title']} {p['heading']} {p['text']}"))
+            titles = dict.fromkeys(
+                p["title"] for p in found if core in normalise(f"{p['title']} {p['heading']} {p['text']}")
+            )
             if titles:
-                lines.append(f"{label} is mentioned in {plural(len(titles), 'document')}: {'; '.join(titles)}.")
+                lines.append(
+                    f"{label} is mentioned in {plural(len(titles), 'document')}: {'; '.join(titles)}."
+                )
             else:
-                lines.append(f"Not on record: none of the {len(self._vocabulary.documents)} documents mentions {label}.")
+                lines.append(
+                    f"Not on record: none of the {len(self._vocabulary.documents)} documents mentions {label}."
+                )
         return " ".join(lines)
 
 
 def _plural_type(reading: Reading, on_file: bool) -> bool:
     """Says "policies" or "minutes", or that they are on file: asks which there are, not what one says."""
     said = [reading.words[m.end - 1].text for m in reading.mentions if m.kind == "type"]
-    return on_file or (any(s.endswith("s") for s in said) and re.search(r"\b(?:list|show|all|which)\b", reading.text) is not None)
+    return on_file or (
+        any(s.endswith("s") for s in said)
+        and re.search(r"\b(?:list|show|all|which)\b", reading.text) is not None
+    )
 
 
 def _defines(text: str, words: list[str]) -> bool:

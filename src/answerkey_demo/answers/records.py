@@ -7,13 +7,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from datetime import date
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from answerkey_demo.answers.wording import day, join, money, plural
+from answerkey_demo.answers.wording import day, join, money
 from answerkey_demo.language.reading import Mention, Reading
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.tools.toolbox import Turn
@@ -78,6 +77,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     party: str = ""
     kind: str = ""
     document: str = ""
+    type: str = ""
     text: str = ""
     # a kind of mention without which the table is not meant
     needs: str = ""
@@ -92,7 +92,8 @@ TABLES = msgspec.convert(
     tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8")), dict[str, Table]
 )
 # kind of mention → attribute of a table that says which column it narrows down
-_COLUMNS = {"property": "property", "unit": "unit", "party": "party", "obligation": "kind", "document": "document"}
+_COLUMNS = {"property": "property", "unit": "unit", "party": "party", "obligation": "kind"}
+_COLUMNS |= {"document": "document", "type": "type"}
 
 
 def phrases() -> Iterator[tuple[str, str, str]]:
@@ -118,7 +119,11 @@ def unexplained(name: str, reading: Reading) -> list[int] | None:
     own = reading.mentions
     strong = any(m.kind == "field" and not table.fields[m.value.partition(".")[2]].weak for m in own)
     placed = any(m.kind == "field" for m in own) and any(m.kind in ("property", "unit") for m in own)
-    if not (strong or placed or reading.has("subject")) or (table.needs and not reading.has(table.needs)):
+    if (
+        not _fields(name, reading)
+        or not (strong or placed or reading.has("subject"))
+        or (table.needs and not reading.has(table.needs))
+    ):
         return None
     if reading.periods and not any(f.date for f in _fields(name, reading)):
         return None
@@ -155,7 +160,9 @@ def answer(name: str, reading: Reading, turn: Turn, vocabulary: Vocabulary, as_o
     fields = _fields(name, reading)
     measured = next((f for f in fields if f.measure), None)
     if reading.has("op", "next", "first", "last"):
-        measured = next((f for f in [*fields, *table.fields.values()] if f.measure.endswith(":date")), measured)
+        measured = next(
+            (f for f in [*fields, *table.fields.values()] if f.measure.endswith(":date")), measured
+        )
     where, values = _where(name, reading, fields, vocabulary)
     measure, _, form = (measured.measure if measured else "").partition(":")
     order = table.order
@@ -172,7 +179,9 @@ def answer(name: str, reading: Reading, turn: Turn, vocabulary: Vocabulary, as_o
         where.append(f"{measure} = (SELECT {function}({measure}) FROM {table.rows} WHERE {condition})")
         values = values * 2
     columns = dict.fromkeys(c for f in fields for c, _ in _SLOT.findall(f.reads))
-    select = ", ".join([f"{table.label} AS row_label", *columns, *([f"{measure} AS row_measure"] if measure else [])])
+    select = ", ".join(
+        [f"{table.label} AS row_label", *columns, *([f"{measure} AS row_measure"] if measure else [])]
+    )
 
     def rows_where(conditions: list[str]) -> list[dict[str, Any]]:
         sql = f"SELECT {select} FROM {table.rows} WHERE {' AND '.join(conditions)} ORDER BY {order}"
@@ -183,15 +192,26 @@ def answer(name: str, reading: Reading, turn: Turn, vocabulary: Vocabulary, as_o
         rows = rows_where(where)
     if not rows:
         return _nothing(table, reading, turn)
-    lines = [f"{row['row_label']} {join([_read(f.reads, row) for f in fields])}." for row in rows[:_MAX_LISTED]]
+    lines = [
+        f"{row['row_label']} {join([_read(f.reads, row) for f in fields])}".strip() + "."
+        for row in rows[:_MAX_LISTED]
+    ]
     return _summary(name, reading, rows, measured) + " ".join(lines)
 
 
 def _asks_done(reading: Reading) -> bool:
-    return re.search(r"\b(?:did we|have we|has|was|were|is|are) .*\b(?:file|filed|renewed|paid|done|completed|tested)\b", reading.text) is not None
+    return (
+        re.search(
+            r"\b(?:did we|have we|has|was|were|is|are) .*\b(?:file|filed|renewed|paid|done|completed|tested)\b",
+            reading.text,
+        )
+        is not None
+    )
 
 
-def _where(name: str, reading: Reading, fields: list[Field], vocabulary: Vocabulary) -> tuple[list[str], list[Any]]:
+def _where(
+    name: str, reading: Reading, fields: list[Field], vocabulary: Vocabulary
+) -> tuple[list[str], list[Any]]:
     table = TABLES[name]
     where, values = ["1 = 1"], list[Any]()
     for kind, attribute in _COLUMNS.items():
@@ -203,22 +223,33 @@ def _where(name: str, reading: Reading, fields: list[Field], vocabulary: Vocabul
         if column and named:
             where.append(f"{column} IN ({', '.join('?' * len(named))})")
             values += named
-    conditions = [v.partition(".")[2] for v in reading.all("condition")]
+    # "Is Unit 2 rented?" asks about that unit whatever its state
+    conditions = [] if reading.has("unit") else [v.partition(".")[2] for v in reading.all("condition")]
     where += dict.fromkeys(table.conditions[key].where for key in conditions)
     where += dict.fromkeys(f.where for f in fields if f.where and len(where) + len(conditions) == 1)
-    if table.main and not reading.has("property") and reading.singular and not reading.has("op", "most", "least"):
+    if (
+        table.main
+        and not reading.has("property")
+        and reading.singular
+        and not reading.has("op", "most", "least")
+    ):
         where.append(table.main)
     period_column = next((f.date for f in fields if f.date), "")
     if reading.periods and period_column:
         where.append(f"{period_column} BETWEEN ? AND ?")
-        values += [min(p.start for p in reading.periods).isoformat(), max(p.end for p in reading.periods).isoformat()]
+        values += [
+            min(p.start for p in reading.periods).isoformat(),
+            max(p.end for p in reading.periods).isoformat(),
+        ]
     if table.text:
-        strong = {i for m in reading.mentions if m.kind not in ("text", "field") for i in range(m.first, m.end)}
+        strong = {
+            i for m in reading.mentions if m.kind not in ("text", "field") for i in range(m.first, m.end)
+        }
         for mention in reading.mentions:
             word = reading.words[mention.first]
             if mention.kind == "text" and mention.first not in strong:
                 where.append(f"{table.text} LIKE ?")
-                values.append(f"%{commonprefix([word.stem, word.text])}%")
+                values.append(f"%{word.root}%")
     return where, values
 
 
@@ -247,7 +278,9 @@ def _nothing(table: Table, reading: Reading, turn: Turn) -> str:
     period = f" {reading.periods[0].phrase}" if reading.periods else ""
     text = f"Not on record: no {table.one} matches that{period}."
     if table.covers:
-        row = turn.rows(f"SELECT MIN({table.covers}) AS first, MAX({table.covers}) AS last FROM {table.rows}")[0]
+        row = turn.rows(
+            f"SELECT MIN({table.covers}) AS first, MAX({table.covers}) AS last FROM {table.rows}"
+        )[0]
         text = f"{text[:-1]}; the records cover {_date(row['first'])} to {_date(row['last'])}."
     return text
 

@@ -75,7 +75,9 @@ def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> 
     known = any(reading.has(kind) for kind in ("category", "group", "type", "content", "kind"))
     if understood or named or known or _OURS.search(reading.text):
         return None
-    content = [reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)]
+    content = [
+        reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)
+    ]
     unknown = [w for w in content if w.stem not in vocabulary.corpus]
     return "That is outside what I have on file" if not content or len(unknown) * 2 > len(content) else None
 
@@ -86,6 +88,4 @@ def decline(reason: str, company: str) -> str:
 
 
 def _offer(company: str) -> str:
-    return (
-        f"I answer questions about {company}: its properties, transactions, obligations and business documents."
-    )
+    return f"I answer questions about {company}: its properties, transactions, obligations and business documents."

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-__all__ = ["day", "join", "money", "plural"]
+__all__ = ["capital", "day", "join", "money", "plural"]
 
 
 def money(amount: float | None) -> str:
@@ -28,3 +28,8 @@ def plural(count: int, noun: str) -> str:
 def join(items: list[str]) -> str:
     """A, B and C."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def capital(text: str) -> str:
+    """The beginning of a sentence."""
+    return text[:1].upper() + text[1:]

@@ -43,11 +43,16 @@ class BasicBrain:
         if _DOCUMENT.search(text):
             return self._search(text, turn)
         if re.search(r"\b(?:due|overdue|deadline|obligations?|renewal)\b", text):
-            rows = turn.rows("SELECT name, due_on FROM obligations WHERE status <> 'done' ORDER BY due_on LIMIT 3")
+            rows = turn.rows(
+                "SELECT name, due_on FROM obligations WHERE status <> 'done' ORDER BY due_on LIMIT 3"
+            )
             return "Coming up: " + "; ".join(f"{r['name']} on {day(r['due_on'])}" for r in rows) + "."
         question = f" {' '.join(stems(text))} "
         for name, say in LEXICON["categories"].items():
-            if any(f" {' '.join(stems(phrase))} " in question for phrase in [name.replace("_", " "), *say.split(",")]):
+            if any(
+                f" {' '.join(stems(phrase))} " in question
+                for phrase in [name.replace("_", " "), *say.split(",")]
+            ):
                 return self._total("category = ?", name, category_label(name), text, turn)
         if re.search(r"\b(?:income|revenue|profit|net)\b", text):
             return self._total("kind = ?", "income", "income", text, turn)

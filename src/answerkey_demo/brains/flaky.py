@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 
 from answerkey_demo.brains import Brain
@@ -11,16 +12,18 @@ from answerkey_demo.tools.toolbox import Turn
 
 __all__ = ["FAULTS", "FlakyBrain"]
 
-# Faults that are raised, and faults that are replies.
-_RAISED = ("connection", "tool", "timeout", "memory")
-_REPLIED = ("empty", "null", "error_text", "trace")
-FAULTS = (*_RAISED, *_REPLIED)
-_TRACE = (
-    "Traceback (most recent call last):\n"
+# Faults that are replies.
+_REPLIES = {
+    "empty": "",
+    "null": None,
+    "error_text": "I encountered an error while searching the documents. Please try again later.",
+    "trace": "Traceback (most recent call last):\n"
     '  File "assistant/agent.py", line 88, in answer\n'
     "    rows = tools.query_database(sql)\n"
-    "sqlite3.OperationalError: no such column: total_basiss"
-)
+    "sqlite3.OperationalError: no such column: total_basiss",
+}
+FAULTS = ("connection", "tool", "timeout", "memory", *_REPLIES)
+_MAX_REMEMBERED = 100_000
 
 
 class FlakyBrain:
@@ -31,16 +34,15 @@ class FlakyBrain:
     ) -> None:
         unknown = [kind for kind in kinds if kind not in FAULTS]
         if unknown or not kinds:
-            raise ValueError(
-                f"unknown fault {', '.join(unknown) or '(none)'}: choose from {', '.join(FAULTS)}"
-            )
+            named = ", ".join(unknown) or "(none)"
+            raise ValueError(f"unknown fault {named}: choose from {', '.join(FAULTS)}")
         if not 0.0 <= rate <= 1.0:
             raise ValueError(f"rate must be between 0 and 1, not {rate}")
         self._brain = brain
         self._kinds = tuple(kinds)
         self._rate = rate
         self._seed = seed
-        self._attempts: dict[str, int] = {}
+        self._attempts: Counter[str] = Counter()
 
     def fault(self, question: str, attempt: int) -> str | None:
         """The fault that this attempt at this question meets, or None."""
@@ -51,37 +53,24 @@ class FlakyBrain:
 
     async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str | None:
         """The brain's answer, or the fault."""
-        attempt = self._attempts.get(question, 0)
-        if len(self._attempts) > 100_000:
+        fault = self.fault(question, self._attempts[question])
+        if len(self._attempts) > _MAX_REMEMBERED:
             self._attempts.clear()
-        self._attempts[question] = attempt + 1
-        fault = self.fault(question, attempt)
-        if fault == "empty":
-            return ""
-        if fault == "null":
-            return None
-        if fault == "error_text":
-            return "I encountered an error while searching the documents. Please try again later."
-        if fault == "trace":
-            return _TRACE
+        self._attempts[question] += 1
+        if fault in _REPLIES:
+            return _REPLIES[fault]
         if fault == "timeout":
             raise TimeoutError("the assistant did not answer in time")
         if fault == "memory":
             raise MemoryError("out of memory while loading the embedding index")
-        if fault is not None:
-            # the tool itself fails, at its first call
-            turn.break_tools(
-                ConnectionRefusedError(111, "database: Connection refused")
-                if fault == "connection"
-                else ToolExecutionError("Document not found: index shard 3 is unavailable")
-            )
-            answer = await self._brain.answer(question, conversation, turn)
-            if not turn.calls:
-                # no tool was needed: the fault shows before the answer instead
-                raise (
-                    sqlite3.OperationalError("unable to open database file")
-                    if fault == "connection"
-                    else ToolExecutionError("no tool is available")
-                )
-            return answer
-        return await self._brain.answer(question, conversation, turn)
+        if fault == "connection":
+            turn.broken = ConnectionRefusedError(111, "database: Connection refused")
+        elif fault == "tool":
+            turn.broken = ToolExecutionError("Document not found: index shard 3 is unavailable")
+        answer = await self._brain.answer(question, conversation, turn)
+        if turn.broken is not None and not turn.calls:
+            # no tool was needed: the fault shows after the answer instead
+            if fault == "connection":
+                raise sqlite3.OperationalError("unable to open database file")
+            raise ToolExecutionError("no tool is available")
+        return answer

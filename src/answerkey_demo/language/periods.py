@@ -38,6 +38,8 @@ class Period(msgspec.Struct, frozen=True):
     def phrase(self) -> str:
         """The period after a noun: "in 2024", "since 2024", "from May 1 to July 31"."""
         own = self.label.startswith(("since", "after", "before", "up to"))
+        if self.start == self.end:
+            return f"on {self.label}"
         return self.label if own else f"from {self.label}" if " to " in self.label else f"in {self.label}"
 
     def in_year(self, year: int) -> "Period":
@@ -83,8 +85,10 @@ def _joined(text: str, points: list[Period], guessed: set[tuple[int, int]]) -> I
             skip = False
             continue
         between = text[point.span[1] : after.span[0]] if after else ""
-        before = re.search(r"\b(from|between|since|after|before|prior to|until|till|up to|through|starting)(?: in| on)? $",
-                           text[: point.span[0]])
+        before = re.search(
+            r"\b(from|between|since|after|before|prior to|until|till|up to|through|starting)(?: in| on)? $",
+            text[: point.span[0]],
+        )
         word = before.group(1) if before else ""
         begin = before.start() if before else point.span[0]
         joins = re.fullmatch(r",? ?(?:to|through|thru|until|till|-|up to) ?(?:the end of )?", between)
@@ -172,7 +176,9 @@ def _part(match: re.Match[str], as_of: date, base: Period | None) -> Period | No
         months = f"{calendar.month_name[number * 3 - 2]} to {calendar.month_name[number * 3]}"
         return _months(year, number * 3 - 2, 3, f"Q{number} {{year}} ({months})", guessed=guessed)
     first = number == 1
-    return _months(year, 1 if first else 7, 6, f"the {'first' if first else 'second'} half of {{year}}", guessed=guessed)
+    return _months(
+        year, 1 if first else 7, 6, f"the {'first' if first else 'second'} half of {{year}}", guessed=guessed
+    )
 
 
 def _whole_year(match: re.Match[str], as_of: date, base: Period | None) -> Period:
@@ -184,7 +190,13 @@ def _relative(match: re.Match[str], as_of: date, base: Period | None) -> Period:
     text = match.group()
     following = re.search(r"\b(?:after|following|before|prior)\b", text)
     day = base.start if base and following else as_of
-    step = 1 if re.search(r"next|after|following", text) else 0 if re.search(r"this|current|date|ytd", text) else -1
+    step = (
+        1
+        if re.search(r"next|after|following", text)
+        else 0
+        if re.search(r"this|current|date|ytd", text)
+        else -1
+    )
     if "month" in text:
         return _months(day.year, day.month + step, 1, "{month} {year}")
     if "quarter" in text:
@@ -248,4 +260,3 @@ _POINTS: list[tuple[re.Pattern[str], Callable[[re.Match[str], date, Period | Non
         (rf"(?:{_BEFORE_MAY})(?P<m>may)\b", _month),
     ]
 ]
-

@@ -74,7 +74,9 @@ class Reading(msgspec.Struct, frozen=True):
             m
             for m in known
             if m.kind == "text"
-            or not any(o.first <= m.first and m.end <= o.end and o.end - o.first > m.end - m.first for o in strong)
+            or not any(
+                o.first <= m.first and m.end <= o.end and o.end - o.first > m.end - m.first for o in strong
+            )
         ]
         return msgspec.structs.replace(self, mentions=longest)
 
@@ -88,7 +90,9 @@ class Reading(msgspec.Struct, frozen=True):
         return [
             i
             for i, word in enumerate(self.words)
-            if i not in explained and word.text not in STOPWORDS and (len(word.text) > 1 or word.text.isdigit())
+            if i not in explained
+            and word.text not in STOPWORDS
+            and (len(word.text) > 1 or word.text.isdigit())
         ]
 
     def explained(self, *mentions: Mention) -> set[int]:
@@ -121,7 +125,9 @@ def read(question: str, vocabulary: Vocabulary, as_of: date, base: Period | None
     periods = find_periods("".join(masked), as_of, base)
     limits = []
     for found in _LIMIT.finditer("".join(masked)):
-        sign = _SIGNS.get(found["word"]) or ("<" if re.match("under|below|less|lower|cheap", found["word"]) else ">")
+        sign = _SIGNS.get(found["word"]) or (
+            "<" if re.match("under|below|less|lower|cheap", found["word"]) else ">"
+        )
         amount = float(found["n"].replace(",", "").rstrip(".")) * (1000 if found["k"] else 1)
         if not any(p.span[0] < found.end() and p.span[1] > found.start("n") for p in periods):
             limits.append(Limit(sign, amount, found.span()))

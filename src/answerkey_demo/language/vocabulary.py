@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from answerkey_demo.knowledge import Knowledge, sentences
-from answerkey_demo.language.words import STOPWORDS, content_stems, normalise, stem, stems
+from answerkey_demo.language.words import content_stems, normalise, stem, stems
 
 __all__ = ["LEXICON", "Vocabulary", "category_label"]
 
@@ -33,11 +33,18 @@ class Vocabulary:
         self._knowledge = knowledge
         # first stem → (stems, kind, value)
         self._phrases: dict[str, list[tuple[tuple[str, ...], str, str]]] = defaultdict(list)
-        self.properties = knowledge.read("SELECT id, name, address, city, kind, is_main FROM properties ORDER BY id")
+        self.properties = knowledge.read(
+            "SELECT id, name, address, city, kind, is_main FROM properties ORDER BY id"
+        )
         self.units = knowledge.read("SELECT id, property_id, label, tenant FROM units ORDER BY id")
-        self.documents = knowledge.read("SELECT id, title, type, property_id, dated_on FROM documents ORDER BY dated_on, id")
+        self.documents = knowledge.read(
+            "SELECT id, title, type, property_id, dated_on FROM documents ORDER BY dated_on, id"
+        )
         # who pays us, as opposed to whom we pay
-        self.payers = {r["party"] for r in knowledge.read("SELECT DISTINCT party FROM transactions WHERE kind = 'income'")}
+        self.payers = {
+            r["party"]
+            for r in knowledge.read("SELECT DISTINCT party FROM transactions WHERE kind = 'income'")
+        }
         self.address = {p["id"]: p["address"] for p in self.properties}
         for phrase, kind, value in [*phrases, *_lexicon(knowledge), *self._places(), *self._papers()]:
             for part in phrase.split(",") if kind not in ("document", "party") else [phrase]:
@@ -69,7 +76,9 @@ class Vocabulary:
     def corpus(self) -> Counter[str]:
         """In how many passages each stem occurs."""
         return Counter(
-            word for p in self._knowledge.passages for word in content_stems(f"{p.title} {p.heading} {p.text}")
+            word
+            for p in self._knowledge.passages
+            for word in content_stems(f"{p.title} {p.heading} {p.text}")
         )
 
     @property
@@ -169,5 +178,3 @@ def _lexicon(knowledge: Knowledge) -> Iterator[tuple[str, str, str]]:
             # "policy" and "tax" alone may be anything
             names = [own] if kind != "type" else [f"{own} {word}" for word in ("document", "paper", "file")]
             yield ",".join([*names, LEXICON[section].get(value, "")]), kind, value
-
-

@@ -28,8 +28,8 @@ STOPWORDS = frozenset(
         detail details did do does doing done each either else enough ever exact exactly far figure figures file
         find for from further get gets getting gimme give given go got had has have having he hello help her here hers hey
         hi him his how however i if in info information into is it its just kind kindly know let like llc look lookup
-        make many may me might mine more much must my name named need needs no not now number of off ok okay on once one
-        only or other our ours out over overall own owned owns people per please pull put quick quickly really record
+        make many may me might mine more much must my name named names need needs no not now number of off ok okay on once one
+        only or other our ours out over overall own owned people per please pull put quick quickly really record
         recorded records regarding remind right s same say see she should show shown so some someone something stand
         stands still such sure t tell than thanks that the their theirs them then there these they thing things this those
         to today too under until up us use used using very want wanted wants was we well were what when where which
@@ -38,7 +38,13 @@ STOPWORDS = frozenset(
     """.split()
 )
 # Words whose stem is another word.
-_OWN_STEM = {"monthly": "monthly", "yearly": "yearly", "filing": "filing", "filings": "filing", "files": "files"}
+_OWN_STEM = {
+    "monthly": "monthly",
+    "yearly": "yearly",
+    "filing": "filing",
+    "filings": "filing",
+    "files": "files",
+}
 _OWN_STEM |= {"insurer": "insurer", "formed": "formed"}
 _stemmer = snowballstemmer.stemmer("english")
 
@@ -50,6 +56,11 @@ class Word(msgspec.Struct, frozen=True):
     stem: str
     start: int
     end: int
+
+    @property
+    def root(self) -> str:
+        """What the word begins with in all its forms: "cit" for "city" and "cities"."""
+        return self.stem if self.text.startswith(self.stem) else self.stem[:-1]
 
 
 def normalise(text: str) -> str:
@@ -76,7 +87,9 @@ def stems(text: str) -> tuple[str, ...]:
 def content_stems(text: str) -> set[str]:
     """The stems of the words that carry content; of a compound like "mid-month" its parts as well."""
     words = [w for w in words_of(normalise(text)) if w.text not in STOPWORDS]
-    return {w.stem for w in words} | {stem(part) for w in words for part in re.split(r"[-./&']", w.text) if part}
+    return {w.stem for w in words} | {
+        stem(part) for w in words for part in re.split(r"[-./&']", w.text) if part
+    }
 
 
 @lru_cache(maxsize=20_000)

@@ -1,6 +1,7 @@
 """The application: routes, headers, and how a failure of the assistant becomes a status."""
 
 import contextlib
+import json
 import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,15 +17,16 @@ from starlette.routing import Route
 
 from answerkey_demo.chatbot import Chatbot
 from answerkey_demo.service.feedback import FeedbackLog, forward
-from answerkey_demo.service.openapi import describe
 from answerkey_demo.service.requests import BadRequest, read_chat, read_feedback, read_json
 from answerkey_demo.tools.failure import ToolExecutionError
 from answerkey_demo.tools.toolbox import TOOL_SCHEMAS
 
 __all__ = ["create_app"]
 
-_PAGES = Path(__file__).parent / "pages"
+_HERE = Path(__file__).parent
+_PAGES = _HERE / "pages"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# replies that a verdict may be about
 _REMEMBERED = 10_000
 _HEADERS = {
     "content-security-policy": (
@@ -42,6 +44,15 @@ _EXAMPLES = [
     "What does the operating agreement say about selling real estate?",
     "How much did we pay for insurance in 2024, and what is the deductible of the landlord policy?",
 ]
+# What the assistant may raise → the kind of error and the status of the reply.
+_FAILURES: list[tuple[tuple[type[Exception], ...], str, int]] = [
+    ((TimeoutError,), "timeout", 504),
+    ((ConnectionError, sqlite3.OperationalError), "connection", 503),
+    ((MemoryError,), "memory", 500),
+    ((ToolExecutionError,), "tool", 500),
+    ((Exception,), "exception", 500),
+]
+_Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(
@@ -53,6 +64,7 @@ def create_app(
     only, so that a request for any other host name comes from a page that tricked the browser (DNS rebinding).
     """
     templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
+    api = json.loads((_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company))
     # response id → (question, answer), so that a verdict is kept with what it is about
     replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
 
@@ -63,7 +75,7 @@ def create_app(
         except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
             return _failure(error, conversation_id)
         replies[reply["response_id"]] = (question, reply["answer"])
-        while len(replies) > _REMEMBERED:
+        if len(replies) > _REMEMBERED:
             replies.popitem(last=False)
         return JSONResponse(reply)
 
@@ -85,25 +97,26 @@ def create_app(
         return JSONResponse({"feedback": feedback.latest()})
 
     async def page(request: Request) -> Response:
-        template = templates.get_template("chat.html")
-        return HTMLResponse(
-            template.render(company=chatbot.company, variant=chatbot.variant.name, examples=_EXAMPLES)
-        )
+        values = {"company": chatbot.company, "variant": chatbot.variant.name, "examples": _EXAMPLES}
+        return HTMLResponse(templates.get_template("chat.html").render(values))
 
     async def docs(request: Request) -> Response:
-        template = templates.get_template("docs.html")
-        return HTMLResponse(template.render(api=describe(chatbot.company), tools=TOOL_SCHEMAS))
+        return HTMLResponse(templates.get_template("docs.html").render(api=api, tools=TOOL_SCHEMAS))
 
     async def openapi(request: Request) -> Response:
-        return JSONResponse(describe(chatbot.company))
+        return JSONResponse(api)
 
     async def health(request: Request) -> Response:
-        return JSONResponse(
-            {"status": "ok", "variant": chatbot.variant.name, "notice": chatbot.notice or None}
-        )
+        state = {"status": "ok", "variant": chatbot.variant.name, "notice": chatbot.notice or None}
+        return JSONResponse(state)
 
     async def asset(request: Request) -> Response:
-        return FileResponse(_PAGES / request.path_params["name"])
+        return FileResponse(_PAGES / request.url.path.rpartition("/")[2])
+
+    async def missing(request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 404)
+        reason = {405: "this address takes another method"}.get(status, "nothing is here; see /docs")
+        return _problem(status, reason)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -111,58 +124,29 @@ def create_app(
         yield
         feedback.close()
 
-    def guarded(
-        handler: Callable[[Request], Awaitable[Response]],
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def guarded(handler: _Handler) -> _Handler:
         async def call(request: Request) -> Response:
             try:
                 _check_origin(request, loopback=loopback)
                 response = await handler(request)
             except BadRequest as refused:
-                response = _problem(refused.status, refused.reason)
+                return _problem(refused.status, refused.reason)
             response.headers.update(_HEADERS)
             return response
 
         return call
 
-    async def missing(request: Request, error: Exception) -> Response:
-        status = getattr(error, "status_code", 404)
-        reason = (
-            "this address takes another method"
-            if status == 405
-            else "there is nothing at this address; see /docs"
-        )
-        response = _problem(status, reason)
-        response.headers.update(_HEADERS)
-        return response
-
+    pages: dict[str, _Handler] = {"/": page, "/docs": docs, "/openapi.json": openapi, "/health": health}
+    pages |= {"/feedback": verdicts, "/chat.js": asset, "/chat.css": asset, "/icon.svg": asset}
     return Starlette(
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
         routes=[
-            Route("/", guarded(page)),
             Route("/chat", guarded(chat), methods=["POST"]),
             Route("/feedback", guarded(judge), methods=["POST"]),
-            Route("/feedback", guarded(verdicts)),
-            Route("/docs", guarded(docs)),
-            Route("/openapi.json", guarded(openapi)),
-            Route("/health", guarded(health)),
-            *(
-                Route(f"/{name}", _named(guarded(asset), name))
-                for name in ("chat.js", "chat.css", "icon.svg")
-            ),
+            *(Route(path, guarded(handler)) for path, handler in pages.items()),
         ],
     )
-
-
-def _named(
-    handler: Callable[[Request], Awaitable[Response]], name: str
-) -> Callable[[Request], Awaitable[Response]]:
-    async def call(request: Request) -> Response:
-        request.path_params["name"] = name
-        return await handler(request)
-
-    return call
 
 
 def _check_origin(request: Request, *, loopback: bool) -> None:
@@ -175,30 +159,21 @@ def _check_origin(request: Request, *, loopback: bool) -> None:
 
 
 def _problem(status: int, reason: str) -> Response:
-    return JSONResponse({"error": {"kind": "request", "message": reason}}, status_code=status)
+    error = {"kind": "request", "message": reason}
+    return JSONResponse({"error": error}, status_code=status, headers=_HEADERS)
 
 
 def _failure(error: Exception, conversation_id: str | None) -> Response:
     """The reply document of a failed turn: no answer, the tools that were called, and what went wrong."""
-    kind, status = "exception", 500
-    if isinstance(error, TimeoutError):
-        kind, status = "timeout", 504
-    elif isinstance(error, ConnectionError | sqlite3.OperationalError):
-        kind, status = "connection", 503
-    elif isinstance(error, MemoryError):
-        kind = "memory"
-    elif isinstance(error, ToolExecutionError):
-        kind = "tool"
+    kind, status = next((kind, status) for types, kind, status in _FAILURES if isinstance(error, types))
     calls = getattr(error, "tool_calls", [])
-    return JSONResponse(
-        {
-            "answer": None,
-            "tools_used": list(dict.fromkeys(call["name"] for call in calls)),
-            "tool_calls": calls,
-            "sources": [],
-            "error": {"kind": kind, "message": f"{type(error).__name__}: {error}"},
-            "conversation_id": conversation_id,
-            "response_id": None,
-        },
-        status_code=status,
-    )
+    reply = {
+        "answer": None,
+        "tools_used": list(dict.fromkeys(call["name"] for call in calls)),
+        "tool_calls": calls,
+        "sources": [],
+        "error": {"kind": kind, "message": f"{type(error).__name__}: {error}"},
+        "conversation_id": conversation_id,
+        "response_id": None,
+    }
+    return JSONResponse(reply, status_code=status)

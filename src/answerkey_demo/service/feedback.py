@@ -6,20 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+
 __all__ = ["FeedbackLog", "forward"]
 
-_COLUMNS = (
-    "id",
-    "at",
-    "response_id",
-    "conversation_id",
-    "question",
-    "answer",
-    "value",
-    "comment",
-    "idempotency_key",
-    "forwarded",
-)
+_TEXTS = ("response_id", "conversation_id", "question", "answer", "value", "comment", "idempotency_key")
+_COLUMNS = ("id", "at", *_TEXTS, "forwarded")
 
 
 class FeedbackLog:
@@ -39,16 +31,14 @@ class FeedbackLog:
 
     def add(self, verdict: dict[str, Any]) -> tuple[int, bool]:
         """Keep a verdict; gives its number and whether it is new."""
-        values = {name: verdict.get(name) for name in _COLUMNS[2:9]} | {"at": datetime.now(UTC).isoformat()}
+        values = {"at": datetime.now(UTC).isoformat()} | {name: verdict.get(name) for name in _TEXTS}
         with self._lock, self._db:
-            key = values["idempotency_key"]
-            if key is not None:
-                row = self._db.execute("SELECT id FROM feedback WHERE idempotency_key = ?", [key]).fetchone()
-                if row:
-                    return int(row[0]), False
-            names = ", ".join(values)
+            key = verdict.get("idempotency_key")
+            known = "SELECT id FROM feedback WHERE idempotency_key = ?"
+            if key is not None and (row := self._db.execute(known, [key]).fetchone()):
+                return int(row[0]), False
             marks = ", ".join(f":{name}" for name in values)
-            cursor = self._db.execute(f"INSERT INTO feedback ({names}) VALUES ({marks})", values)
+            cursor = self._db.execute(f"INSERT INTO feedback ({', '.join(values)}) VALUES ({marks})", values)
             return int(cursor.lastrowid or 0), True
 
     def mark_forwarded(self, number: int) -> None:
@@ -58,11 +48,9 @@ class FeedbackLog:
 
     def latest(self, limit: int = 100) -> list[dict[str, Any]]:
         """The newest verdicts first."""
+        newest = f"SELECT {', '.join(_COLUMNS)} FROM feedback ORDER BY id DESC LIMIT ?"
         with self._lock:
-            rows = self._db.execute(
-                f"SELECT {', '.join(_COLUMNS)} FROM feedback ORDER BY id DESC LIMIT ?", [limit]
-            ).fetchall()
-        return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+            return [dict(zip(_COLUMNS, row, strict=True)) for row in self._db.execute(newest, [limit])]
 
     def close(self) -> None:
         """Close the file."""
@@ -72,22 +60,15 @@ class FeedbackLog:
 
 async def forward(url: str, verdict: dict[str, Any]) -> str | None:
     """Send a verdict to a harness's feedback endpoint; gives the reason if that fails."""
-    import aiohttp  # lazily: only where a harness is named
-
-    body = {
-        "reply_id": verdict.get("response_id"),
-        "conversation_id": verdict.get("conversation_id"),
-        "value": verdict["value"],
-        "comment": verdict.get("comment"),
-        "idempotency_key": verdict.get("idempotency_key"),
+    names = {"reply_id": "response_id"} | {
+        n: n for n in ("conversation_id", "value", "comment", "idempotency_key")
     }
+    body = {theirs: verdict[ours] for theirs, ours in names.items() if verdict.get(ours) is not None}
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session,
-            session.post(url, json={k: v for k, v in body.items() if v is not None}) as response,
+            session.post(url, json=body) as response,
         ):
-            if response.status >= 400:
-                return f"{url} answered {response.status}"
+            return None if response.status < 400 else f"{url} answered {response.status}"
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         return f"{url} could not be reached: {type(error).__name__}"
-    return None

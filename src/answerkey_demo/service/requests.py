@@ -35,13 +35,11 @@ async def read_json(request: Request) -> dict[str, Any]:
         document = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadRequest("the body is not UTF-8 text") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = (
-            f" at line {error.lineno}, column {error.colno}"
-            if isinstance(error, json.JSONDecodeError)
-            else ""
-        )
-        raise BadRequest(f"the body is not valid JSON{where}") from None
+    except json.JSONDecodeError as error:
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise BadRequest(f"the body is not valid JSON {where}") from None
+    except RecursionError:
+        raise BadRequest("the body is not valid JSON: it is nested too deeply") from None
     if not isinstance(document, dict):
         raise BadRequest('the body must be a JSON object like {"question": "…"}')
     return document

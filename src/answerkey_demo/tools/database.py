@@ -1,4 +1,4 @@
-"""query_database: one read-only SELECT over the business database, with limits on rows and on work."""
+"""query_database and list_business_documents: the business database, read-only, with limits on rows and on work."""
 
 import sqlite3
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from answerkey_demo.tools.failure import ToolExecutionError
 
-__all__ = ["MAX_ROWS", "SCHEMA", "query_database"]
+__all__ = ["MAX_ROWS", "list_business_documents", "query_database"]
 
 MAX_ROWS = 200
 _MAX_SQL = 4_000
@@ -16,32 +16,18 @@ _ALLOWED_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_R
 # Everything else is refused: load_extension, writefile, randomblob (memory), printf with giant widths …
 _ALLOWED_FUNCTIONS = frozenset(
     """
-        abs avg count max min sum total round coalesce ifnull nullif iif upper lower length substr
-        substring trim ltrim rtrim instr replace date julianday strftime group_concat cast like typeof
-        row_number rank dense_rank lag lead first_value last_value
+        abs avg count max min sum total round coalesce ifnull nullif iif upper lower length substr substring
+        trim ltrim rtrim instr replace date julianday strftime group_concat cast like typeof row_number rank
+        dense_rank lag lead first_value last_value
     """.split()
 )
-
-SCHEMA: dict[str, Any] = {
-    "name": "query_database",
-    "description": (
-        "Run one read-only SQL SELECT (SQLite) over the business database. Tables: properties, "
-        "depreciation, units, transactions, "
-        "obligations, documents (metadata only). At most 200 rows are returned."
-    ),
-    "parameters": {
-        "type": "object",
-        "properties": {
-            "sql": {"type": "string", "description": "One SELECT statement; use ? for values."},
-            "parameters": {
-                "type": "array",
-                "items": {"type": ["string", "number", "null"]},
-                "description": "Values for each ?.",
-            },
-        },
-        "required": ["sql"],
-        "additionalProperties": False,
-    },
+# What SQLite says → what the caller is told.
+_REASONS = {
+    "not authorized": "refused: the database is read-only and only SELECT is allowed",
+    "readonly": "refused: the database is read-only and only SELECT is allowed",
+    "prohibited": "refused: the database is read-only and only SELECT is allowed",
+    "interrupted": "stopped: the query needs too much work; narrow it down",
+    "one statement": "refused: only one statement at a time",
 }
 
 
@@ -53,32 +39,27 @@ def query_database(path: Path, sql: object, parameters: object = None) -> dict[s
     """
     if not isinstance(sql, str) or not sql.strip():
         raise ToolExecutionError("query_database needs a SELECT statement in `sql`")
-    if len(sql) > _MAX_SQL:
-        raise ToolExecutionError(f"the statement is longer than {_MAX_SQL:,} characters")
-    if "\0" in sql:
-        raise ToolExecutionError("the statement contains a NUL character")
-    values = _values(parameters)
+    if len(sql) > _MAX_SQL or "\0" in sql:
+        raise ToolExecutionError(f"the statement is longer than {_MAX_SQL:,} characters or contains a NUL")
+    values = [] if parameters is None else parameters
+    if not isinstance(values, list) or not all(v is None or isinstance(v, str | int | float) for v in values):
+        raise ToolExecutionError("`parameters` must be a list of strings, numbers or nulls")
+    checks = iter(range(_MAX_CHECKS))
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         db.execute("PRAGMA query_only = ON")
         db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000)
         db.set_authorizer(_authorise)
-        checks = 0
-
-        def out_of_budget() -> int:
-            nonlocal checks
-            checks += 1
-            return int(checks > _MAX_CHECKS)
-
-        db.set_progress_handler(out_of_budget, _STEPS_PER_CHECK)
+        db.set_progress_handler(lambda: int(next(checks, None) is None), _STEPS_PER_CHECK)
         cursor = db.execute(sql, values)
         if cursor.description is None:
             raise ToolExecutionError("only a SELECT statement is allowed: the database is read-only")
         columns = [column[0] for column in cursor.description]
         rows = cursor.fetchmany(MAX_ROWS + 1)
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise ToolExecutionError(_explain(error)) from error
+        reason = next((told for said, told in _REASONS.items() if said in str(error)), "the query failed")
+        raise ToolExecutionError(f"{reason} ({error})") from error
     finally:
         db.close()
     return {
@@ -88,35 +69,28 @@ def query_database(path: Path, sql: object, parameters: object = None) -> dict[s
     }
 
 
-def _authorise(
-    action: int, first: str | None, second: str | None, database: str | None, source: str | None
-) -> int:
-    if action in _ALLOWED_ACTIONS:
-        return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _ALLOWED_FUNCTIONS:
-        return sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_DENY
+def list_business_documents(
+    path: Path,
+    *,
+    type: object = None,
+    property_id: object = None,
+    year: object = None,  # noqa: A002
+) -> dict[str, Any]:
+    """The documents that pass the filters, oldest first: {"documents": [...], "count"}."""
+    wanted = {"type": type, "property_id": property_id, "substr(dated_on, 1, 4)": year and str(year)}
+    filters = {column: value for column, value in wanted.items() if value is not None}
+    where = " AND ".join(f"{column} = ?" for column in filters) or "1 = 1"
+    sql = (
+        "SELECT id, title, type, dated_on, property_id, expires_on, pages FROM documents "
+        f"WHERE {where} ORDER BY dated_on, id"
+    )
+    documents = query_database(path, sql, list(filters.values()))["rows"]
+    return {"documents": documents, "count": len(documents)}
 
 
-def _explain(error: Exception) -> str:
-    text = str(error)
-    if "not authorized" in text or "readonly" in text or "prohibited" in text:
-        return f"refused: the database is read-only and only SELECT is allowed ({text})"
-    if "interrupted" in text:
-        return "stopped: the query needs too much work; narrow it down"
-    if "one statement" in text:
-        return "refused: only one statement at a time"
-    return f"the query failed: {text}"
-
-
-def _values(parameters: object) -> list[Any]:
-    if parameters is None:
-        return []
-    if not isinstance(parameters, list) or not all(
-        v is None or isinstance(v, str | int | float) for v in parameters
-    ):
-        raise ToolExecutionError("`parameters` must be a list of strings, numbers or nulls")
-    return parameters
+def _authorise(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    known = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _ALLOWED_FUNCTIONS
+    return sqlite3.SQLITE_OK if known or action in _ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
 
 
 def _plain(value: Any) -> Any:

@@ -1,18 +1,24 @@
 """The toolbox: calls a tool by name and records the call, result or error, duration and sources."""
 
+import json
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from answerkey_demo.knowledge import Knowledge
-from answerkey_demo.tools import database, documents, search
+from answerkey_demo.tools.database import list_business_documents, query_database
 from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.search import Searcher
 
 __all__ = ["TOOL_SCHEMAS", "Call", "Toolbox", "Turn"]
 
-TOOL_SCHEMAS: list[dict[str, Any]] = [database.SCHEMA, search.SCHEMA, documents.SCHEMA]
+TOOL_SCHEMAS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "schemas.json").read_text(encoding="utf-8")
+)
 
 
 class Call(msgspec.Struct):
@@ -21,10 +27,10 @@ class Call(msgspec.Struct):
     id: str
     name: str
     arguments: dict[str, Any]
-    result: Any
+    result: Any = None
     # "Type: message" if the tool raised
-    error: str | None
-    duration_ms: float
+    error: str | None = None
+    duration_ms: float = 0.0
 
 
 class Toolbox:
@@ -32,21 +38,19 @@ class Toolbox:
 
     def __init__(self, knowledge: Knowledge, *, semantic: bool = True) -> None:
         self.knowledge = knowledge
-        self.searcher = search.Searcher(knowledge, semantic=semantic)
+        self.searcher = Searcher(knowledge, semantic=semantic)
+        self._tools: dict[str, Callable[..., Any]] = {
+            "query_database": partial(query_database, knowledge.database),
+            "search_document_content": self.searcher.search,
+            "list_business_documents": partial(list_business_documents, knowledge.database),
+        }
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Run a tool; a wrong name or wrong arguments raise ToolExecutionError as well."""
-        tools: dict[str, Callable[..., Any]] = {
-            "query_database": lambda **given: database.query_database(self.knowledge.database, **given),
-            "search_document_content": self.searcher.search,
-            "list_business_documents": lambda **given: documents.list_business_documents(
-                self.knowledge.database, **given
-            ),
-        }
-        if name not in tools:
-            raise ToolExecutionError(f"no tool is called {name}; there are {', '.join(tools)}")
+        if name not in self._tools:
+            raise ToolExecutionError(f"no tool is called {name}; there are {', '.join(self._tools)}")
         try:
-            return tools[name](**arguments)
+            return self._tools[name](**arguments)
         except TypeError as error:
             raise ToolExecutionError(f"{name}: wrong arguments ({error})") from error
 
@@ -57,61 +61,50 @@ class Turn:
     def __init__(self, toolbox: Toolbox) -> None:
         self.toolbox = toolbox
         self.calls: list[Call] = []
-        # document id → its source, in order of first appearance
-        self._sources: dict[str, dict[str, Any]] = {}
         # what every call raises instead of running: how faults get into real calls
-        self._broken: Exception | None = None
+        self.broken: Exception | None = None
         # filled in by a brain that talks to a model
         self.usage: dict[str, int] = {}
 
     def use(self, name: str, /, **arguments: Any) -> Any:
         """Call a tool and record it; what the tool raises is recorded and raised on."""
         started = time.perf_counter()
-        call = Call(f"call_{len(self.calls) + 1}", name, arguments, None, None, 0.0)
+        call = Call(f"call_{len(self.calls) + 1}", name, arguments)
         self.calls.append(call)
         try:
-            if self._broken is not None:
-                raise self._broken
+            if self.broken is not None:
+                raise self.broken
             call.result = self.toolbox.call(name, arguments)
         except Exception as error:
             call.error = f"{type(error).__name__}: {error}"
             raise
         finally:
             call.duration_ms = round((time.perf_counter() - started) * 1000, 3)
-        if name == "search_document_content":
-            self._remember(call.result["passages"])
         return call.result
-
-    def break_tools(self, error: Exception) -> None:
-        """From now on every call raises this."""
-        self._broken = error
 
     def rows(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
         """Rows of a query through query_database."""
-        arguments: dict[str, Any] = {"sql": sql}
-        if parameters:
-            arguments["parameters"] = list(parameters)
-        rows: list[dict[str, Any]] = self.use("query_database", **arguments)["rows"]
+        given = {"parameters": list(parameters)} if parameters else {}
+        rows: list[dict[str, Any]] = self.use("query_database", sql=sql, **given)["rows"]
         return rows
-
-    def _remember(self, passages: list[dict[str, Any]]) -> None:
-        for passage in passages:
-            text = f"{passage['heading']}: {passage['text']}" if passage["heading"] else passage["text"]
-            source = self._sources.get(passage["document_id"])
-            if source is None:
-                self._sources[passage["document_id"]] = {
-                    "id": passage["document_id"],
-                    "rank": 0,
-                    "score": passage["score"],
-                    "text": text,
-                    "title": passage["title"],
-                }
-            elif text not in source["text"]:
-                source["text"] += "\n\n" + text
-                source["score"] = max(source["score"], passage["score"])
 
     @property
     def sources(self) -> list[dict[str, Any]]:
-        """One source for each document, best first, with all its passages that were found."""
-        ordered = sorted(self._sources.values(), key=lambda s: -s["score"])
+        """One source for each document that was found, best first, with all its passages."""
+        found: dict[str, dict[str, Any]] = {}
+        searches = [c.result for c in self.calls if c.name == "search_document_content" and c.result]
+        for passage in [p for result in searches for p in result["passages"]]:
+            text = f"{passage['heading']}: {passage['text']}" if passage["heading"] else passage["text"]
+            new = {
+                "id": passage["document_id"],
+                "rank": 0,
+                "score": 0.0,
+                "text": "",
+                "title": passage["title"],
+            }
+            source = found.setdefault(passage["document_id"], new)
+            source["score"] = max(source["score"], passage["score"])
+            if text not in source["text"]:
+                source["text"] = f"{source['text']}\n\n{text}".strip()
+        ordered = sorted(found.values(), key=lambda s: -s["score"])
         return [{**source, "rank": rank} for rank, source in enumerate(ordered, 1)]
