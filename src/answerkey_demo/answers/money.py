@@ -9,7 +9,8 @@ import msgspec
 from answerkey_demo.answers.wording import capital, day, join, money, plural
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Mention, Reading
-from answerkey_demo.language.vocabulary import LEXICON, Vocabulary, category_label
+from answerkey_demo.language.vocabulary import Vocabulary, category_label
+from answerkey_demo.language.words import LEXICON
 from answerkey_demo.tools.toolbox import Turn
 
 __all__ = ["Money"]

@@ -7,8 +7,8 @@ from typing import Any
 from answerkey_demo.answers.wording import join, plural
 from answerkey_demo.knowledge import sentences
 from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import LEXICON, Vocabulary
-from answerkey_demo.language.words import STOPWORDS, content_stems, normalise, stem, stems
+from answerkey_demo.language.vocabulary import Vocabulary
+from answerkey_demo.language.words import LEXICON, STOPWORDS, content_stems, normalise, stem, stems
 from answerkey_demo.tools.toolbox import Turn
 
 __all__ = ["Papers"]
@@ -20,16 +20,7 @@ _DEFINITION = 0.1
 # A second passage is quoted too if it matches nearly as well.
 _AS_GOOD = 0.91
 _QUOTE_WORDS = 75
-# Words by which people ask for documents' content; they are not what the content is about.
-_ASKING = frozenset(
-    stem(word)
-    for word in """
-        document say said state according mention describe contain section clause provision term agreement policy lease
-        explain summary summarise summarize tell set require requirement rule allowed permitted happen long many must shall
-        kind type company llc property cover include list main under read cite quote written exactly part new paper
-        paperwork official last handle regarding decide specify provide landlord's content
-    """.split()
-)
+_ASKING = frozenset(map(stem, LEXICON["words"]["asking"].split()))
 _WHICH = ("content", "type", "op", "property", "unit", "category", "by", "subject")
 _SYNONYMS = {stem(said): meant for said, meant in LEXICON["papers"].items()}
 

@@ -17,33 +17,37 @@ from answerkey_demo.language.reading import Mention, Reading
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.tools.toolbox import Turn
 
-__all__ = ["TABLES", "Table", "answer", "phrases", "unexplained"]
+__all__ = ["TABLES", "answer", "phrases", "unexplained"]
 
 _MAX_LISTED = 30
 _SLOT = re.compile(r"\{(\w+)(?::([^}]*))?\}")
+# Asks for what has been done, not for what is still open.
+_DONE = re.compile(r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:file|filed|renewed|paid|done|completed|tested)\b")
+_ORDERED = ("most", "least", "next", "first", "last")
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fact of a row and how people ask for it."""
+    """A fact of a row and how people ask for it; `tables.toml` explains each setting."""
 
     say: str
-    # how it reads after the row's label
     reads: str
-    # COLUMN or COLUMN:FORM, what is ordered and added up
     measure: str = ""
-    # own words for the largest and the smallest
     most: str = ""
     least: str = ""
-    # the column that a period narrows down
     date: str = ""
-    # what must hold for a row to have it
     where: str = ""
-    # weaker readings that this one excludes
     hides: list[str] = []
-    # gives way to any other field
     weak: bool = False
-    # the sum is what is asked for
-    always_sum: bool = False
+
+    @property
+    def column(self) -> str:
+        """The SQL of its measure."""
+        return self.measure.partition(":")[0]
+
+    @property
+    def form(self) -> str:
+        """How its measure is written: "$", "number", "date" or ""."""
+        return self.measure.partition(":")[2]
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -56,7 +60,7 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table as people ask about it."""
+    """A table as people ask about it; `tables.toml` explains each setting."""
 
     rows: str
     one: str
@@ -65,35 +69,21 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: str
     subject: str
     fields: dict[str, Field]
+    # kind of mention → the column that it narrows down
+    columns: dict[str, str]
     conditions: dict[str, Condition] = {}
-    # the field that is meant where none is named, and the one that "largest" means
     default: str = ""
     extreme: str = ""
-    # words that belong to another table
     unless: str = ""
-    # columns for what a question may name
-    property: str = ""
-    unit: str = ""
-    party: str = ""
-    kind: str = ""
-    document: str = ""
-    type: str = ""
-    text: str = ""
-    # a kind of mention without which the table is not meant
     needs: str = ""
-    # the rows that are meant where no condition is named, and the row that "our property" means
     open: str = ""
     main: str = ""
-    # the column whose first and last value say what is on record
     covers: str = ""
 
 
 TABLES = msgspec.convert(
     tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8")), dict[str, Table]
 )
-# kind of mention → attribute of a table that says which column it narrows down
-_COLUMNS = {"property": "property", "unit": "unit", "party": "party", "obligation": "kind"}
-_COLUMNS |= {"document": "document", "type": "type"}
 
 
 def phrases() -> Iterator[tuple[str, str, str]]:
@@ -104,197 +94,149 @@ def phrases() -> Iterator[tuple[str, str, str]]:
         for key, condition in table.conditions.items():
             yield condition.say, "condition", f"{name}.{key}"
         for key, field in table.fields.items():
-            for say, op in ((field.say, ""), (field.most, "most"), (field.least, "least")):
-                yield say, "field", f"{name}.{key}"
-                if op:
-                    yield say, "op", op
+            yield f"{field.say},{field.most},{field.least}", "field", f"{name}.{key}"
+            yield field.most, "op", "most"
+            yield field.least, "op", "least"
 
 
 def unexplained(name: str, reading: Reading) -> list[int] | None:
     """The words of a question that this table does not account for; None if the question does not ask for it."""
     table = TABLES[name]
-    if reading.has("unless", name):
+    view = _view(name, reading)
+    fields = [_field(table, value) for value in view.all("field")]
+    placed = bool(fields) and (view.has("property") or view.has("unit"))
+    if not (any(not f.weak for f in fields) or placed or view.has("subject")):
         return None
-    reading = reading.view(lambda m: _mine(name, m))
-    own = reading.mentions
-    strong = any(m.kind == "field" and not table.fields[m.value.partition(".")[2]].weak for m in own)
-    placed = any(m.kind == "field" for m in own) and any(m.kind in ("property", "unit") for m in own)
-    if (
-        not _fields(name, reading)
-        or not (strong or placed or reading.has("subject"))
-        or (table.needs and not reading.has(table.needs))
-    ):
+    if reading.has("unless", name) or (table.needs and not view.has(table.needs)):
         return None
-    if reading.periods and not any(f.date for f in _fields(name, reading)):
+    asked = _asked(table, view)
+    if not asked or (view.periods and not any(f.date for f in asked)):
         return None
-    return reading.left(reading.explained(*own))
-
-
-def _mine(name: str, mention: Mention) -> bool:
-    table = TABLES[name]
-    if mention.kind in ("field", "condition"):
-        return mention.value.partition(".")[0] == name
-    if mention.kind in ("subject", "text"):
-        return mention.value == name
-    return mention.kind in ("op", "by") or bool(getattr(table, _COLUMNS.get(mention.kind, ""), ""))
-
-
-def _fields(name: str, reading: Reading) -> list[Field]:
-    """The fields that are asked for, without those that another one hides."""
-    table = TABLES[name]
-    keys = [v.partition(".")[2] for v in reading.all("field")]
-    strong = [k for k in keys if not table.fields[k].weak]
-    keys = strong or keys
-    hidden = {h for k in keys for h in table.fields[k].hides}
-    keys = [k for k in keys if k not in hidden] or keys[:1]
-    superlative = reading.has("op", "most", "least")
-    if (not strong and superlative) or not keys:
-        keys = [table.extreme if superlative and table.extreme else table.default]
-    return [table.fields[key] for key in keys if key]
+    return view.left(view.explained(*view.mentions))
 
 
 def answer(name: str, reading: Reading, turn: Turn, vocabulary: Vocabulary, as_of: date) -> str:
     """One sentence for each row that is meant, with count, total or average where that is asked for."""
-    table = TABLES[name]
-    reading = reading.view(lambda m: _mine(name, m))
-    fields = _fields(name, reading)
+    table, reading = TABLES[name], _view(name, reading)
+    fields = _asked(table, reading)
     measured = next((f for f in fields if f.measure), None)
     if reading.has("op", "next", "first", "last"):
-        measured = next(
-            (f for f in [*fields, *table.fields.values()] if f.measure.endswith(":date")), measured
-        )
-    where, values = _where(name, reading, fields, vocabulary)
-    measure, _, form = (measured.measure if measured else "").partition(":")
-    order = table.order
-    if (measure and reading.limits) or reading.limits:
-        column = measure or table.fields[table.extreme].measure.partition(":")[0]
-        where += [f"{column} {limit.sign} ?" for limit in reading.limits]
-        values += [limit.amount for limit in reading.limits]
-    extreme = reading.has("op", "most", "least", "next", "first", "last") and bool(measure)
-    if extreme:
-        function = "MAX" if reading.has("op", "most", "last") else "MIN"
-        if reading.has("op", "next") and measured and measured.date:
+        measured = next((f for f in [*fields, *table.fields.values()] if f.form == "date"), measured)
+    where, values = _where(table, reading, fields, vocabulary)
+    if measured and reading.has("op", *_ORDERED):
+        if reading.has("op", "next") and measured.date:
             where.append(f"{measured.date} >= '{as_of.isoformat()}'")
-        condition = " AND ".join(where)
-        where.append(f"{measure} = (SELECT {function}({measure}) FROM {table.rows} WHERE {condition})")
-        values = values * 2
-    columns = dict.fromkeys(c for f in fields for c, _ in _SLOT.findall(f.reads))
-    select = ", ".join(
-        [f"{table.label} AS row_label", *columns, *([f"{measure} AS row_measure"] if measure else [])]
-    )
+        function = "MAX" if reading.has("op", "most", "last") else "MIN"
+        best = f"SELECT {function}({measured.column}) FROM {table.rows} WHERE {' AND '.join(where)}"
+        where, values = [*where, f"{measured.column} = ({best})"], values * 2
+    columns = dict.fromkeys(column for f in fields for column, _ in _SLOT.findall(f.reads))
+    shown = [f"{table.label} AS row_label", *columns, *([f"{measured.column} AS row_measure"] if measured else [])]
 
     def rows_where(conditions: list[str]) -> list[dict[str, Any]]:
-        sql = f"SELECT {select} FROM {table.rows} WHERE {' AND '.join(conditions)} ORDER BY {order}"
-        return turn.rows(sql, *values)
+        condition = " AND ".join(conditions)
+        return turn.rows(f"SELECT {', '.join(shown)} FROM {table.rows} WHERE {condition} ORDER BY {table.order}", *values)
 
-    rows = rows_where([*where, table.open]) if table.open and not _asks_done(reading) else rows_where(where)
-    if not rows and table.open:
-        rows = rows_where(where)
+    still_open = [table.open] if table.open and not _DONE.search(reading.text) else []
+    rows = rows_where([*where, *still_open]) or (rows_where(where) if still_open else [])
     if not rows:
         return _nothing(table, reading, turn)
-    lines = [
-        f"{row['row_label']} {join([_read(f.reads, row) for f in fields])}".strip() + "."
-        for row in rows[:_MAX_LISTED]
-    ]
-    return _summary(name, reading, rows, measured) + " ".join(lines)
+    facts = [(row["row_label"], join([_read(f.reads, row) for f in fields])) for row in rows[:_MAX_LISTED]]
+    return _summary(table, reading, rows, measured) + " ".join(f"{label} {fact}".strip() + "." for label, fact in facts)
 
 
-def _asks_done(reading: Reading) -> bool:
-    return (
-        re.search(
-            r"\b(?:did we|have we|has|was|were|is|are) .*\b(?:file|filed|renewed|paid|done|completed|tested)\b",
-            reading.text,
-        )
-        is not None
-    )
+def _view(name: str, reading: Reading) -> Reading:
+    """The question as it concerns one table."""
+
+    def mine(mention: Mention) -> bool:
+        if mention.kind in ("field", "condition", "subject"):
+            return mention.value.partition(".")[0] == name
+        if mention.kind == "text":
+            return mention.value == name and "text" in TABLES[name].columns
+        return mention.kind in ("op", "by") or mention.kind in TABLES[name].columns
+
+    return reading.view(mine)
+
+
+def _field(table: Table, mention: str) -> Field:
+    return table.fields[mention.partition(".")[2]]
+
+
+def _asked(table: Table, reading: Reading) -> list[Field]:
+    """The fields that are asked for, without those that a stronger one hides."""
+    keys = [value.partition(".")[2] for value in reading.all("field")]
+    strong = [k for k in keys if not table.fields[k].weak]
+    if not strong and reading.has("op", "most", "least") and table.extreme:
+        keys = [table.extreme]
+    hidden = {h for k in strong for h in table.fields[k].hides}
+    keys = [k for k in strong or keys if k not in hidden] or keys[:1] or [table.default]
+    return [table.fields[key] for key in keys if key]
 
 
 def _where(
-    name: str, reading: Reading, fields: list[Field], vocabulary: Vocabulary
+    table: Table, reading: Reading, fields: list[Field], vocabulary: Vocabulary
 ) -> tuple[list[str], list[Any]]:
-    table = TABLES[name]
     where, values = ["1 = 1"], list[Any]()
-    for kind, attribute in _COLUMNS.items():
-        column, named = getattr(table, attribute), reading.all(kind)
-        if kind == "unit" and table.unit and reading.has("property"):
+    for kind, column in table.columns.items():
+        named = reading.all(kind)
+        if kind == "unit" and reading.has("property"):
             # "Unit 1" of the building that is named
-            homes = {u["id"]: u["property_id"] for u in vocabulary.units}
-            named = [u for u in named if homes[u] in reading.all("property")] or named
-        if column and named:
+            here = [u["id"] for u in vocabulary.units if u["property_id"] in reading.all("property")]
+            named = [u for u in named if u in here] or named
+        if named and kind != "text":
             where.append(f"{column} IN ({', '.join('?' * len(named))})")
             values += named
     # "Is Unit 2 rented?" asks about that unit whatever its state
-    conditions = [] if reading.has("unit") else [v.partition(".")[2] for v in reading.all("condition")]
+    conditions = [] if reading.has("unit") else [value.partition(".")[2] for value in reading.all("condition")]
+    narrowed = len(where) > 1 or bool(conditions)
     where += dict.fromkeys(table.conditions[key].where for key in conditions)
-    where += dict.fromkeys(f.where for f in fields if f.where and len(where) + len(conditions) == 1)
-    if (
-        table.main
-        and not reading.has("property")
-        and reading.singular
-        and not reading.has("op", "most", "least")
-    ):
+    where += [] if narrowed else list(dict.fromkeys(f.where for f in fields if f.where))
+    if table.main and reading.singular and not reading.has("property") and not reading.has("op", "most", "least"):
         where.append(table.main)
-    period_column = next((f.date for f in fields if f.date), "")
-    if reading.periods and period_column:
-        where.append(f"{period_column} BETWEEN ? AND ?")
-        values += [
-            min(p.start for p in reading.periods).isoformat(),
-            max(p.end for p in reading.periods).isoformat(),
-        ]
-    if table.text:
-        strong = {
-            i for m in reading.mentions if m.kind not in ("text", "field") for i in range(m.first, m.end)
-        }
-        for mention in reading.mentions:
-            word = reading.words[mention.first]
-            if mention.kind == "text" and mention.first not in strong:
-                where.append(f"{table.text} LIKE ?")
-                values.append(f"%{word.root}%")
-    return where, values
+    dated = next((f.date for f in fields if f.date), "")
+    if reading.periods and dated:
+        where.append(f"{dated} BETWEEN ? AND ?")
+        values += [min(p.start for p in reading.periods).isoformat(), max(p.end for p in reading.periods).isoformat()]
+    used = reading.explained(*(m for m in reading.mentions if m.kind not in ("text", "field")))
+    for i in dict.fromkeys(m.first for m in reading.mentions if m.kind == "text" and m.first not in used):
+        where.append(f"{table.columns['text']} LIKE ?")
+        values.append(f"%{reading.words[i].root}%")
+    limited = next((f.column for f in fields if f.measure), "") or table.fields[table.extreme or table.default].column
+    where += [f"{limited} {limit.sign} ?" for limit in reading.limits]
+    return where, [*values, *(limit.amount for limit in reading.limits)]
 
 
-def _summary(name: str, reading: Reading, rows: list[dict[str, Any]], measured: Field | None) -> str:
+def _summary(table: Table, reading: Reading, rows: list[dict[str, Any]], measured: Field | None) -> str:
     """The count, total or average that comes before the rows."""
-    table = TABLES[name]
-    adjectives = dict.fromkeys(table.conditions[v.partition(".")[2]].reads for v in reading.all("condition"))
-    what = " ".join([*list(adjectives)[:1], table.one if len(rows) == 1 else table.many])
-    form = measured.measure.partition(":")[2] if measured else ""
+    adjectives = [table.conditions[value.partition(".")[2]].reads for value in reading.all("condition")]
+    counted = " ".join([str(len(rows)), *adjectives[:1], table.one if len(rows) == 1 else table.many])
+    form = measured.form if measured else ""
     numbers = [row["row_measure"] for row in rows if measured and row["row_measure"] is not None]
-    counted = f"{len(rows)} {what}"
-    if reading.has("op", "average") and form in ("$", "number"):
+    if form not in ("$", "number"):
+        # obligations are listed by date and still cost something together
+        form, numbers = "$", [row["amount"] for row in rows if row.get("amount")]
+    if reading.has("op", "average") and numbers:
         return f"On average {_shown(sum(numbers) / len(numbers), form)} over {counted}: "
-    parts = []
-    if len(rows) > 1 or reading.has("op", "count"):
-        parts.append(counted)
-    extreme = reading.has("op", "most", "least", "next", "first", "last")
-    if form in ("$", "number") and numbers and len(rows) > 1 and not extreme:
-        parts.append(f"together {_shown(sum(numbers), form)}")
-    elif len(rows) > 1 and not extreme and "amount" in rows[0] and any(row["amount"] for row in rows):
-        parts.append(f"together {money(sum(row['amount'] or 0 for row in rows))}")
-    return ", ".join(parts) + (": " if parts else "")
+    if len(rows) == 1:
+        return f"{counted}: " if reading.has("op", "count") else ""
+    together = f", together {_shown(sum(numbers), form)}" if numbers and not reading.has("op", *_ORDERED) else ""
+    return f"{counted}{together}: "
 
 
 def _nothing(table: Table, reading: Reading, turn: Turn) -> str:
     period = f" {reading.periods[0].phrase}" if reading.periods else ""
-    text = f"Not on record: no {table.one} matches that{period}."
-    if table.covers:
-        row = turn.rows(
-            f"SELECT MIN({table.covers}) AS first, MAX({table.covers}) AS last FROM {table.rows}"
-        )[0]
-        text = f"{text[:-1]}; the records cover {_date(row['first'])} to {_date(row['last'])}."
-    return text
+    text = f"Not on record: no {table.one} matches that{period}"
+    if not table.covers:
+        return f"{text}."
+    row = turn.rows(f"SELECT MIN({table.covers}) AS first, MAX({table.covers}) AS last FROM {table.rows}")[0]
+    return f"{text}; the records cover {_shown(row['first'], 'date')} to {_shown(row['last'], 'date')}."
 
 
 def _shown(value: Any, form: str) -> str:
     if form == "$":
         return money(value)
-    if form == "date":
-        return _date(value)
+    if form == "date" and isinstance(value, str):
+        return day(value)
     return f"{value:,.10g}" if form == "number" else str(value)
-
-
-def _date(value: Any) -> str:
-    return day(value) if isinstance(value, str) else str(value)
 
 
 def _read(template: str, row: dict[str, Any]) -> str:
@@ -303,7 +245,7 @@ def _read(template: str, row: dict[str, Any]) -> str:
     def fill(match: re.Match[str]) -> str:
         value, form = row[match[1]], match[2] or ""
         kind = next((k for k in ("$", "date", "number") if k in form), "")
-        if not kind and form:
+        if form and not kind:
             # a remark that holds for one value
             return form if value and str(value) in form else ""
         if value is None:

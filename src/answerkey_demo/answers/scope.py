@@ -3,15 +3,16 @@
 import re
 
 from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import LEXICON, Vocabulary
+from answerkey_demo.language.vocabulary import Vocabulary
+from answerkey_demo.language.words import LEXICON
 
 __all__ = ["decline", "is_foreign", "off_topic", "small_talk"]
 
 _HOSTILE = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:rules?|instructions?|prompts?|guidelines|above|previous)\b|"
     r"\b(?:drop|truncate|alter|wipe|erase|destroy|corrupt)\b.{0,30}\b(?:tables?|database|records?|data|properties|"
-    r"transactions)\b|\b(?:delete|remove|insert|update|modify|edit|overwrite)\b.{0,40}\b(?:rows?|records?|tables?|database|"
-    r"entry|entries|transactions?|ledger|into|set)\b|"
+    r"transactions)\b|\b(?:delete|remove|insert|update|modify|edit|overwrite)\b.{0,40}\b(?:rows?|records?|tables?|"
+    r"database|entry|entries|transactions?|ledger|into|set)\b|"
     r"^(?:please |now |can you |could you )*(?:change|add|set|raise|lower|increase) (?:the|a|an|my|our) |"
     r"\b(?:system prompt|jailbreak|developer mode|act as|pretend (?:to be|you))\b"
 )
@@ -26,26 +27,12 @@ _SMALL_TALK = {
     r"\byour (?:capabilities|purpose|name)\b": "",
     r"^(?:bye|goodbye|see you|good night)\b": "Goodbye. ",
 }
-# Words of somebody who asks about this business.
-_OURS = re.compile(
-    r"\b(?:we|our|ours|us|my|mine|llc|company|tenants?|leases?|landlord|polic(?:y|ies)|agreement|minutes|property|manager|"
-    r"members?|insur\w+|form \d+|irs|1099\w*|k-1)\b"
-)
+# Words of somebody who asks about this business: those that outweigh another topic, and those that make a topic at all.
 _OWNS = re.compile(r"\b(?:our|we|us|tenants?|leases?|polic(?:y|ies)|agreement|minutes|property)\b")
-# Frequent small words of other languages that English does not have, and of English.
-_FOREIGN = frozenset(
-    """
-        el la los las una qué que cuál cual cuánto cuanto nuestro nuestra dónde donde está fue por para der die das und ist
-        nicht wie viel unser unsere wann wo le les des une est quel quelle combien notre nous où était avec pour il lo gli
-        della quanto nostro nostra dove è era com nosso qual onde
-    """.split()
+_OURS = re.compile(
+    rf"{_OWNS.pattern}|\b(?:ours|my|mine|llc|company|landlord|manager|members?|insur\w+|form \d+|irs|1099\w*|k-1)\b"
 )
-_ENGLISH = frozenset(
-    """
-        the is are what which who when where how was were do does did of in on for to our we my much many and have has can
-        list show tell give please us about
-    """.split()
-)
+_FOREIGN, _ENGLISH = (frozenset(LEXICON["words"][name].split()) for name in ("foreign", "english"))
 
 
 def small_talk(text: str, company: str) -> str | None:
@@ -56,11 +43,10 @@ def small_talk(text: str, company: str) -> str | None:
 def is_foreign(question: str) -> bool:
     """Whether the question is clearly not in English."""
     letters = [c for c in question if c.isalpha()]
-    if letters and sum(ord(c) > 0x24F for c in letters) > 0.4 * len(letters):
-        return True
     words = re.findall(r"[^\W\d_]+", question.lower())
     foreign = sum(w in _FOREIGN for w in words)
-    return foreign >= 2 and foreign > sum(w in _ENGLISH for w in words)
+    other_script = sum(ord(c) > 0x24F for c in letters) > 0.4 * len(letters)
+    return other_script or (foreign >= 2 and foreign > sum(w in _ENGLISH for w in words))
 
 
 def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> str | None:
@@ -75,11 +61,9 @@ def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> 
     known = any(reading.has(kind) for kind in ("category", "group", "type", "content", "kind"))
     if understood or named or known or _OURS.search(reading.text):
         return None
-    content = [
-        reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)
-    ]
+    content = [reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)]
     unknown = [w for w in content if w.stem not in vocabulary.corpus]
-    return "That is outside what I have on file" if not content or len(unknown) * 2 > len(content) else None
+    return "That is outside what I have on file" if len(unknown) * 2 > len(content) or not content else None
 
 
 def decline(reason: str, company: str) -> str:

@@ -8,8 +8,8 @@ import re
 
 from answerkey_demo.answers.wording import day, money
 from answerkey_demo.knowledge import Knowledge
-from answerkey_demo.language.vocabulary import LEXICON, category_label
-from answerkey_demo.language.words import normalise, stems
+from answerkey_demo.language.vocabulary import category_label
+from answerkey_demo.language.words import LEXICON, normalise, stems
 from answerkey_demo.planner import Conversation
 from answerkey_demo.tools.toolbox import Turn
 

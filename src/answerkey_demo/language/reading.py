@@ -1,4 +1,4 @@
-"""Reading a question: the longest phrases in it that the records or the lexicon know, its periods and its limits."""
+"""Reading a question: everything in it that the records or the lexicon know, its periods and its limits."""
 
 import re
 from collections.abc import Callable
@@ -12,13 +12,12 @@ from answerkey_demo.language.words import STOPWORDS, Word, normalise, stems, wor
 
 __all__ = ["Limit", "Mention", "Reading", "read"]
 
-_LIMIT = re.compile(
-    r"\b(?P<word>over|above|more than|at least|exceed(?:s|ing)?|greater than|higher than|under|below|less than|lower than|"
-    r"at most|no more than|cheaper than) \$?(?P<n>\d[\d,]*(?:\.\d+)?)(?P<k>k\b)?"
-)
-_SIGNS = {"at least": ">=", "at most": "<=", "no more than": "<="}
+_SIGNS = dict.fromkeys(["over", "above", "more than", "exceeding", "greater than", "higher than"], ">")
+_SIGNS |= dict.fromkeys(["under", "below", "less than", "lower than", "cheaper than"], "<")
+_SIGNS |= {"at least": ">=", "at most": "<=", "no more than": "<="}
+_LIMIT = re.compile(rf"\b(?P<word>{'|'.join(_SIGNS)}) \$?(?P<n>\d[\d,]*(?:\.\d+)?)(?P<k>k\b)?")
 _SINGULAR = re.compile(
-    r"\b(?:our|my|the|main|this) (?:\w+ )?(?:property|building|house|place|real estate)\b(?! (?:tax|manage|insur|mana))"
+    r"\b(?:our|my|the|main|this) (?:\w+ )?(?:property|building|house|place|real estate)\b(?! (?:tax|manage|insur))"
 )
 _PLURAL = re.compile(r"\b(?:properties|buildings|houses|portfolio|each|every|combined|together|all)\b")
 
@@ -26,8 +25,8 @@ _PLURAL = re.compile(r"\b(?:properties|buildings|houses|portfolio|each|every|com
 class Mention(msgspec.Struct, frozen=True):
     """Something that the question names."""
 
-    # property, unit, party, category, group, kind, document, type, obligation, op, by, field, subject, condition, unless,
-    # content, topic, text
+    # property, unit, party, category, group, kind, document, type, obligation, op, by, field, subject, condition,
+    # unless, content, topic, text
     kind: str
     value: str
     # the words of the question that say it
@@ -40,6 +39,7 @@ class Limit(msgspec.Struct, frozen=True):
 
     sign: str
     amount: float
+    # the characters of the normalised question that said so
     span: tuple[int, int]
 
 
@@ -69,15 +69,12 @@ class Reading(msgspec.Struct, frozen=True):
         A word of a description or of an obligation's name neither hides another mention nor is hidden.
         """
         known = [m for m in self.mentions if mine(m)]
-        strong = [m for m in known if m.kind != "text"]
-        longest = [
-            m
-            for m in known
-            if m.kind == "text"
-            or not any(
-                o.first <= m.first and m.end <= o.end and o.end - o.first > m.end - m.first for o in strong
-            )
-        ]
+        spans = {(m.first, m.end) for m in known if m.kind != "text"}
+
+        def hidden(m: Mention) -> bool:
+            return any(a <= m.first and m.end <= b and b - a > m.end - m.first for a, b in spans)
+
+        longest = [m for m in known if m.kind == "text" or not hidden(m)]
         return msgspec.structs.replace(self, mentions=longest)
 
     def said(self, kind: str) -> tuple[int, int] | None:
@@ -85,21 +82,15 @@ class Reading(msgspec.Struct, frozen=True):
         found = [m for m in self.mentions if m.kind == kind]
         return (min(m.first for m in found), max(m.end for m in found)) if found else None
 
-    def left(self, explained: set[int]) -> list[int]:
-        """The words with content that are not among the explained ones."""
-        return [
-            i
-            for i, word in enumerate(self.words)
-            if i not in explained
-            and word.text not in STOPWORDS
-            and (len(word.text) > 1 or word.text.isdigit())
-        ]
-
     def explained(self, *mentions: Mention) -> set[int]:
         """The words that these mentions consist of, and those of periods and limits."""
         spans = [p.span for p in self.periods] + [limit.span for limit in self.limits]
-        found = {i for m in mentions for i in range(m.first, m.end)}
-        return found | {i for span in spans for i in _inside(self.words, span)}
+        return {i for m in mentions for i in range(m.first, m.end)} | _inside(self.words, spans)
+
+    def left(self, explained: set[int]) -> list[int]:
+        """The words with content that are not among the explained ones."""
+        content = [i for i, w in enumerate(self.words) if w.text not in STOPWORDS and not _is_letter(w.text)]
+        return [i for i in content if i not in explained]
 
     @property
     def singular(self) -> bool:
@@ -113,29 +104,30 @@ def read(question: str, vocabulary: Vocabulary, as_of: date, base: Period | None
     words = words_of(text)
     mentions = [Mention(*found) for found in vocabulary.find([w.stem for w in words])]
     # of a vendor that is named, the words of its whole name: "plumbing by Redcliff"
-    for mention in [m for m in mentions if m.kind == "party"]:
-        own = stems(mention.value)
-        mentions += [Mention("party", mention.value, i, i + 1) for i, w in enumerate(words) if w.stem in own]
+    for name in {m.value for m in mentions if m.kind == "party"}:
+        own = stems(name)
+        mentions += [Mention("party", name, i, i + 1) for i, w in enumerate(words) if w.stem in own]
     # a house number is no year, and the year of "Tax Notes for 2024" is part of a name
-    masked = list(text)
-    for mention in mentions:
-        if mention.kind in ("property", "document"):
-            start, end = words[mention.first].start, words[mention.end - 1].end
-            masked[start:end] = "#" * (end - start)
-    periods = find_periods("".join(masked), as_of, base)
+    masked = text
+    for mention in [m for m in mentions if m.kind in ("property", "document")]:
+        start, end = words[mention.first].start, words[mention.end - 1].end
+        masked = masked[:start] + "#" * (end - start) + masked[end:]
+    periods = find_periods(masked, as_of, base)
+    in_periods = _inside(words, [p.span for p in periods])
     limits = []
-    for found in _LIMIT.finditer("".join(masked)):
-        sign = _SIGNS.get(found["word"]) or (
-            "<" if re.match("under|below|less|lower|cheap", found["word"]) else ">"
-        )
-        amount = float(found["n"].replace(",", "").rstrip(".")) * (1000 if found["k"] else 1)
-        if not any(p.span[0] < found.end() and p.span[1] > found.start("n") for p in periods):
-            limits.append(Limit(sign, amount, found.span()))
-    spans = [p.span for p in periods] + [limit.span for limit in limits]
-    taken = {i for span in spans for i in _inside(words, span)}
+    for found in _LIMIT.finditer(masked):
+        amount = float(found["n"].replace(",", "")) * (1000 if found["k"] else 1)
+        if not in_periods & _inside(words, [found.span("n")]):
+            limits.append(Limit(_SIGNS[found["word"]], amount, found.span()))
+    taken = in_periods | _inside(words, [limit.span for limit in limits])
     kept = [m for m in mentions if not set(range(m.first, m.end)) <= taken]
     return Reading(question.strip(), text, words, kept, periods, limits)
 
 
-def _inside(words: list[Word], span: tuple[int, int]) -> list[int]:
-    return [i for i, w in enumerate(words) if w.start < span[1] and w.end > span[0]]
+def _inside(words: list[Word], spans: list[tuple[int, int]]) -> set[int]:
+    """The words that stand, at least in part, between some characters of the text."""
+    return {i for i, w in enumerate(words) if any(w.start < end and w.end > start for start, end in spans)}
+
+
+def _is_letter(word: str) -> bool:
+    return len(word) == 1 and word.isalpha()
