@@ -99,23 +99,12 @@ class Chatbot:
         await asyncio.to_thread(self.toolbox.searcher.search, "warm up")
 
 
-def open_chatbot(
-    variant: str = "default",
-    *,
-    seed: int = 0,
-    data: Path | None = None,
-    kinds: tuple[str, ...] | None = None,
-    rate: float | None = None,
-) -> Chatbot:
+def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatbot:
     """Open a variant: default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").
 
-    `data` is another folder of data files; `kinds` and `rate` set up the faults of "flaky".
+    `data` is another folder of data files.
     """
-    chosen = parse_variant(variant, seed=seed)
-    if kinds is not None:
-        chosen = msgspec.structs.replace(chosen, kinds=tuple(kinds))
-    if rate is not None:
-        chosen = msgspec.structs.replace(chosen, rate=rate)
+    chosen = parse_variant(variant)
     knowledge = open_knowledge(data)
     brain: Brain
     if chosen.name == "basic":
@@ -129,7 +118,7 @@ def open_chatbot(
     return Chatbot(chosen, brain, Toolbox(knowledge, semantic=chosen.name != "basic"))
 
 
-def parse_variant(text: str, *, seed: int = 0) -> Variant:
+def parse_variant(text: str) -> Variant:
     """Read NAME or NAME?kinds=…&rate=…&seed=…, with or without "demo:" before it, or raise ValueError."""
     text = text.strip()
     name, _, query = text.removeprefix("demo:").partition("?")
@@ -149,7 +138,7 @@ def parse_variant(text: str, *, seed: int = 0) -> Variant:
         )
     try:
         rate = float(given.pop("rate", "0.3"))
-        seed = int(given.pop("seed", str(seed)))
+        seed = int(given.pop("seed", "0"))
     except ValueError as error:
         raise ValueError(f"demo:{name}: rate must be a number and seed a whole number ({error})") from error
     if not 0.0 <= rate <= 1.0:

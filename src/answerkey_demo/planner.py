@@ -8,6 +8,7 @@ from answerkey_demo.answers import records, scope
 from answerkey_demo.answers.money import Money
 from answerkey_demo.answers.papers import Papers
 from answerkey_demo.knowledge import Knowledge
+from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, read
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import normalise
@@ -18,9 +19,9 @@ __all__ = ["Conversation", "Conversations", "Planner"]
 _MAX_CONVERSATIONS = 1_000
 # Nobody asks more at once in earnest, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
+_ASKS = r"(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|were|can|tell|list|show)\b"
 _SPLIT = re.compile(
-    r"\?\s+(?=\w)|;\s+|,?\s+(?:and|but|plus)\s+(?:also\s+)?(?=(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|"
-    r"were|can|tell|list|show)\b)|,\s+(?=(?:what|which|who|how|when|where)\b)",
+    rf"\?\s+(?=\w)|;\s+|,?\s+(?:and|but|plus)\s+(?:also\s+)?(?={_ASKS})|,\s+(?=(?:what|which|who|how|when|where)\b)",
     re.IGNORECASE,
 )
 # "Hi, I'm the new accountant." says nothing about what is asked.
@@ -33,10 +34,12 @@ _CUE = re.compile(r"^(?:and|but|also|then|so|what about|how about|what of|same|n
 _PRONOUN = re.compile(
     r"\b(?:it|its|they|their|them|there|those|these|that|this|she|he|her|his|him|the same)\b"
 )
-# A second clause without a subject of its own: "What were our legal fees, and who sent the bill?"
+# The words of a clause without a subject of its own: "What were our legal fees, and who sent the bill?"
 _ELLIPSIS = re.compile(
-    r"(?:sent|send|bills?|billed|paid|costs?|cost|work|vendors?|contractors?|charged?|amounts?|dates?|addresses)$"
+    r"(?:sent|send|bill\w*|paid|costs?|work|vendors?|contractors?|charged?|dates?|addresses)$"
 )
+# What a follow-up may put in the place of what the last question named.
+_SLOTS = (("property",), ("category", "group"), ("unit", "party"))
 _NOTHING = "Not on record"
 
 
@@ -65,9 +68,8 @@ class Conversations:
     def get(self, key: str) -> Conversation:
         """The conversation with this id, new if unknown."""
         with self._lock:
-            conversation = self._known.pop(key, None) or Conversation()
-            self._known[key] = conversation
-            while len(self._known) > self._limit:
+            conversation = self._known[key] = self._known.pop(key, None) or Conversation()
+            if len(self._known) > self._limit:
                 self._known.popitem(last=False)
             return conversation
 
@@ -89,23 +91,18 @@ class Planner:
             return reply
         if scope.is_foreign(question):
             return scope.decline("I understand English only", self._company)
-        whole = read(question, self._vocabulary, self._as_of)
-        understood = conversation.last is not None or self._choose(whole)[1] == []
+        whole = self._read(question)
+        by, unknown = self._choose(whole)
+        understood = conversation.last is not None or (by != "papers" and not unknown)
         if reason := scope.off_topic(whole, self._vocabulary, understood=understood):
             return scope.decline(reason, self._company)
         answers: list[str] = []
         for number, clause in enumerate(_clauses(question)):
             reading = self._complete(clause, conversation, same_question=number > 0)
             by, unknown = self._choose(reading)
-            text = self._answer(by, reading, turn, unknown)
-            if text.startswith(_NOTHING) and by == "money" and unknown:
-                # what the money was for stands in no description: perhaps in a document
-                other = self._papers.quote(reading, turn) if reading.has("content") else text
-                text = text if other.startswith(_NOTHING) else other
-            if text not in answers:
-                answers.append(text)
+            answers.append(self._answer(by, reading, turn, unknown))
             conversation.last, conversation.by = reading, by
-        return "\n\n".join(answers)
+        return "\n\n".join(dict.fromkeys(answers))
 
     def _answer(self, by: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
         if by == "list":
@@ -122,109 +119,89 @@ class Planner:
             return "list", []
         if reading.has("content", "says", "mention"):
             return "papers", []
-        fits = [
-            (left, name)
-            for name in records.TABLES
-            if (left := records.unexplained(name, reading)) is not None
-        ]
-        fits += [(left, "money")] if (left := self._money.unexplained(reading)) is not None else []
-        if not fits:
-            return "papers", []
-        left, by = min(fits, key=lambda fit: len(fit[0]))
-        if not left:
-            return by, []
+        fits = {name: records.unexplained(name, reading) for name in records.TABLES}
+        fits["money"] = self._money.unexplained(reading)
+        left = {name: words for name, words in fits.items() if words is not None}
+        best = min(left, key=lambda name: len(left[name]), default="papers")
+        if not left.get(best):
+            return best, []
         # "spend on solar panels": what the money was for may stand in a description, or nowhere
-        money = next((words for words, name in fits if name == "money"), None)
-        if money is not None and len(money) <= 2 and reading.has("kind") and not reading.has("type"):
-            return "money", money
+        if len(left.get("money", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
+            return "money", left["money"]
         return "papers", []
 
     def _complete(self, clause: str, conversation: Conversation, *, same_question: bool) -> Reading:
         """Read a clause; where it leans on the one before, fill in what it leaves out."""
-        last = conversation.last
-        reading = self._read(clause)
+        reading, last, by = self._read(clause), conversation.last, conversation.by
         if last is None:
             return reading
+        before = last.text.rstrip("?. ")
         rest = [i for i in reading.left(set()) if not _ELLIPSIS.match(reading.words[i].text)]
-        if same_question and conversation.by in ("money", "list") and not rest:
-            return self._read(f"{last.text.rstrip('?. ')} {reading.text}")
+        if same_question and by in ("money", "list") and not rest:
+            return self._read(f"{before} {reading.text}")
         cue, pronoun = _CUE.search(reading.text), _PRONOUN.search(reading.text)
         if not cue and not pronoun:
             return reading
-        reading = read(clause, self._vocabulary, self._as_of, last.periods[0] if last.periods else None)
-        slots = ("property", "unit", "category", "group", "party", "period")
-        named = [m for m in reading.mentions if m.kind in slots]
-        rest = reading.left(
-            reading.explained(*named, *(m for m in reading.mentions if m.kind in ("kind", "by", "subject")))
-        )
-        if cue and (named or reading.periods) and not rest:
+        reading = self._read(clause, last.periods[0] if last.periods else None)
+        slots = [kind for kinds in _SLOTS for kind in kinds]
+        named = any(reading.has(kind) for kind in slots)
+        known = [m for m in reading.mentions if m.kind in (*slots, "kind", "by", "subject")]
+        if cue and (named or reading.periods) and not reading.left(reading.explained(*known)):
             return self._read(_substitute(last, reading))
-        if pronoun and not named and conversation.by == "money" and last.has("text"):
+        if pronoun and not named and by == "money" and last.has("text"):
             # "Who painted Unit D?" – "What did it cost?"
-            return self._read(f"{last.text.rstrip('?. ')} {reading.text}")
-        return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, conversation.by))
+            return self._read(f"{before} {reading.text}")
+        return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))
 
     def _carried(self, reading: Reading, last: Reading, by: str) -> str:
         """The things of the last question that this one does not name itself, to be said after it."""
-        homes = {u["id"]: self._vocabulary.address[u["property_id"]] for u in self._vocabulary.units}
-        labels = {u["id"]: u["label"] for u in self._vocabulary.units}
-        extra = []
-        if not reading.has("unit") and last.has("unit"):
-            units = [
-                u for u in last.all("unit") if not last.has("property") or homes[u] in self._places(last)
-            ]
-            extra = [f"{labels[u]} at {homes[u]}" for u in units or last.all("unit")]
-        elif not reading.has("party") and last.has("party") and by != "papers":
+        address = self._vocabulary.address
+        places = [address[p] for p in last.all("property")]
+        units = [u for u in self._vocabulary.units if u["id"] in last.all("unit") and not reading.has("unit")]
+        units = [u for u in units if u["property_id"] in last.all("property")] or units
+        extra: list[str] = []
+        if units:
+            extra = [f"{u['label']} at {address[u['property_id']]}" for u in units]
+        elif last.has("party") and not reading.has("party") and by != "papers":
             extra = last.all("party")
-        elif not reading.has("property") and last.has("property"):
-            extra = self._places(last)
-        elif not reading.has("property") and last.has("subject", "properties"):
-            extra = ["our property"] if last.singular else ["all our properties"]
+        elif not reading.has("property"):
+            extra = places or (["our property"] if last.singular else [])
         text = f" ({' and '.join(extra)})" if extra else ""
         if by in ("papers", "documents") and not reading.has("document") and not reading.has("type"):
-            named = self._papers.named(last)
-            text = f" in the {named}" if named else text
+            title = self._papers.title(last)
+            text = f" in the {title}" if title else text
         if not reading.periods and last.periods and (reading.has("category") or reading.has("kind")):
             text += f" {last.periods[0].phrase}"
         return text
 
-    def _places(self, reading: Reading) -> list[str]:
-        return [self._vocabulary.address[p] for p in reading.all("property")]
-
-    def _read(self, text: str) -> Reading:
-        return read(text, self._vocabulary, self._as_of)
+    def _read(self, text: str, base: Period | None = None) -> Reading:
+        return read(text, self._vocabulary, self._as_of, base)
 
 
 def _substitute(last: Reading, reading: Reading) -> str:
     """The last question with the newly named things in the place of the old ones."""
     pieces: list[tuple[int, int, str]] = []
-    tail = ""
+    end_of_text = len(last.text.rstrip("?. "))
     if reading.periods:
-        new = " and ".join(
-            re.sub(r" \(.*\)", "", p.phrase if len(reading.periods) == 1 else p.label)
-            for p in reading.periods
-        )
-        if last.periods:
-            start, end = last.periods[0].span[0], last.periods[-1].span[1]
-            start -= len(re.search(r"(?:\b(?:in|for|during|from|of) )?$", last.text[:start]).group())  # type: ignore[union-attr]
-            pieces.append((start, end, new))
-        else:
-            tail += f" {new}"
-    for kinds in (("property",), ("category", "group"), ("unit", "party")):
-        mine = next((kind for kind in kinds if reading.has(kind)), None)
-        if mine is None:
+        new = " and ".join(re.sub(r" \(.*\)", "", p.phrase) for p in reading.periods)
+        spans = [p.span for p in last.periods] or [(end_of_text, end_of_text)]
+        # without the preposition before the old period: the new one brings its own
+        start = len(re.sub(r"\b(?:in|for|during|from|of|on) $", "", last.text[: spans[0][0]]))
+        pieces.append((start, spans[-1][1], f" {new}" if start == end_of_text else new))
+    for kinds in _SLOTS:
+        span = next((found for kind in kinds if (found := reading.said(kind))), None)
+        if span is None:
             continue
-        first, end = reading.said(mine) or (0, 0)
-        new = reading.text[reading.words[first].start : reading.words[end - 1].end]
-        old = next((span for kind in kinds if (span := last.said(kind))), None)
+        new = reading.text[reading.words[span[0]].start : reading.words[span[1] - 1].end]
+        old = next((found for kind in kinds if (found := last.said(kind))), None)
         if old:
             pieces.append((last.words[old[0]].start, last.words[old[1] - 1].end, new))
         else:
-            tail += f" for {new}"
+            pieces.append((end_of_text, end_of_text, f" for {new}"))
     text = last.text
     for start, end, new in sorted(pieces, reverse=True):
         text = text[:start] + new + text[end:]
-    return text.rstrip("?. ") + tail
+    return text
 
 
 def _clauses(question: str) -> list[str]:

@@ -22,7 +22,9 @@ __all__ = ["TABLES", "answer", "phrases", "unexplained"]
 _MAX_LISTED = 30
 _SLOT = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 # Asks for what has been done, not for what is still open.
-_DONE = re.compile(r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:file|filed|renewed|paid|done|completed|tested)\b")
+_DONE = re.compile(
+    r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:file|filed|renewed|paid|done|completed|tested)\b"
+)
 _ORDERED = ("most", "least", "next", "first", "last")
 
 
@@ -130,18 +132,26 @@ def answer(name: str, reading: Reading, turn: Turn, vocabulary: Vocabulary, as_o
         best = f"SELECT {function}({measured.column}) FROM {table.rows} WHERE {' AND '.join(where)}"
         where, values = [*where, f"{measured.column} = ({best})"], values * 2
     columns = dict.fromkeys(column for f in fields for column, _ in _SLOT.findall(f.reads))
-    shown = [f"{table.label} AS row_label", *columns, *([f"{measured.column} AS row_measure"] if measured else [])]
+    shown = [
+        f"{table.label} AS row_label",
+        *columns,
+        *([f"{measured.column} AS row_measure"] if measured else []),
+    ]
 
     def rows_where(conditions: list[str]) -> list[dict[str, Any]]:
         condition = " AND ".join(conditions)
-        return turn.rows(f"SELECT {', '.join(shown)} FROM {table.rows} WHERE {condition} ORDER BY {table.order}", *values)
+        return turn.rows(
+            f"SELECT {', '.join(shown)} FROM {table.rows} WHERE {condition} ORDER BY {table.order}", *values
+        )
 
     still_open = [table.open] if table.open and not _DONE.search(reading.text) else []
     rows = rows_where([*where, *still_open]) or (rows_where(where) if still_open else [])
     if not rows:
         return _nothing(table, reading, turn)
     facts = [(row["row_label"], join([_read(f.reads, row) for f in fields])) for row in rows[:_MAX_LISTED]]
-    return _summary(table, reading, rows, measured) + " ".join(f"{label} {fact}".strip() + "." for label, fact in facts)
+    return _summary(table, reading, rows, measured) + " ".join(
+        f"{label} {fact}".strip() + "." for label, fact in facts
+    )
 
 
 def _view(name: str, reading: Reading) -> Reading:
@@ -186,21 +196,34 @@ def _where(
             where.append(f"{column} IN ({', '.join('?' * len(named))})")
             values += named
     # "Is Unit 2 rented?" asks about that unit whatever its state
-    conditions = [] if reading.has("unit") else [value.partition(".")[2] for value in reading.all("condition")]
+    conditions = (
+        [] if reading.has("unit") else [value.partition(".")[2] for value in reading.all("condition")]
+    )
     narrowed = len(where) > 1 or bool(conditions)
     where += dict.fromkeys(table.conditions[key].where for key in conditions)
     where += [] if narrowed else list(dict.fromkeys(f.where for f in fields if f.where))
-    if table.main and reading.singular and not reading.has("property") and not reading.has("op", "most", "least"):
+    if (
+        table.main
+        and reading.singular
+        and not reading.has("property")
+        and not reading.has("op", "most", "least")
+    ):
         where.append(table.main)
     dated = next((f.date for f in fields if f.date), "")
     if reading.periods and dated:
         where.append(f"{dated} BETWEEN ? AND ?")
-        values += [min(p.start for p in reading.periods).isoformat(), max(p.end for p in reading.periods).isoformat()]
+        values += [
+            min(p.start for p in reading.periods).isoformat(),
+            max(p.end for p in reading.periods).isoformat(),
+        ]
     used = reading.explained(*(m for m in reading.mentions if m.kind not in ("text", "field")))
     for i in dict.fromkeys(m.first for m in reading.mentions if m.kind == "text" and m.first not in used):
         where.append(f"{table.columns['text']} LIKE ?")
         values.append(f"%{reading.words[i].root}%")
-    limited = next((f.column for f in fields if f.measure), "") or table.fields[table.extreme or table.default].column
+    limited = (
+        next((f.column for f in fields if f.measure), "")
+        or table.fields[table.extreme or table.default].column
+    )
     where += [f"{limited} {limit.sign} ?" for limit in reading.limits]
     return where, [*values, *(limit.amount for limit in reading.limits)]
 
@@ -218,7 +241,9 @@ def _summary(table: Table, reading: Reading, rows: list[dict[str, Any]], measure
         return f"On average {_shown(sum(numbers) / len(numbers), form)} over {counted}: "
     if len(rows) == 1:
         return f"{counted}: " if reading.has("op", "count") else ""
-    together = f", together {_shown(sum(numbers), form)}" if numbers and not reading.has("op", *_ORDERED) else ""
+    together = (
+        f", together {_shown(sum(numbers), form)}" if numbers and not reading.has("op", *_ORDERED) else ""
+    )
     return f"{counted}{together}: "
 
 

@@ -61,7 +61,9 @@ def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> 
     known = any(reading.has(kind) for kind in ("category", "group", "type", "content", "kind"))
     if understood or named or known or _OURS.search(reading.text):
         return None
-    content = [reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)]
+    content = [
+        reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)
+    ]
     unknown = [w for w in content if w.stem not in vocabulary.corpus]
     return "That is outside what I have on file" if len(unknown) * 2 > len(content) or not content else None
 

@@ -194,7 +194,11 @@ def _trailing(match: re.Match[str], as_of: date, base: Period | None) -> Period 
         return None
     if unit.startswith(("day", "week")):
         days = timedelta(days=count * (7 if unit.startswith("week") else 1))
-        return Period(as_of, as_of + days, label) if forward else Period(as_of - days + timedelta(1), as_of, label)
+        return (
+            Period(as_of, as_of + days, label)
+            if forward
+            else Period(as_of - days + timedelta(1), as_of, label)
+        )
     months = count * (12 if unit.startswith("year") else 1)
     if forward:
         return Period(as_of, _months(as_of.year, as_of.month + months, 1, "").end, label)

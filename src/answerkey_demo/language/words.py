@@ -15,7 +15,9 @@ __all__ = ["LEXICON", "STOPWORDS", "Word", "content_stems", "normalise", "stem",
 LEXICON: dict[str, Any] = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
 STOPWORDS = frozenset(LEXICON["words"]["stop"].split())
 _SAME = dict(pair.split("=") for pair in LEXICON["words"]["same"].split())
-_OWN_STEM = {word: own or word for word, _, own in (w.partition("=") for w in LEXICON["words"]["own_stem"].split())}
+_OWN_STEM = {
+    word: own or word for word, _, own in (w.partition("=") for w in LEXICON["words"]["own_stem"].split())
+}
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|[a-z0-9]+(?:[-'./&][a-z0-9]+)*")
 _stemmer = snowballstemmer.stemmer("english")
 

@@ -47,47 +47,32 @@ async def read_json(request: Request) -> dict[str, Any]:
 
 def read_chat(document: dict[str, Any]) -> tuple[str, str | None]:
     """The question and the conversation's id."""
-    question = document.get("question")
+    question = _text(document, "question")
     if question is None:
         raise BadRequest('the field "question" is missing')
-    if not isinstance(question, str):
-        raise BadRequest('"question" must be a string')
-    if not _encodable(question):
-        raise BadRequest('"question" contains half of a surrogate pair')
     return question, _text(document, "conversation_id", _MAX_ID)
 
 
 def read_feedback(document: dict[str, Any]) -> dict[str, Any]:
     """A verdict on a reply."""
-    value = document.get("value")
-    if value not in ("up", "down"):
+    if document.get("value") not in ("up", "down"):
         raise BadRequest('"value" must be "up" or "down"')
-    verdict = {
-        "value": value,
-        "response_id": _text(document, "response_id", _MAX_ID),
-        "conversation_id": _text(document, "conversation_id", _MAX_ID),
-        "comment": _text(document, "comment", _MAX_COMMENT),
-        "idempotency_key": _text(document, "idempotency_key", _MAX_ID),
-    }
+    limits = {"value": _MAX_ID, "response_id": _MAX_ID, "conversation_id": _MAX_ID}
+    limits |= {"comment": _MAX_COMMENT, "idempotency_key": _MAX_ID}
+    verdict = {name: _text(document, name, limit) for name, limit in limits.items()}
     if verdict["response_id"] is None and verdict["conversation_id"] is None:
         raise BadRequest('"response_id" or "conversation_id" must say which reply is meant')
     return verdict
 
 
-def _text(document: dict[str, Any], name: str, limit: int) -> str | None:
+def _text(document: dict[str, Any], name: str, limit: int = MAX_BODY) -> str | None:
     value = document.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or not _encodable(value):
+    if not isinstance(value, str):
         raise BadRequest(f'"{name}" must be a string')
     if len(value) > limit:
         raise BadRequest(f'"{name}" is longer than {limit:,} characters')
+    if any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise BadRequest(f'"{name}" contains half of a surrogate pair')
     return value
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
