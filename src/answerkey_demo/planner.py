@@ -68,7 +68,7 @@ class Conversations:
     def get(self, key: str) -> Conversation:
         """The conversation with this id, new if unknown."""
         with self._lock:
-            conversation = self._known[key] = self._known.pop(key, None) or Conversation()
+            conversation = self._known[key] = self._known.pop(key, Conversation())
             if len(self._known) > self._limit:
                 self._known.popitem(last=False)
             return conversation

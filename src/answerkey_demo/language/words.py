@@ -63,7 +63,7 @@ def content_stems(text: str) -> set[str]:
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """The English stem of a word, one for all its spellings; numbers and codes stay as they are."""
-    word = _SAME.get(word, word)
+    word = str(_SAME.get(word, word))
     if word in _OWN_STEM or not word.isalpha():
-        return _OWN_STEM.get(word, word)
+        return str(_OWN_STEM.get(word, word))
     return str(_stemmer.stemWord(word))

@@ -72,9 +72,9 @@ def query_database(path: Path, sql: object, parameters: object = None) -> dict[s
 def list_business_documents(
     path: Path,
     *,
-    type: object = None,
+    type: object = None,  # noqa: A002 (the tool's schema has it)
     property_id: object = None,
-    year: object = None,  # noqa: A002
+    year: object = None,
 ) -> dict[str, Any]:
     """The documents that pass the filters, oldest first: {"documents": [...], "count"}."""
     wanted = {"type": type, "property_id": property_id, "substr(dated_on, 1, 4)": year and str(year)}

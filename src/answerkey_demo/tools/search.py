@@ -38,8 +38,8 @@ class Searcher:
         query: object = None,
         *,
         document_id: object = None,
-        type: object = None,
-        limit: object = 5,  # noqa: A002
+        type: object = None,  # noqa: A002 (the tool's schema has it)
+        limit: object = 5,
     ) -> dict[str, Any]:
         """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "method", …}."""
         if not isinstance(query, str) or not query.strip():
