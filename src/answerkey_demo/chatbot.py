@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from answerkey_demo.brains import Brain, PlannedBrain
+from answerkey_demo.brains import Brain
 from answerkey_demo.brains.basic import BasicBrain
 from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
 from answerkey_demo.brains.openai import OpenAIBrain
@@ -112,7 +112,7 @@ def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatb
     elif chosen.name == "openai":
         brain = OpenAIBrain.from_environment(knowledge)
     else:
-        brain = PlannedBrain(Planner(knowledge))
+        brain = Planner(knowledge)
         if chosen.name == "flaky":
             brain = FlakyBrain(brain, kinds=chosen.kinds, rate=chosen.rate, seed=chosen.seed)
     return Chatbot(chosen, brain, Toolbox(knowledge, semantic=chosen.name != "basic"))

@@ -1,5 +1,6 @@
 """The planner: cuts a question into clauses, fills in what a follow-up leaves out, and asks what explains a clause best."""
 
+import asyncio
 import re
 from collections import OrderedDict
 from threading import Lock
@@ -75,17 +76,20 @@ class Conversations:
 
 
 class Planner:
-    """The brain of the reference chatbot."""
+    """The brain of the reference chatbot: the same question gets the same answer."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._vocabulary = Vocabulary(knowledge, records.phrases())
         self._as_of = knowledge.as_of
         self._company = knowledge.company
         self._money = Money(self._vocabulary)
-        self._papers = Papers(self._vocabulary, len(knowledge.passages))
+        self._papers = Papers(self._vocabulary, knowledge.passages)
 
-    def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
-        """Answer from the tools, or say what is not on record or not in scope."""
+    async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
+        """Answer from the tools, or say what is not on record or not in scope; in a thread, as it works without pause."""
+        return await asyncio.to_thread(self._reply, question, conversation, turn)
+
+    def _reply(self, question: str, conversation: Conversation, turn: Turn) -> str:
         question = _PREAMBLE.sub("", question) or question
         if reply := scope.small_talk(normalise(question), self._company):
             return reply

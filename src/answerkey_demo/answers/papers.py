@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from answerkey_demo.answers.wording import join, plural
-from answerkey_demo.knowledge import sentences
+from answerkey_demo.knowledge import Passage, sentences
 from answerkey_demo.language.reading import Reading
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import LEXICON, content_stems, normalise, stem, stems
@@ -29,9 +29,8 @@ _ON_FILE = re.compile(r"\b(?:on file|paperwork|do we have|did we have|do you hav
 class Papers:
     """Answers from search_document_content and list_business_documents."""
 
-    def __init__(self, vocabulary: Vocabulary, passages: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, passages: list[Passage]) -> None:
         self._vocabulary = vocabulary
-        # how many passages there are
         self._passages = passages
 
     def asks_which(self, reading: Reading) -> bool:
@@ -140,7 +139,9 @@ class Papers:
             return [(p["score"], p) for p in passages[:1]]
         corpus = self._vocabulary.corpus
         same = {w: {w, *stems(_SYNONYMS.get(w, ""))} for w in words}
-        weights = {w: math.log(1 + self._passages / (max(corpus[s] for s in same[w]) or 0.5)) for w in words}
+        weights = {
+            w: math.log(1 + len(self._passages) / (max(corpus[s] for s in same[w]) or 0.5)) for w in words
+        }
         good = []
         for passage in passages:
             text = content_stems(f"{passage['title']} {passage['heading']} {passage['text']}")
@@ -159,6 +160,8 @@ class Papers:
         found = turn.use("search_document_content", query=title, document_id=document["id"], limit=20)[
             "passages"
         ]
+        order = [p.text for p in self._passages]
+        found = sorted(found, key=lambda p: order.index(p["text"]))
         lines = [f"{p['heading'] or 'Opening'}: {sentences(p['text'])[0]}" for p in found]
         return f"{title} has {plural(len(found), 'section')}. {' '.join(lines)}"
 
@@ -177,7 +180,7 @@ class Papers:
             wanted = {topic: topic}
         lines = []
         for label, core in wanted.items():
-            found = turn.use("search_document_content", query=label or reading.original, limit=20)["passages"]
+            found = turn.use("search_document_content", query=core or reading.original, limit=20)["passages"]
             texts = [(p["title"], normalise(f"{p['title']} {p['heading']} {p['text']}")) for p in found]
             titles = dict.fromkeys(title for title, text in texts if core in text)
             if titles:

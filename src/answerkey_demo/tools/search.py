@@ -4,6 +4,7 @@ import re
 import sqlite3
 import tempfile
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ __all__ = ["Searcher"]
 _LEXICAL_WEIGHT = 0.55
 # Passages far below the best one are noise.
 _KEEP = 0.45
-_MAX_TERMS, _MAX_LIMIT = 40, 20
+_MAX_TERMS, _MAX_LIMIT, _MAX_OF_ONE = 40, 20, 3
 _encoder_lock = threading.Lock()
 # One encoder for all chatbots of a process: it holds 150 MB.
 _encoders: list[Any] = []
@@ -61,6 +62,13 @@ class Searcher:
                 scored.append((round(score, 4), row))
         scored.sort(key=lambda pair: (-pair[0], pair[1]))
         passages = self._knowledge.passages
+        if document_id is None:
+            # no document crowds out the others
+            seen: Counter[str] = Counter()
+            for pair in list(scored):
+                seen[passages[pair[1]].document] += 1
+                if seen[passages[pair[1]].document] > _MAX_OF_ONE:
+                    scored.remove(pair)
         return {
             "passages": [
                 {
