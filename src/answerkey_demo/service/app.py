@@ -63,66 +63,7 @@ def create_app(
     Verdicts go to `feedback`, and to the harness at `feedback_url` if given. `loopback`: it is served on this machine
     only, so that a request for any other host name comes from a page that tricked the browser (DNS rebinding).
     """
-    templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
-    api = json.loads((_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company))
-    # response id → (question, answer), so that a verdict is kept with what it is about
-    replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
-
-    async def chat(request: Request) -> Response:
-        question, conversation_id = read_chat(await read_json(request))
-        try:
-            reply = await chatbot.ask(question, conversation_id)
-        except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
-            return _failure(error, conversation_id)
-        replies[reply["response_id"]] = (question, reply["answer"])
-        if len(replies) > _REMEMBERED:
-            replies.popitem(last=False)
-        return JSONResponse(reply)
-
-    async def judge(request: Request) -> Response:
-        verdict = read_feedback(await read_json(request))
-        question, answer = replies.get(verdict["response_id"] or "", (None, None))
-        number, new = feedback.add({**verdict, "question": question, "answer": answer})
-        outcome: dict[str, Any] = {"id": number, "stored": True, "new": new}
-        if feedback_url and new:
-            problem = await forward(feedback_url, verdict)
-            outcome["forwarded"] = problem is None
-            if problem is None:
-                feedback.mark_forwarded(number)
-            else:
-                outcome["reason"] = problem
-        return JSONResponse(outcome, status_code=201 if new else 200)
-
-    async def verdicts(request: Request) -> Response:
-        return JSONResponse({"feedback": feedback.latest()})
-
-    async def page(request: Request) -> Response:
-        values = {"company": chatbot.company, "variant": chatbot.variant.name, "examples": _EXAMPLES}
-        return HTMLResponse(templates.get_template("chat.html").render(values))
-
-    async def docs(request: Request) -> Response:
-        return HTMLResponse(templates.get_template("docs.html").render(api=api, tools=TOOL_SCHEMAS))
-
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(api)
-
-    async def health(request: Request) -> Response:
-        state = {"status": "ok", "variant": chatbot.variant.name, "notice": chatbot.notice or None}
-        return JSONResponse(state)
-
-    async def asset(request: Request) -> Response:
-        return FileResponse(_PAGES / request.url.path.rpartition("/")[2])
-
-    async def missing(request: Request, error: Exception) -> Response:
-        status = getattr(error, "status_code", 404)
-        reason = {405: "this address takes another method"}.get(status, "nothing is here; see /docs")
-        return _problem(status, reason)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await chatbot.warm_up()
-        yield
-        feedback.close()
+    service = _Service(chatbot, feedback, feedback_url)
 
     def guarded(handler: _Handler) -> _Handler:
         async def call(request: Request) -> Response:
@@ -136,17 +77,90 @@ def create_app(
 
         return call
 
-    pages: dict[str, _Handler] = {"/": page, "/docs": docs, "/openapi.json": openapi, "/health": health}
-    pages |= {"/feedback": verdicts, "/chat.js": asset, "/chat.css": asset, "/icon.svg": asset}
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await chatbot.warm_up()
+        yield
+        feedback.close()
+
+    pages: dict[str, _Handler] = {"/": service.page, "/docs": service.docs, "/openapi.json": service.openapi}
+    pages |= {"/health": service.health, "/feedback": service.verdicts}
+    pages |= dict.fromkeys(["/chat.js", "/chat.css", "/icon.svg"], _asset)
     return Starlette(
         lifespan=lifespan,
-        exception_handlers={404: missing, 405: missing},
+        exception_handlers={404: _missing, 405: _missing},
         routes=[
-            Route("/chat", guarded(chat), methods=["POST"]),
-            Route("/feedback", guarded(judge), methods=["POST"]),
+            Route("/chat", guarded(service.chat), methods=["POST"]),
+            Route("/feedback", guarded(service.judge), methods=["POST"]),
             *(Route(path, guarded(handler)) for path, handler in pages.items()),
         ],
     )
+
+
+class _Service:
+    """What each address answers."""
+
+    def __init__(self, chatbot: Chatbot, feedback: FeedbackLog, feedback_url: str | None) -> None:
+        self._chatbot = chatbot
+        self._feedback = feedback
+        self._feedback_url = feedback_url
+        self._templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
+        api = (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company)
+        self._api = json.loads(api)
+        # response id → (question, answer), so that a verdict is kept with what it is about
+        self._replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+
+    async def chat(self, request: Request) -> Response:
+        question, conversation_id = read_chat(await read_json(request))
+        try:
+            reply = await self._chatbot.ask(question, conversation_id)
+        except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
+            return _failure(error, conversation_id)
+        self._replies[reply["response_id"]] = (question, reply["answer"])
+        if len(self._replies) > _REMEMBERED:
+            self._replies.popitem(last=False)
+        return JSONResponse(reply)
+
+    async def judge(self, request: Request) -> Response:
+        verdict = read_feedback(await read_json(request))
+        question, answer = self._replies.get(verdict["response_id"] or "", (None, None))
+        number, new = self._feedback.add({**verdict, "question": question, "answer": answer})
+        outcome: dict[str, Any] = {"id": number, "stored": True, "new": new}
+        if self._feedback_url and new:
+            problem = await forward(self._feedback_url, verdict)
+            outcome |= {"forwarded": problem is None} | ({"reason": problem} if problem else {})
+            if problem is None:
+                self._feedback.mark_forwarded(number)
+        return JSONResponse(outcome, status_code=201 if new else 200)
+
+    async def verdicts(self, request: Request) -> Response:
+        return JSONResponse({"feedback": self._feedback.latest()})
+
+    async def page(self, request: Request) -> Response:
+        bot = self._chatbot
+        values = {"company": bot.company, "variant": bot.variant.name, "examples": _EXAMPLES}
+        return HTMLResponse(self._templates.get_template("chat.html").render(values))
+
+    async def docs(self, request: Request) -> Response:
+        page = self._templates.get_template("docs.html")
+        return HTMLResponse(page.render(api=self._api, tools=TOOL_SCHEMAS))
+
+    async def openapi(self, request: Request) -> Response:
+        return JSONResponse(self._api)
+
+    async def health(self, request: Request) -> Response:
+        bot = self._chatbot
+        return JSONResponse({"status": "ok", "variant": bot.variant.name, "notice": bot.notice or None})
+
+
+async def _asset(request: Request) -> Response:
+    return FileResponse(_PAGES / request.url.path.rpartition("/")[2])
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    other = "this address takes another method"
+    return _problem(status, other if status == 405 else "there is nothing at this address; see /docs")
 
 
 def _check_origin(request: Request, *, loopback: bool) -> None:
