@@ -119,7 +119,7 @@ def golden_set(questions: QuestionsLike | None, settings: Settings) -> QuestionS
     if questions is None:
         if settings.questions is not None:
             return read_questions(settings.folder / settings.questions)
-        return read_questions(load_object("answerkey.demo:golden_set_path")())
+        return read_questions(load_object("answerkey_demo:golden_set_path")())
     return _from_objects(questions)
 
 
