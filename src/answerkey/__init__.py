@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from answerkey.model.scorecard import Score, Scorecard
     from answerkey.model.summary import Summary
     from answerkey.model.trial import Trial
+    from answerkey.scorers.own import scorer
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ _LOCATIONS = {
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
+    "scorer": "answerkey.scorers.own",
     "score_replies": "answerkey.evaluation.api",
 }
 
@@ -78,6 +80,7 @@ __all__ = [
     "evaluate_async",
     "score",
     "score_replies",
+    "scorer",
 ]
 
 

@@ -55,6 +55,7 @@ def new_run(
         repeat=options.repeat,
         match=options.scoring.match,
         weights=options.scoring.weights,
+        directions=grader.lower_is_better,
         pass_mark=options.scoring.pass_mark,
         options=kept,
         scoring_hash=grader.hash,

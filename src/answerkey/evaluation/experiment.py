@@ -102,6 +102,7 @@ async def run_experiment(
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
     judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=judge)
+    grader.check_questions(chosen)
     resolved = _resolve(targets, settings, options)
     async with AsyncExitStack() as opened:
         for target in resolved:

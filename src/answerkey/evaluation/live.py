@@ -55,6 +55,7 @@ async def ask_questions(
     chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
     judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
     grader = make_grader(options.scoring, settings, judge=judge)
+    grader.check_questions(chosen)
     resolved = resolve_target(
         target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
     )

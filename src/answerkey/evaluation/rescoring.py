@@ -49,6 +49,7 @@ def rescore_run(
         info,
         match=scoring.match,
         weights=scoring.weights,
+        directions=grader.lower_is_better,
         pass_mark=scoring.pass_mark,
         scoring_hash=grader.hash,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,

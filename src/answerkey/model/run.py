@@ -32,6 +32,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 1
     match: str = "standard"
     weights: dict[str, float]
+    # Metrics of which less is better, as their scorers declare it; of all others more is.
+    directions: dict[str, Literal["higher", "lower"]] = {}
     pass_mark: float = 0.7
     # Everything else that `resume` needs to go on alike (concurrency, timeout, filters, …).
     options: dict[str, Any] = {}
@@ -95,6 +97,7 @@ def run_header(run: Run) -> dict[str, Any]:
             "repeat": info.repeat,
             "match": info.match,
             "weights": info.weights,
+            **({"directions": info.directions} if info.directions else {}),
             "pass_mark": info.pass_mark,
         },
         "summary": _summary_document(summary),
