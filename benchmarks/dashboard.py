@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import uvicorn
 
-from answerkey.config import Scoring
 from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.options import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo

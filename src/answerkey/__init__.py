@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
-    from answerkey.config import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
+    from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
@@ -30,9 +30,9 @@ _LOCATIONS = {
     "Evidence": "answerkey.model.reply",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
-    "JudgePrices": "answerkey.config",
-    "JudgeSettings": "answerkey.config",
-    "Options": "answerkey.config",
+    "JudgePrices": "answerkey.model.options",
+    "JudgeSettings": "answerkey.model.options",
+    "Options": "answerkey.model.options",
     "Question": "answerkey.model.question",
     "QuestionSet": "answerkey.model.question",
     "Reply": "answerkey.model.reply",
@@ -40,7 +40,7 @@ _LOCATIONS = {
     "Run": "answerkey.model.run",
     "Score": "answerkey.model.scorecard",
     "Scorecard": "answerkey.model.scorecard",
-    "Scoring": "answerkey.config",
+    "Scoring": "answerkey.model.options",
     "Source": "answerkey.model.reply",
     "Summary": "answerkey.model.summary",
     "Timings": "answerkey.model.reply",

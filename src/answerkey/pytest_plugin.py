@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from answerkey.config import Options, Settings
-    from answerkey.gate import Gate
+    from answerkey.evaluation.assembly import Assembly
     from answerkey.model.question import Question, QuestionSet
-    from answerkey.model.run import Run
+    from answerkey.model.run import Run, RunInfo
     from answerkey.model.trial import Trial
     from answerkey.protocols import Target
-    from answerkey.scorers.grader import Grader
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 
@@ -62,26 +60,22 @@ class _Grading:
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
         from answerkey.datasets.questions import read_questions
-        from answerkey.gate import check_gates
-        from answerkey.scorers.plan import make_grader
-        from answerkey.targets.resolve import resolve_target
+        from answerkey.evaluation.assembly import assemble
+        from answerkey.evaluation.stored import find_baseline
 
         self.config = config
-        self.settings: Settings = load_settings()
-        self.questions: QuestionSet = read_questions(path)
-        self.options: Options = self.settings.options(
+        settings = load_settings()
+        options = settings.options(
             name=config.getoption("--answerkey-name"),
             gates=tuple(config.getoption("--answerkey-gate")) or None,
             baseline=config.getoption("--answerkey-baseline"),
             store=config.getoption("--answerkey-store"),
             concurrency=1,
         )
-        self.gates: list[Gate] = check_gates(self.options.gates, self.options.baseline)
-        self.target_given: str = config.getoption("--answerkey-target") or self.settings.target or "demo"
-        self.target: Target = resolve_target(
-            self.target_given, settings=self.settings.targets, concurrency=1, folder=self.settings.folder
-        )
-        self.grader: Grader = make_grader(self.options.scoring, self.settings)
+        self.questions: QuestionSet = read_questions(path)
+        self.assembly: Assembly = assemble(options, settings)
+        self.target_spec: str = config.getoption("--answerkey-target") or settings.target or "demo"
+        self.target: Target = self.assembly.target(self.target_spec)
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}
@@ -89,20 +83,13 @@ class _Grading:
         self.unreachable: str | None = None
         self.run: Run | None = None
         self.summary: list[str] = []
-        self.baseline_id: str | None = None
-        if not self._is_worker and self.options.baseline is not None:
-            with self._open_store(create=False) as store:
-                self.baseline_id = store.find_run(self.options.baseline).id
+        self.baseline: RunInfo | None = None
+        if not self._is_worker:
+            self.baseline = find_baseline(settings, options.store, options.baseline)
 
     @property
     def _is_worker(self) -> bool:
         return hasattr(self.config, "workerinput")
-
-    def _open_store(self, *, create: bool = True) -> Any:
-        from answerkey.store import open_store
-
-        own = self.options.store == self.settings.store
-        return open_store(self.options.store, folder=self.settings.folder if own else None, create=create)
 
     # Collecting
 
@@ -144,12 +131,11 @@ class _Grading:
         return self.loop.run_until_complete(self._ask(question, position))
 
     async def _ask(self, question: "Question", position: int) -> "Trial":
-        from answerkey.engine.local import LocalEngine
         from answerkey.model.trial import Trial
 
-        tasks = [Trial(question, 1, position)]
-        found = [trial async for trial in LocalEngine(self.options).ask_all(self.target, tasks)]
-        return found[0].scored(self.grader.grade(question, found[0].replies))
+        planned = [Trial(question, 1, position)]
+        [asked] = [trial async for trial in self.assembly.engine.ask_all(self.target, planned)]
+        return asked.scored(self.assembly.grader.grade(question, asked.replies))
 
     # Reporting
 
@@ -187,70 +173,35 @@ class _Grading:
         self.results.clear()
 
     def _conclude(self, session: pytest.Session) -> None:
-        from answerkey.comparison.judging import judge_run
+        from answerkey.evaluation.bookkeeping import keep_results
+        from answerkey.evaluation.stored import open_configured_store
+        from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
         from answerkey.report.wording import range_text, score_text
 
-        with self._open_store() as store:
-            run = self._keep(store)
-            baseline = None if self.baseline_id is None else store.find_run(self.baseline_id)
-            run, comparison = judge_run(run, self.gates, baseline=baseline, store=store)
+        results = [result for _, result in sorted(self.results.items())]
+        with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
+            # An ordinary run, which `compare` and `show` find.
+            run = keep_results(
+                self.assembly, results, self.questions, self.target, store, target_spec=self.target_spec
+            )
+            run = judge_gates(compare_with_baseline(run, self.baseline, store), self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [
             f"run {run.id}: score {score_text(run.summary.score)} ({run.summary.grade}, 95% interval {interval}), "
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
-        if comparison is not None:
+        if run.comparison is not None:
             from answerkey.report.comparison import comparison_headline
 
-            self.summary.append(
-                f"against {comparison.base.name} ({comparison.base.id}): {comparison_headline(comparison)}"
-            )
+            base = run.comparison.base
+            self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
         for gate in run.gates:
             self.summary.append(
                 f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value})"
             )
         if run.gates and not self.others_failed:
-            passed = all(gate.passed for gate in run.gates)
-            session.exitstatus = pytest.ExitCode.OK if passed else pytest.ExitCode.TESTS_FAILED
-
-    def _keep(self, store: Any) -> "Run":
-        """The results as an ordinary run, which `compare` and `show` find."""
-        import secrets
-        from datetime import UTC, datetime
-
-        import msgspec
-
-        from answerkey.model.run import RunInfo
-        from answerkey.model.tally import summarise
-
-        moment = datetime.now(UTC).isoformat(timespec="microseconds")
-        scoring = self.options.scoring
-        info = RunInfo(
-            id=secrets.token_hex(5),
-            name=self.options.name or "pytest",
-            status="complete" if len(self.results) == len(self.questions) else "partial",
-            created_at=moment,
-            target=self.target.name,
-            target_hash=self.target.fingerprint,
-            question_set=self.questions.name,
-            question_set_hash=self.questions.hash,
-            question_path=self.questions.path,
-            match=scoring.match,
-            weights=scoring.weights,
-            pass_mark=scoring.pass_mark,
-            options={**msgspec.to_builtins(self.options), "target": self.target_given},
-            scoring_hash=self.grader.hash,
-            finished_at=moment,
-        )
-        store.create_run(info, self.questions)
-        results = [result for _, result in sorted(self.results.items())]
-        store.add(info, results)
-        summary = summarise(results, planned=len(self.questions), pass_mark=info.pass_mark)
-        store.finish_run(info, summary)
-        from answerkey.model.run import Run
-
-        return Run(info=info, summary=summary, read_results=lambda: results)
+            session.exitstatus = pytest.ExitCode.OK if run.passed else pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The score and the gates at the end of pytest's own report."""
@@ -292,7 +243,7 @@ class _QuestionItem(pytest.Item):
         result = self.grading.ask(self.question, self.position)
         self.user_properties.append((_PROPERTY, f"{self.position}:{msgspec.json.encode(result).decode()}"))
         score = result.scorecard.total
-        if score is None or round_score(score) < self.grading.options.scoring.pass_mark:
+        if score is None or round_score(score) < self.grading.assembly.options.scoring.pass_mark:
             raise _BelowPassMarkError("\n".join(_explain(result)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:

@@ -77,5 +77,5 @@ def make_run(
     return Run(
         info=info,
         summary=summarise(results, planned=len(results)),
-        read_results=lambda: results,
+        results=results,
     )

@@ -54,7 +54,7 @@ def test_a_stored_run_has_the_columns_of_the_run_at_hand(tmp_path: Path, repeat:
         cost=0.25,
     )
     with open_store(str(tmp_path / "runs.db")) as store:
-        run = Run(info=_with_set(run), summary=run.summary, read_results=run.read_results)
+        run = Run(info=_with_set(run), summary=run.summary, results=run.results)
         keep(store, run)
         [stored] = columns_from_store(store, [run.info])
     at_hand = columns_from_run(run)
@@ -104,6 +104,6 @@ def test_trials_that_could_not_be_scored_leave_the_mean() -> None:
     results = list(run.results)
     unscored = msgspec.structs.replace(results[1].scorecard, total=None)
     results[1] = msgspec.structs.replace(results[1], scorecard=unscored)
-    columns = columns_from_run(Run(info=run.info, summary=run.summary, read_results=lambda: results))
+    columns = columns_from_run(Run(info=run.info, summary=run.summary, results=results))
     assert columns.scores.tolist() == pytest.approx([0.5, 0.3])
     assert dict(columns.trials())["a"] == [0.5]

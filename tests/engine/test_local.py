@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from answerkey.config import Options
 from answerkey.engine.local import LocalEngine
 from answerkey.engine.pacing import LONGEST_WAIT
+from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.trial import Trial
 from answerkey.targets.resolve import resolve_target

@@ -11,10 +11,11 @@ import pytest
 
 import answerkey
 import answerkey.demo
-from answerkey.config import Scoring, Settings
+from answerkey.config import Settings
 from answerkey.errors import StoreError
 from answerkey.evaluation.progress import Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo

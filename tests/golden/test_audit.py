@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from answerkey.config import Scoring
 from answerkey.datasets.questions import parse_question
 from answerkey.golden.audit import Audit, audit_document, audit_questions
+from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet
 
 

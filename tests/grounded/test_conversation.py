@@ -1,6 +1,6 @@
 """Later turns of a conversation rest on what the tools gave in the earlier ones."""
 
-from answerkey.config import Scoring
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.scorers.plan import make_grader

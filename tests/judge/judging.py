@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from answerkey.config import JudgeSettings
 from answerkey.judge.judge import Judge
 from answerkey.judge.session import JudgingSession, open_judging
+from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.config import JudgePrices, JudgeSettings, Scoring
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge
+from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Score

@@ -2,9 +2,9 @@ import time
 
 import pytest
 
-from answerkey.config import JudgePrices, JudgeSettings
 from answerkey.errors import ConfigError
 from answerkey.judge.client import JudgeClient
+from answerkey.model.options import JudgePrices, JudgeSettings
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all, judge_one
 

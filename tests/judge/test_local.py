@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.config import JudgeSettings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.judge.judge import Judge
 from answerkey.judge.local import find_weights, local_settings
+from answerkey.model.options import JudgeSettings
 
 from .test_runs import command, run_document
 

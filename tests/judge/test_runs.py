@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.config import JudgePrices, Scoring
+from answerkey.model.options import JudgePrices, Scoring
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 

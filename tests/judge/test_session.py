@@ -6,10 +6,10 @@ import krippendorff
 import numpy as np
 import pytest
 
-from answerkey.config import JudgePrices, JudgeSettings, Scoring
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge, make_judge
 from answerkey.judge.session import open_judging
+from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store

@@ -82,7 +82,7 @@ def make_run(results: Sequence[Trial], *, planned: int | None = None, **changes:
     )
     summary = summarise(results, planned=planned or len(results))
     warnings = (*changes.pop("warnings", ()), *run_warnings(info, summary))
-    return Run(info=info, summary=summary, read_results=lambda: results, warnings=warnings, **changes)
+    return Run(info=info, summary=summary, results=results, warnings=warnings, **changes)
 
 
 def golden_results() -> list[Trial]:

@@ -2,11 +2,11 @@
 
 from io import StringIO
 
-import msgspec
+from msgspec.structs import replace
 
 from answerkey.comparison import Comparison, compare
 from answerkey.model.run import Run
-from answerkey.report.comparison import comparison_markdown, flips_shown, print_comparison
+from answerkey.report.comparison import comparison_markdown, print_comparison
 from answerkey.report.wording import metric_text, score_text
 from comparison.made import make_run
 
@@ -19,13 +19,13 @@ def shown(comparison: Comparison, **options: object) -> str:
 
 def with_metric(run: Run, name: str, values: dict[str, float]) -> Run:
     results = [
-        msgspec.structs.replace(
+        replace(
             result,
-            scorecard=msgspec.structs.replace(result.scorecard, metrics={name: values[result.question.id]}),
+            scorecard=replace(result.scorecard, metrics={name: values[result.question.id]}),
         )
         for result in run.results
     ]
-    return Run(info=run.info, summary=run.summary, read_results=lambda: results)
+    return Run(info=run.info, summary=run.summary, results=results)
 
 
 def test_scores_and_metrics_read_as_in_the_report_of_a_run() -> None:
@@ -65,10 +65,9 @@ def test_flipped_questions_are_shown_with_their_wording() -> None:
     before = {f"q{i:02}": 1.0 for i in range(40)}
     after = before | {f"q{i:02}": 0.1 for i in range(30)}
     found = compare(make_run(before, name="a"), make_run(after, name="b"))
-    ids = flips_shown(found)
-    assert len(ids) == 20
-    asked = {ids[0]: "What is the rent?\n\x1b[31mIn August?", ids[1]: "x" * 300}
-    text = shown(found, questions=asked)
+    asked = ["What is the rent?\n\x1b[31mIn August?", "x" * 300]
+    worded = [replace(flip, question=text) for flip, text in zip(found.flips, asked, strict=False)]
+    text = shown(replace(found, flips=(*worded, *found.flips[2:])))
     assert "What is the rent? " in text
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 100

@@ -11,7 +11,7 @@ import pytest
 
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Timings
-from answerkey.model.run import Run
+from answerkey.model.run import Run, StreamedResults
 from answerkey.model.scorecard import Score, Scorecard
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
@@ -132,7 +132,7 @@ def many(number: int) -> Run:
     from report.conftest import make_run
 
     run = make_run([])
-    return Run(info=run.info, summary=summarise(read(), planned=number), read_results=read)
+    return Run(info=run.info, summary=summarise(read(), planned=number), results=StreamedResults(read))
 
 
 def written(run: Run, path: Path) -> int:

@@ -2,7 +2,7 @@
 
 import re
 
-from answerkey.config import Scoring
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.run import RunInfo

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
-from answerkey.config import Scoring
+from answerkey.model.options import Scoring
 from answerkey.model.question import ExpectedTool, Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -13,11 +12,7 @@ from answerkey.cli.options import (
     json_flag,
     judge_flags,
     store_flag,
-    store_opener,
 )
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 __all__ = ["ab"]
 
@@ -69,66 +64,40 @@ def ab(
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
-    from answerkey.evaluation.experiment import resume_experiment, run_experiment
-    from answerkey.evaluation.inputs import golden_set
+    from answerkey.evaluation.api import ab as run_ab
+    from answerkey.evaluation.pairwise import judge_runs
+    from answerkey.evaluation.stored import open_configured_store
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison import flips_shown, print_experiment
+    from answerkey.report.comparison import print_experiment
     from answerkey.report.rows import encode
-    from answerkey.store.score_rows import question_texts
 
+    if resume is not None and not (questions is None and first is None and second is None):
+        raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
     settings = load_settings()
     judge = _shared(judge, settings.judge.budget)
     pair_judge = judge.pair_judge(settings)
+    experiment = run_ab(
+        questions,
+        first,
+        second,
+        asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store),
+        early_stop=early_stop,
+        resume=resume,
+        settings=settings,
+        progress=progress_for_terminal(quiet=as_json),
+    )
     judged = None
-    progress = progress_for_terminal(quiet=as_json)
-    stores: list[SqlStore] = []
-    opener = store_opener(settings, store, create=resume is None)
-
-    def open_once() -> "SqlStore":
-        stores.append(opener())
-        return stores[-1]
-
-    try:
-        if resume is not None:
-            if questions is not None or first is not None or second is not None:
-                raise UsageError(
-                    "--resume goes on as the experiment began; give neither questions nor targets"
-                )
-            opened = open_once()
-            work = resume_experiment(
-                opened.find_run(resume), settings=settings, store=opened, progress=progress
-            )
-        else:
-            if first is None or second is None:
-                raise UsageError("an experiment needs two targets: --a T --b T")
-            options = asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store)
-            work = run_experiment(
-                golden_set(questions, settings),
-                (first, second),
-                options,
-                settings=settings,
-                open_store=open_once,
-                early_stop=early_stop,
-                progress=progress,
-            )
-        experiment = wait_for(work)
-        shown = [] if as_json else flips_shown(experiment.comparison)
-        wordings = question_texts(stores[0], experiment.runs[1].info, shown) if shown else {}
-        if pair_judge is not None:
-            from answerkey.evaluation.pairwise import judge_runs
-
-            first_run, second_run = (run.info for run in experiment.runs)
-            judged = wait_for(judge_runs(stores[0], first_run, second_run, pair_judge))
-    finally:
-        for opened in stores:
-            opened.close()
+    if pair_judge is not None:
+        with open_configured_store(settings, store) as opened:
+            a, b = (run.info for run in experiment.runs)
+            judged = wait_for(judge_runs(opened, a, b, pair_judge))
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
             document["judge"] = judged.document()
         sys.stdout.buffer.write(encode(document) + b"\n")
     else:
-        print_experiment(experiment, questions=wordings)
+        print_experiment(experiment)
         if judged is not None:
             from answerkey.report.pairwise import pairwise_lines
 

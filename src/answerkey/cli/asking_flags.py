@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from answerkey.cli.options import match_flag, parse_rate, scoring_for
-from answerkey.config import Options, Settings
+from answerkey.config import Settings
+from answerkey.model.options import Options
 
 __all__ = ["AskingFlags", "asking_flags"]
 

@@ -57,15 +57,14 @@ def compare(
     from answerkey.comparison.ranking import rank_runs
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
+    from answerkey.evaluation.verdicts import with_wordings
     from answerkey.gate import parse_gate
     from answerkey.report.comparison import (
         comparison_markdown,
-        flips_shown,
         print_comparison,
         print_ranking,
     )
     from answerkey.report.rows import encode
-    from answerkey.store.score_rows import question_texts
 
     if len(runs) < 2:
         raise UsageError(
@@ -92,8 +91,7 @@ def compare(
             else:
                 print_ranking(ranking)
             return 0
-        comparison = compare_runs(*columns)
-        questions = {} if as_json else question_texts(opened, infos[1], flips_shown(comparison))
+        comparison = with_wordings(compare_runs(*columns), opened, infos[1])
         if pair_judge is not None:
             from answerkey.evaluation.pairwise import judge_runs
             from answerkey.evaluation.waiting import wait_for
@@ -102,7 +100,7 @@ def compare(
         results = []
         if parsed:
             from answerkey.gate import evaluate_gates
-            from answerkey.model.run import run_header
+            from answerkey.model.run_document import run_header
 
             header = run_header(opened.load_run(infos[1]))
             results = evaluate_gates(parsed, header, comparison)
@@ -116,7 +114,7 @@ def compare(
     elif markdown:
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
-        print_comparison(comparison, questions=questions)
+        print_comparison(comparison)
         if judged is not None:
             from answerkey.report.pairwise import pairwise_lines
 

@@ -26,7 +26,7 @@ def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
       answerkey lint golden.jsonl --strict --json
     """
     from answerkey.config import load_settings
-    from answerkey.evaluation.inputs import golden_set
+    from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.findings import findings_document, worst_severity
     from answerkey.golden.lint import lint_questions
     from answerkey.report.golden import print_findings

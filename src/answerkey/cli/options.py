@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from answerkey.config import JudgePrices, JudgeSettings, Scoring, Settings
+from answerkey.config import Settings
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
 __all__ = [
     "JudgeFlags",
@@ -159,26 +159,9 @@ def scoring_for(settings: Settings, match: str | None) -> Scoring:
 
 def store_opener(settings: Settings, url: str | None, *, create: bool = False) -> "Callable[[], SqlStore]":
     """Opens the store that a command works on: `--store`, the environment, the configuration or the default."""
-    from answerkey.store import open_store
+    from answerkey.evaluation.stored import open_configured_store
 
-    chosen, folder = _store_place(settings, url)
-    return lambda: open_store(chosen, folder=folder, create=create)
-
-
-def run_store_opener(settings: Settings, url: str | None) -> "Callable[[], SqlStore | SqliteFile]":
-    """The same for a run, which makes the store if need be."""
-    from answerkey.store import open_run_store
-
-    chosen, folder = _store_place(settings, url)
-    return lambda: open_run_store(chosen, folder=folder)
-
-
-def _store_place(settings: Settings, url: str | None) -> "tuple[str | None, Path | None]":
-    """The store's address, and the folder that a relative path starts from."""
-    import os
-
-    named = url or os.environ.get("ANSWERKEY_STORE")
-    return (named, None) if named else (settings.store, settings.folder)
+    return lambda: open_configured_store(settings, url, create=create)
 
 
 def parse_rate(text: str | None) -> float | None:

@@ -22,9 +22,9 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
       answerkey report latest -o report.html
       answerkey report production -o report.html -o results.csv -o junit.junit.xml
     """
-    from answerkey.cli.stored import load_stored
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
+    from answerkey.evaluation.stored import load_stored_run
     from answerkey.report.writers import FORMATS, check_output, write_report
 
     if not outputs:
@@ -32,7 +32,7 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
     for path in outputs:
         check_output(path)
     with store_opener(load_settings(), store)() as opened:
-        found = load_stored(opened, run)
+        found = load_stored_run(opened, run)
         for path in outputs:
             write_report(found, path)
             if not as_json:

@@ -10,8 +10,8 @@ from answerkey.cli.options import (
     judge_flags,
     match_flag,
     output_flag,
+    scoring_for,
     store_flag,
-    store_opener,
 )
 
 __all__ = ["rescore"]
@@ -46,28 +46,23 @@ def rescore(
       answerkey rescore latest --judge gpt-4o-mini
       answerkey rescore production --questions golden-v2.jsonl --json
     """
-    from answerkey.cli.options import scoring_for
     from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
-    from answerkey.evaluation.rescoring import kept_judge, rescore_run
+    from answerkey.evaluation.api import rescore as rescore_run
     from answerkey.report.writers import check_output
 
     settings = load_settings()
     for path in outputs:
         check_output(path)
-    golden = None if questions is None else read_questions(questions)
-    with store_opener(settings, store)() as opened:
-        info = opened.find_run(run)
-        own = kept_judge(info)
-        finished = rescore_run(
-            info,
-            opened,
-            scoring_for(settings, match),
-            settings,
-            questions=golden,
-            judge=judge.settings(own if own.models else settings.judge),
-            progress=progress_for_terminal(quiet=as_json, doing="scoring"),
-        )
-        return conclude(finished, store=opened, outputs=outputs, as_json=as_json)
+    finished = rescore_run(
+        run,
+        scoring=scoring_for(settings, match),
+        questions=None if questions is None else read_questions(questions),
+        judge=judge.settings,
+        store=store,
+        settings=settings,
+        progress=progress_for_terminal(quiet=as_json, doing="scoring"),
+    )
+    return conclude(finished, outputs=outputs, as_json=as_json)

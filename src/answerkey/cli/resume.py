@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import JudgeFlags, json_flag, judge_flags, output_flag, store_flag, store_opener
+from answerkey.cli.options import JudgeFlags, json_flag, judge_flags, output_flag, store_flag
 
 __all__ = ["resume"]
 
@@ -34,31 +34,18 @@ def resume(
     from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
-    from answerkey.evaluation.live import resume_run
-    from answerkey.evaluation.rescoring import kept_judge
-    from answerkey.evaluation.waiting import wait_for
+    from answerkey.evaluation.api import resume as resume_run
     from answerkey.report.writers import check_output
 
     settings = load_settings()
     for path in outputs:
         check_output(path)
-    with store_opener(settings, store)() as opened:
-        info = opened.find_run(run)
-        finished = wait_for(
-            resume_run(
-                info,
-                settings=settings,
-                store=opened,
-                progress=progress_for_terminal(quiet=as_json),
-                target=target,
-                judge=judge.settings(kept_judge(info)),
-            )
-        )
-        return conclude(
-            finished,
-            store=opened,
-            gates=tuple(info.options.get("gates", ())),
-            baseline=info.options.get("baseline"),
-            outputs=outputs,
-            as_json=as_json,
-        )
+    finished = resume_run(
+        run,
+        target=target,
+        judge=judge.settings,
+        store=store,
+        settings=settings,
+        progress=progress_for_terminal(quiet=as_json),
+    )
+    return conclude(finished, outputs=outputs, as_json=as_json)

@@ -13,7 +13,6 @@ from answerkey.cli.options import (
     output_flag,
     scoring_for,
     store_flag,
-    store_opener,
 )
 from answerkey.errors import UsageError
 
@@ -63,30 +62,24 @@ def score(
     from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
-    from answerkey.datasets.questions import read_questions
-    from answerkey.evaluation.judged_log import judge_recorded
-    from answerkey.evaluation.recorded import score_recorded
-    from answerkey.gate import check_gates
-    from answerkey.judge.judge import make_judge
+    from answerkey.evaluation.api import score_replies
     from answerkey.report.writers import check_output
-    from answerkey.scorers.plan import make_grader
 
     settings = load_settings()
-    check_gates(gates, components=settings.scoring.weights)
     for path in outputs:
         check_output(path)
-    golden = None if questions is None else read_questions(questions)
-    scoring = scoring_for(settings, match)
-    asked = make_judge(judge.settings(settings.judge), scoring, folder=settings.folder)
-    grader = make_grader(scoring, settings, judge=asked)
-    if asked is None:
-        watched = sys.stderr.isatty() and not as_json
-        progress = progress_for_terminal(doing="scoring") if watched else None
-        scored = score_recorded(replies, grader=grader, questions=golden, progress=progress)
-    else:
-        with store_opener(settings, store, create=True)() as opened:
-            scored = judge_recorded(replies, grader=grader, judge=asked, store=opened, questions=golden)
-    return conclude(scored, gates=gates, outputs=outputs, as_json=as_json)
+    watched = sys.stderr.isatty() and not as_json
+    scored = score_replies(
+        replies,
+        questions,
+        scoring_for(settings, match),
+        judge.settings(settings.judge),
+        gates=gates,
+        store=store,
+        settings=settings,
+        progress=progress_for_terminal(doing="scoring") if watched else None,
+    )
+    return conclude(scored, outputs=outputs, as_json=as_json)
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:

@@ -35,14 +35,14 @@ def show(
       answerkey show latest --json
     """
     from answerkey.cli.outcome import print_json
-    from answerkey.cli.stored import load_stored
     from answerkey.config import load_settings
+    from answerkey.evaluation.stored import load_stored_run
     from answerkey.report.selection import failures_of, only_failures, only_question
     from answerkey.report.terminal import make_console, print_report
     from answerkey.report.terminal_detail import print_failures, print_question
 
     with store_opener(load_settings(), store)() as opened:
-        found = load_stored(opened, run)
+        found = load_stored_run(opened, run)
         if question_id is not None:
             found = only_question(found, question_id)
         if failures and as_json:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.comparison import Flip, Measure, Side
 from answerkey.comparison.pairing import Pairing, paired_clusters
+from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.stats.multiple import holm

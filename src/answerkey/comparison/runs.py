@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 
 from answerkey.comparison.columns import Columns, columns_from_run
-from answerkey.comparison.comparison import Comparison, Measure, Unpaired
 from answerkey.comparison.measures import Paired
 from answerkey.comparison.pairing import Pairing, pair
 from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison, Measure, Unpaired
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import Difference
@@ -118,7 +118,7 @@ def _notes(base: Columns, candidate: Columns, pairing: Pairing) -> Iterator[str]
         yield f"the runs were scored differently ({what}): answerkey rescore makes them comparable"
     for info in (first, second):
         if info.status != "complete":
-            remedy = "ab --resume" if "experiment" in info.options else "resume"
+            remedy = "resume" if info.experiment is None else "ab --resume"
             yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
-from answerkey.config import Options
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target

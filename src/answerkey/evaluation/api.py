@@ -1,127 +1,253 @@
-"""The Python interface: one synchronous door over the asynchronous core."""
+"""The doors to every flow: what Python, the command line and pytest call, each in the same way.
+
+A door loads only its own flow, so that each starts at once. The synchronous ones also work inside a notebook's running
+loop.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.config import JudgeSettings, Options, Scoring, Settings, load_settings
-from answerkey.evaluation.inputs import QuestionsLike, golden_set
+from answerkey.config import Settings, load_settings
+from answerkey.datasets.questions import parse_question
+from answerkey.errors import UsageError
+from answerkey.evaluation.assembly import (
+    JudgeLike,
+    QuestionsLike,
+    assemble,
+    golden_set,
+    judge_settings,
+    make_options,
+)
+from answerkey.evaluation.progress import Progress, Silent
+from answerkey.evaluation.selection import select_questions
+from answerkey.evaluation.stored import find_baseline, open_configured_store
+from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
 from answerkey.evaluation.waiting import wait_for
-from answerkey.model.question import Question
+from answerkey.model.options import JudgeSettings, Options, Scoring
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Scorecard
-from answerkey.protocols import Target
+from answerkey.scorers.plan import make_grader
+from answerkey.targets.mapping import reply_from_payload
+from answerkey.targets.resolve import TargetLike
 
-__all__ = ["evaluate", "evaluate_async", "score", "score_replies"]
+if TYPE_CHECKING:
+    from answerkey.evaluation.experiment import Experiment
 
-JudgeLike = JudgeSettings | str | Sequence[str]
-TargetLike = str | Callable[..., Any] | Target
+__all__ = ["ab", "evaluate", "evaluate_async", "rescore", "resume", "score", "score_replies"]
+
+# A judge in the place of a stored run's own, or what is to change of that one.
+JudgeChange = JudgeLike | Callable[[JudgeSettings], JudgeSettings]
 
 
 def evaluate(
     questions: QuestionsLike | None = None,
-    target: TargetLike = "demo",
+    target: TargetLike | None = None,
     options: Options | None = None,
+    *,
+    scorers: Sequence[Any] = (),
+    settings: Settings | None = None,
+    progress: Progress | None = None,
     **changes: Any,
 ) -> Run:
     """Ask a chatbot a golden set and grade it; works in scripts and in a notebook's running loop.
 
-    `changes` are fields of Options given by name: `evaluate("golden.jsonl", my_bot, repeat=3)`.
+    `scorers` are scorers of the caller's own, beside those of the configuration. `changes` are fields of Options given
+    by name: `evaluate("golden.jsonl", my_bot, repeat=3)`.
     """
-    return wait_for(evaluate_async(questions, target, options, **changes))
+    return wait_for(
+        evaluate_async(
+            questions, target, options, scorers=scorers, settings=settings, progress=progress, **changes
+        )
+    )
 
 
 async def evaluate_async(
     questions: QuestionsLike | None = None,
-    target: TargetLike = "demo",
+    target: TargetLike | None = None,
     options: Options | None = None,
+    *,
+    scorers: Sequence[Any] = (),
+    settings: Settings | None = None,
+    progress: Progress | None = None,
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
-    from answerkey.comparison.judging import judge_run
-    from answerkey.evaluation.live import ask_questions
-    from answerkey.gate import check_gates
-    from answerkey.store import open_run_store, open_store
+    from answerkey.evaluation.live import ask_run
 
-    settings = load_settings()
-    chosen = _options(settings, options, changes)
-    gates = check_gates(chosen.gates, chosen.baseline)
-    folder = settings.folder if chosen.store == settings.store else None
-    golden = golden_set(questions, settings)
-    baseline = None
-    if chosen.baseline is not None:
-        # Looked up before the run, after which `latest` is another one.
-        with open_store(chosen.store, folder=folder, create=False) as store:
-            baseline = store.find_run(chosen.baseline)
-    run = await ask_questions(
-        golden,
-        target,
-        chosen,
-        settings=settings,
-        open_store=lambda: open_run_store(chosen.store, folder=folder),
+    settings = settings or load_settings()
+    chosen = make_options(settings, options, changes)
+    # Everything that can be wrong is found before the first question is asked.
+    assembly = assemble(chosen, settings, scorers=scorers)
+    golden = _selected(golden_set(questions, settings), chosen)
+    assembly.grader.check_questions(golden)
+    baseline = find_baseline(settings, chosen.store, chosen.baseline)
+    if baseline is not None:
+        kept = msgspec.structs.replace(chosen, baseline=baseline.id)
+        assembly = msgspec.structs.replace(assembly, options=kept)
+    given = target if target is not None else settings.target or "demo"
+    async with assembly.target(given) as opened:
+        # Only once the target answers: one that is mistyped leaves no store behind.
+        store = open_configured_store(settings, chosen.store)
+        spec = given if isinstance(given, str) else None
+        run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
+    return judge_gates(compare_with_baseline(run, baseline, store), assembly.gates)
+
+
+def resume(
+    run: str = "latest",
+    *,
+    target: TargetLike | None = None,
+    judge: JudgeChange | None = None,
+    scorers: Sequence[Any] = (),
+    store: str | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Ask only what a run still lacks; `judge` takes the place of the run's own."""
+    from answerkey.evaluation.live import ask_again, current_questions, target_of
+
+    settings = settings or load_settings()
+    opened_store = open_configured_store(settings, store, create=False)
+    info = opened_store.find_run(run)
+    options = msgspec.structs.replace(info.options, judge=_changed_judge(judge, info.options.judge))
+    assembly = assemble(options, settings, scorers=scorers)
+    baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
+    questions = current_questions(info, options, opened_store)
+    given = target if target is not None else target_of(info)
+
+    async def ask() -> Run:
+        async with assembly.target(given) as opened:
+            return await ask_again(assembly, info, questions, opened, opened_store, progress or Silent())
+
+    finished = compare_with_baseline(wait_for(ask()), baseline, opened_store)
+    return judge_gates(finished, assembly.gates)
+
+
+def rescore(
+    run: str = "latest",
+    *,
+    scoring: Scoring | None = None,
+    questions: QuestionSet | None = None,
+    judge: JudgeChange | None = None,
+    scorers: Sequence[Any] = (),
+    store: str | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Score a run's stored replies anew, by default under the scoring that is configured now; nothing is asked."""
+    from answerkey.evaluation.rescoring import rescore_run
+
+    settings = settings or load_settings()
+    opened = open_configured_store(settings, store, create=False)
+    info = opened.find_run(run)
+    own = info.options.judge
+    options = msgspec.structs.replace(
+        info.options,
+        scoring=scoring or settings.scoring,
+        judge=_changed_judge(judge, own if own.models else settings.judge),
+        # Gates were for the run as it was scored then.
+        gates=(),
+        baseline=None,
     )
-    if gates or baseline is not None:
-        with open_store(chosen.store, folder=folder) as store:
-            run, _ = judge_run(run, gates, baseline=baseline, store=store)
-    return run
+    assembly = assemble(options, settings, scorers=scorers)
+    return wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))
+
+
+def ab(
+    questions: QuestionsLike | None = None,
+    a: TargetLike | None = None,
+    b: TargetLike | None = None,
+    options: Options | None = None,
+    *,
+    early_stop: bool = False,
+    resume: str | None = None,
+    scorers: Sequence[Any] = (),
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    **changes: Any,
+) -> "Experiment":
+    """Ask two chatbots the same questions, interleaved, and say whether `b` is better than `a`.
+
+    `resume` goes on with an interrupted experiment: the id of either of its runs.
+    """
+    from answerkey.evaluation.experiment import resume_experiment, run_experiment
+
+    settings = settings or load_settings()
+    chosen = make_options(settings, options, changes)
+    watched = progress or Silent()
+    if resume is not None:
+        store = open_configured_store(settings, chosen.store, create=False)
+        info = store.find_run(resume)
+        assembly = assemble(info.options, settings, scorers=scorers)
+        return wait_for(resume_experiment(assembly, info, store, watched))
+    if a is None or b is None:
+        raise UsageError("an experiment needs two targets: --a T --b T")
+    # The verdict is the comparison of the two; gates and baselines are for runs.
+    assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
+    golden = _selected(golden_set(questions, settings), chosen)
+    assembly.grader.check_questions(golden)
+    return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop))
 
 
 def score(
     question: Question | dict[str, Any],
     reply: Reply | str | dict[str, Any] | None,
     scoring: Scoring | None = None,
+    *,
+    scorers: Sequence[Any] = (),
 ) -> Scorecard:
     """Grade one reply to one question."""
-    from answerkey.datasets.questions import parse_question
-    from answerkey.scorers.plan import make_grader
-    from answerkey.targets.mapping import reply_from_payload
-
     asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
     given = reply if isinstance(reply, Reply) else reply_from_payload(reply)
-    return make_grader(scoring or Scoring()).grade(asked, (given,))
+    return make_grader(scoring or Scoring(), scorers=scorers).grade(asked, (given,))
 
 
 def score_replies(
     replies: str | Path | Iterable[str | Path],
     questions: QuestionsLike | None = None,
     scoring: Scoring | None = None,
-    judge: "JudgeLike | None" = None,
+    judge: JudgeLike | None = None,
+    *,
+    gates: Sequence[str] = (),
+    scorers: Sequence[Any] = (),
+    store: str | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
 ) -> Run:
-    """Grade recorded replies from files; a judge's answers are remembered in the configured store."""
-    from answerkey.evaluation.judged_log import judge_recorded
+    """Grade recorded replies from files; a judge's answers are remembered in the store."""
     from answerkey.evaluation.recorded import score_recorded
-    from answerkey.judge.judge import make_judge
-    from answerkey.scorers.plan import make_grader
-    from answerkey.store import open_store
 
-    settings = load_settings()
-    paths = [replies] if isinstance(replies, str | Path) else list(replies)
+    settings = settings or load_settings()
+    paths = [Path(replies)] if isinstance(replies, str | Path) else [Path(path) for path in replies]
+    options = settings.options(
+        scoring=scoring or settings.scoring, judge=judge_settings(judge, settings.judge)
+    )
+    assembly = assemble(
+        msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
+    )
     golden = None if questions is None else golden_set(questions, settings)
-    chosen = scoring or settings.scoring
-    asked = make_judge(judge_settings(judge, settings.judge), chosen, folder=settings.folder)
-    grader = make_grader(chosen, settings, judge=asked)
-    if asked is None:
-        return score_recorded(paths, grader=grader, questions=golden)
-    with open_store(settings.store, folder=settings.folder) as store:
-        return judge_recorded(paths, grader=grader, judge=asked, store=store, questions=golden)
+    if golden is not None:
+        assembly.grader.check_questions(golden)
+    if assembly.judge is None:
+        run = score_recorded(paths, grader=assembly.grader, questions=golden, progress=progress)
+    else:
+        from answerkey.evaluation.judged_log import judge_recorded
+
+        with open_configured_store(settings, store) as opened:
+            run = judge_recorded(
+                paths, grader=assembly.grader, judge=assembly.judge, store=opened, questions=golden
+            )
+    return judge_gates(run, assembly.gates)
 
 
-def judge_settings(judge: "JudgeLike | None", base: JudgeSettings) -> JudgeSettings:
-    """A judge as callers name it: settings, or a model (several for a panel) with the configured ones."""
-    if judge is None:
-        return base
-    if isinstance(judge, JudgeSettings):
-        return judge
-    return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
+def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:
+    return judge(own) if callable(judge) else judge_settings(judge, own)
 
 
-def _options(settings: Settings, options: Options | None, changes: dict[str, Any]) -> Options:
-    if "judge" in changes:
-        base = settings.judge if options is None else options.judge
-        changes = {**changes, "judge": judge_settings(changes["judge"], base)}
-    if options is None:
-        return settings.options(**changes)
-    return msgspec.structs.replace(options, **changes) if changes else options
+def _selected(questions: QuestionSet, options: Options) -> QuestionSet:
+    return select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)

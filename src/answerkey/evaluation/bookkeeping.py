@@ -1,29 +1,28 @@
-"""How a run that asks begins and ends: what it is, the options that resuming needs, and its summary."""
+"""How a run begins and ends: what it is, and its summary."""
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from answerkey.config import Options
+from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import QuestionSet
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
-from answerkey.scorers.grader import Grader
+from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
-    from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
-__all__ = ["finish_run", "kept_options", "new_id", "new_run", "options_of", "store_writer"]
+__all__ = ["changed_run", "finish_run", "keep_results", "new_id", "new_run", "store_writer"]
 
 
 def new_id() -> str:
@@ -32,48 +31,51 @@ def new_id() -> str:
 
 
 def new_run(
+    assembly: Assembly,
     target: Target,
     questions: QuestionSet,
-    options: Options,
-    grader: Grader,
     *,
     run_id: str,
-    name: str,
-    kept: dict[str, Any],
+    target_spec: str | None,
+    name: str | None = None,
+    experiment: ExperimentLink | None = None,
 ) -> RunInfo:
-    """What a run is before the first question is asked; `kept` are its options as resuming needs them."""
+    """What a run is before the first question is asked."""
+    options = assembly.options
     return RunInfo(
         id=run_id,
-        name=name,
+        name=name or options.name or target.name,
         status="running",
         created_at=_now(),
         target=target.name,
         target_hash=target.fingerprint,
+        target_spec=target_spec,
         question_set=questions.name,
         question_set_hash=questions.hash,
         question_path=questions.path,
         repeat=options.repeat,
         match=options.scoring.match,
         weights=options.scoring.weights,
-        directions=grader.lower_is_better,
+        directions=assembly.grader.lower_is_better,
         pass_mark=options.scoring.pass_mark,
-        options=kept,
-        scoring_hash=grader.hash,
+        options=options,
+        scoring_hash=assembly.grader.hash,
+        experiment=experiment,
     )
 
 
-def kept_options(options: Options, target: object, **more: Any) -> dict[str, Any]:
-    """The options as a resumed run needs them; the target only if it can be named again."""
-    plain: dict[str, Any] = msgspec.to_builtins(options)
-    if isinstance(target, str):
-        plain["target"] = target
-    return plain | more
-
-
-def options_of(info: RunInfo) -> Options:
-    """The options that a run was begun with."""
-    plain = {name: value for name, value in info.options.items() if name not in ("target", "experiment")}
-    return msgspec.convert(plain, Options)
+def changed_run(
+    info: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet | None = None
+) -> RunInfo:
+    """A stored run as it goes on: with its target, questions and scoring as they are now."""
+    return msgspec.structs.replace(
+        info,
+        status="running",
+        target_hash=target.fingerprint,
+        question_set_hash=info.question_set_hash if questions is None else questions.hash,
+        scoring_hash=assembly.grader.hash,
+        options=assembly.options,
+    )
 
 
 def store_writer() -> ThreadPoolExecutor:
@@ -82,22 +84,44 @@ def store_writer() -> ThreadPoolExecutor:
 
 
 def finish_run(
-    store: "SqlStore | SqliteFile",
+    store: SqlStore,
     info: RunInfo,
     status: Literal["partial", "complete"],
+    *,
     recorder: Recorder,
     judging: "JudgingSession | None",
-    *,
     planned: int,
 ) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
     judged = judging.document() if judging is not None else {}
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now())
-    kept = recorder.results()
-    read: Callable[[], Iterable[Trial]] = (lambda: store.results(ended)) if kept is None else (lambda: kept)
-    summary = summarise(read(), planned=planned, pass_mark=ended.pass_mark)
+    in_memory = recorder.results()
+    results = StreamedResults(partial(store.results, ended)) if in_memory is None else in_memory
+    summary = summarise(results, planned=planned, pass_mark=ended.pass_mark)
     store.finish_run(ended, summary)
-    return Run(info=ended, summary=summary, warnings=run_warnings(ended, summary), read_results=read)
+    return Run(info=ended, summary=summary, warnings=run_warnings(ended, summary), results=results)
+
+
+def keep_results(
+    assembly: Assembly,
+    results: Sequence[Trial],
+    questions: QuestionSet,
+    target: Target,
+    store: SqlStore,
+    *,
+    target_spec: str | None,
+) -> Run:
+    """Results that somebody else asked for and scored, as a run of their own."""
+    begun = new_run(assembly, target, questions, run_id=new_id(), target_spec=target_spec)
+    whole = len(results) == len(questions) * begun.repeat
+    info = msgspec.structs.replace(
+        begun, status="complete" if whole else "partial", finished_at=begun.created_at
+    )
+    store.create_run(info, questions)
+    store.add(info, results)
+    summary = summarise(results, planned=len(questions) * info.repeat, pass_mark=info.pass_mark)
+    store.finish_run(info, summary)
+    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)
 
 
 def _now() -> str:

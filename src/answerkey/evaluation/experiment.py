@@ -6,7 +6,7 @@ ordinary runs. With early stop, an always-valid test looks after every question,
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from math import fsum
@@ -15,38 +15,28 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.runs import compare_runs
-from answerkey.config import Options, Settings
-from answerkey.engine.local import LocalEngine
 from answerkey.errors import InterruptedRunError, UsageError
-from answerkey.evaluation.bookkeeping import (
-    finish_run,
-    kept_options,
-    new_id,
-    new_run,
-    options_of,
-    store_writer,
-)
-from answerkey.evaluation.judging import add_stored, judge_for, judging_on
+from answerkey.evaluation.assembly import Assembly
+from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer
+from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
-from answerkey.evaluation.selection import select_questions
+from answerkey.evaluation.stored import open_configured_store
+from answerkey.evaluation.verdicts import with_wordings
+from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import ExperimentLink, Run, RunInfo
 from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import make_grader
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
 from answerkey.store.score_rows import score_batches
 from answerkey.store.sql import SqlStore
-from answerkey.targets.resolve import resolve_target
+from answerkey.targets.resolve import TargetLike
 
 if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
     from answerkey.judge.session import JudgingSession
 
 __all__ = ["Experiment", "resume_experiment", "run_experiment"]
@@ -89,85 +79,58 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_experiment(
+    assembly: Assembly,
     questions: QuestionSet,
-    targets: tuple[str | Callable[..., Any] | Target, str | Callable[..., Any] | Target],
-    options: Options,
+    targets: tuple[TargetLike, TargetLike],
+    progress: Progress,
     *,
-    settings: Settings,
-    open_store: Callable[[], SqlStore],
     early_stop: bool = False,
-    progress: Progress | None = None,
 ) -> Experiment:
     """Ask both targets every question in random order, keep two runs, and compare them."""
-    chosen = select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
-    judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
-    grader = make_grader(options.scoring, settings, judge=judge)
-    grader.check_questions(chosen)
-    resolved = _resolve(targets, settings, options)
+    options = assembly.options
     async with AsyncExitStack() as opened:
-        for target in resolved:
-            await opened.enter_async_context(target)
-        store = open_store()
-        ids = (new_id(), new_id())
-        experiment = {"runs": list(ids), "early_stop": early_stop, "seed": options.seed}
+        resolved = [await opened.enter_async_context(assembly.target(target)) for target in targets]
+        store = open_configured_store(assembly.settings, options.store)
+        link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop)
         infos = [
             new_run(
+                assembly,
                 target,
-                chosen,
-                options,
-                grader,
+                questions,
                 run_id=run_id,
+                target_spec=given if isinstance(given, str) else None,
                 name=f"{options.name or 'ab'}-{arm}",
-                kept=kept_options(options, given, experiment=experiment),
+                experiment=link,
             )
-            for run_id, arm, target, given in zip(ids, ARMS, resolved, targets, strict=True)
+            for run_id, arm, target, given in zip(link.runs, ARMS, resolved, targets, strict=True)
         ]
-        arms = _Arms(store, infos, chosen, resolved, grader, options, early_stop)
-        return await arms.ask(judge, progress or Silent(), lambda info: store.create_run(info, chosen))
+        arms = _Arms(assembly, store, infos, questions, resolved, early_stop)
+        return await arms.ask(progress, lambda info: store.create_run(info, questions))
 
 
 async def resume_experiment(
-    info: RunInfo, *, settings: Settings, store: SqlStore, progress: Progress | None = None
+    assembly: Assembly, info: RunInfo, store: SqlStore, progress: Progress
 ) -> Experiment:
     """Ask what both runs of an interrupted experiment still lack."""
-    kept = info.options.get("experiment")
-    if kept is None:
+    link = info.experiment
+    if link is None:
         raise UsageError(f"run {info.id} is no experiment; go on with: answerkey resume {info.id}")
-    infos = [store.find_run(run_id) for run_id in kept["runs"]]
-    given = [other.options.get("target") for other in infos]
-    if None in given:
+    infos = [store.find_run(run_id) for run_id in link.runs]
+    specs = [other.target_spec for other in infos if other.target_spec is not None]
+    if len(specs) < len(infos):
         raise UsageError(f"the experiment of run {info.id} asked Python objects; run it again from Python")
-    options = options_of(info)
-    chosen = QuestionSet(
+    questions = QuestionSet(
         questions=tuple(store.questions(info.question_set_hash)),
         name=info.question_set,
         path=info.question_path,
     )
-    judge = judge_for(options.judge, options.scoring, settings, concurrency=options.concurrency)
-    grader = make_grader(options.scoring, settings, judge=judge)
-    resolved = _resolve([str(target) for target in given], settings, options)
     async with AsyncExitStack() as opened:
-        for target in resolved:
-            await opened.enter_async_context(target)
+        resolved = [await opened.enter_async_context(assembly.target(spec)) for spec in specs]
         changed = [
-            msgspec.structs.replace(
-                other, status="running", target_hash=target.fingerprint, scoring_hash=grader.hash
-            )
-            for other, target in zip(infos, resolved, strict=True)
+            changed_run(other, assembly, target) for other, target in zip(infos, resolved, strict=True)
         ]
-        arms = _Arms(store, changed, chosen, resolved, grader, options, bool(kept["early_stop"]))
-        return await arms.ask(judge, progress or Silent(), store.update_run)
-
-
-def _resolve(
-    targets: Iterable[str | Callable[..., Any] | Target], settings: Settings, options: Options
-) -> list[Target]:
-    return [
-        resolve_target(
-            target, settings=settings.targets, concurrency=options.concurrency, folder=settings.folder
-        )
-        for target in targets
-    ]
+        arms = _Arms(assembly, store, changed, questions, resolved, link.early_stop)
+        return await arms.ask(progress, store.update_run)
 
 
 class _Pair:
@@ -204,20 +167,19 @@ def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:
 class _Arms:
     def __init__(
         self,
+        assembly: Assembly,
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
         targets: list[Target],
-        grader: Grader,
-        options: Options,
         early_stop: bool,
     ) -> None:
+        self.assembly = assembly
         self.store = store
         self.infos = infos
         self.questions = questions
         self.pair = _Pair(targets)
-        self.grader = grader
-        self.options = options
+        self.options = assembly.options
         self.early_stop = early_stop
         self.test = AnytimeTest()
         self.asked = [store.reply_keys(info) for info in infos]
@@ -227,7 +189,7 @@ class _Arms:
         self.unit_of = {q.content_hash: unit for unit, group in enumerate(self.units) for _, q in group}
         self.done_units: set[int] = set()
         # Trials of each arm.
-        self.planned = len(questions) * options.repeat
+        self.planned = len(questions) * self.options.repeat
         self.recorders: list[Recorder] = []
         self.judging: list[JudgingSession | None] = []
         self.running = RunningScore()
@@ -243,7 +205,7 @@ class _Arms:
         random.Random(self.options.seed).shuffle(units)
         return units
 
-    def tasks(self) -> Iterator[Trial]:
+    def trials(self) -> Iterator[Trial]:
         order = random.Random(self.options.seed + 1)
         for unit in self.units:
             for trial in range(1, self.options.repeat + 1):
@@ -273,21 +235,19 @@ class _Arms:
         self.done_units.add(unit)
         self.test.add(round(fsum(differences) / len(differences), 9))
 
-    async def ask(
-        self, judge: "Judge | None", progress: Progress, begin: Callable[[RunInfo], None]
-    ) -> Experiment:
+    async def ask(self, progress: Progress, begin: Callable[[RunInfo], None]) -> Experiment:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
             for arm, info in enumerate(self.infos):
                 writer = store_writer()
-                session = judging_on(self.store, judge, info.id, writer)
+                session = judging_on(self.store, self.assembly.judge, info.id, writer)
                 self.judging.append(await opened.enter_async_context(session))
                 watch = partial(self._scored, arm, progress)
                 self.recorders.append(
                     Recorder(
                         self.store,
                         info,
-                        self.grader,
+                        self.assembly.grader,
                         Silent(),
                         judging=self.judging[-1],
                         writer=writer,
@@ -322,7 +282,7 @@ class _Arms:
                 for batch in score_batches(self.store, info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content, arm, score)
-            async for trial in LocalEngine(self.options).ask_all(self.pair, self.tasks()):
+            async for trial in self.assembly.engine.ask_all(self.pair, self.trials()):
                 arm, number = _arm_and_trial(trial.number)
                 await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))
 
@@ -334,7 +294,7 @@ class _Arms:
 
     def _finish(self, status: Literal["partial", "complete"]) -> list[Run]:
         return [
-            finish_run(self.store, info, status, recorder, judging, planned=self.planned)
+            finish_run(self.store, info, status, recorder=recorder, judging=judging, planned=self.planned)
             for info, recorder, judging in zip(self.infos, self.recorders, self.judging, strict=True)
         ]
 
@@ -346,7 +306,7 @@ class _Arms:
             # They lack questions because enough were asked, which is nothing to warn of.
             infos = [msgspec.structs.replace(info, status="complete") for info in infos]
         base, candidate = columns_from_store(self.store, infos)
-        comparison = compare_runs(base, candidate)
+        comparison = with_wordings(compare_runs(base, candidate), self.store, second.info)
         sequential = None
         verdict = comparison.verdict
         if self.early_stop:

@@ -1,44 +1,26 @@
-"""Judging in a run: the judge that options mean, opened on the run's store, and stored replies judged anew."""
+"""Judging in a run: the judge opened on the run's store, and stored replies judged anew."""
 
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from answerkey.config import JudgeSettings, Scoring, Settings
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.stored import stored_trials
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
-from answerkey.model.trial import Trial
+from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from answerkey.judge.judge import Judge
     from answerkey.judge.session import JudgingSession
-    from answerkey.store.sql import SqlStore
-    from answerkey.store.writing import RunWriter
 
-__all__ = ["add_stored", "judge_for", "judging_on"]
-
-
-def judge_for(
-    judge: JudgeSettings, scoring: Scoring, settings: Settings, *, concurrency: int | None = None
-) -> "Judge | None":
-    """The judge of a run, asked as many questions at once as the chatbot unless it is told; None if it has none."""
-    if not judge.models and not scoring.needs_judge:
-        # Most runs have none, and need not load what judging takes.
-        return None
-    from answerkey.judge.judge import make_judge
-
-    if judge.concurrency is None:
-        judge = msgspec.structs.replace(judge, concurrency=concurrency)
-    return make_judge(judge, scoring, folder=settings.folder)
+__all__ = ["add_stored", "judging_on"]
 
 
 @asynccontextmanager
 async def judging_on(
-    store: "RunWriter | None",
+    store: SqlStore | None,
     judge: "Judge | None",
     run_id: str,
     writer: ThreadPoolExecutor | None = None,
@@ -52,6 +34,7 @@ async def judging_on(
     if judge is None:
         yield None
         return
+    # Most runs have no judge, and need not load what judging takes.
     from answerkey.judge.session import open_judging
     from answerkey.store.judgements import SqlJudgements
 
@@ -61,11 +44,9 @@ async def judging_on(
 
 
 async def add_stored(
-    recorder: Recorder, store: "SqlStore", info: RunInfo, questions: Iterable[Question]
+    recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
 ) -> None:
     """Judge and score the stored replies that still count."""
     store.clear_scorecards(info)
-    for position, question in enumerate(questions):
-        for trial, replies in store.trials_of(info, question.ask_hash):
-            if trial <= info.repeat:
-                await recorder.add(Trial(question, trial, position, replies), stored=True)
+    for trial in stored_trials(store, info, questions):
+        await recorder.add(trial, stored=True)

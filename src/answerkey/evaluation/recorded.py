@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import Scoring
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
 from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.warnings import run_warnings
+from answerkey.model.options import Options, Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import round_score
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise_unordered
@@ -78,7 +78,7 @@ def recorded_info(
         weights=scoring.weights,
         pass_mark=scoring.pass_mark,
         scoring_hash=scoring_hash,
-        options={"scoring": {"embeddings": True}} if scoring.embeddings else {},
+        options=Options(scoring=scoring),
         finished_at=now,
     )
 
@@ -207,7 +207,9 @@ def recorded_run(
         summary = _with_coverage(summary, questions, trials)
     info = recorded_info(grader.scoring, grader.hash, source=paths[0].stem, questions=questions)
     info = msgspec.structs.replace(info, repeat=trials, judge=judge or {}, directions=grader.lower_is_better)
-    return Run(info=info, summary=summary, warnings=run_warnings(info, summary), read_results=spool.read)
+    return Run(
+        info=info, summary=summary, warnings=run_warnings(info, summary), results=StreamedResults(spool.read)
+    )
 
 
 def _with_coverage(summary: Summary, questions: QuestionSet, trials: int) -> Summary:

@@ -28,7 +28,7 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
         )
     for reason, count in summary.unscored.items():
         lines.append(f"not scored: {reason} ({count} of {summary.planned})")
-    synonyms = info.match == "smart" and info.options.get("scoring", {}).get("embeddings")
+    synonyms = info.match == "smart" and info.options.scoring.embeddings
     if synonyms and not embeddings_installed():
         lines.append(embedding_status(True))
     return (*lines, *_judge_warnings(info.judge, info.id))

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import Scoring
 from answerkey.golden.bots import know_nothing_bots
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.scorers.plan import make_grader

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.judge.item import claims_item_of, evidence_length
 from answerkey.judge.panel import Panel, UnjudgedError
 from answerkey.judge.prompt import CLAIMS_HASH, claims_messages
 from answerkey.judge.verdict import NoVerdictError, quoted, read_object
+from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score

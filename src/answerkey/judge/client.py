@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.ledger import Spent, read_spent
+from answerkey.model.options import JudgeSettings
 from answerkey.targets.failures import one_line
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.secrets import Secrets

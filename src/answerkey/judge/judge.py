@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from answerkey.config import JudgeSettings, Scoring
 from answerkey.errors import ConfigError, MissingExtraError
 from answerkey.judge.claims import JUDGE_GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
+from answerkey.model.options import JudgeSettings, Scoring
 from answerkey.protocols import Direction
 
 __all__ = ["LOCAL", "Judge", "make_judge"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import JudgePrices
+from answerkey.model.options import JudgePrices
 
 __all__ = ["Ledger", "Spent", "read_spent"]
 

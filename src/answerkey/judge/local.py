@@ -16,8 +16,8 @@ from typing import IO, Any
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.errors import MissingExtraError, UsageError
+from answerkey.model.options import JudgeSettings
 
 __all__ = ["ADDRESS_PREFIX", "find_weights", "local_settings", "serve", "started"]
 

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.judge.cache import Answer, JudgementCache
 from answerkey.judge.client import Completion, JudgeCallError, JudgeClient
 from answerkey.judge.item import Item
@@ -17,6 +16,7 @@ from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
+from answerkey.model.options import JudgeSettings
 from answerkey.targets.failures import one_line
 
 __all__ = ["Panel", "UnjudgedError"]

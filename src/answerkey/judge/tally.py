@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from answerkey.config import JudgeSettings
 from answerkey.judge.canaries import CanaryResult
 from answerkey.judge.judgement import Judgement
 from answerkey.judge.ledger import Ledger
+from answerkey.model.options import JudgeSettings
 
 __all__ = ["Tally", "canary_documents", "krippendorff_alpha", "reliability"]
 

@@ -7,9 +7,10 @@ space is never found. Lower-casing is Python's `str.lower`, as in the methodolog
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from answerkey.match.found import Match
+from answerkey.model.options import MatchMode
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.numbers import (
     Number,
@@ -37,8 +38,6 @@ __all__ = [
     "find_keywords",
     "keyword_matcher",
 ]
-
-MatchMode = Literal["literal", "standard", "smart"]
 
 
 _NO_REPLY = Match(False, "none", why="there is no reply")

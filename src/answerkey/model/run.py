@@ -1,19 +1,27 @@
-"""Run: one pass over a question set, and the run document that others script against."""
+"""Run: one pass over a question set, with its aggregates and its results one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, overload
 
 import msgspec
 
-from answerkey.model.reply import Reply
-from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.summary import Slice, Summary
+from answerkey.model.comparison import Comparison
+from answerkey.model.options import Options
+from answerkey.model.run_document import run_document
+from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["SCHEMA", "GateResult", "Run", "RunInfo", "result_document", "run_header"]
+__all__ = ["ExperimentLink", "GateResult", "Run", "RunInfo", "StreamedResults"]
 
-# Version of the run document's layout.
-SCHEMA = 1
+
+class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a run one of the two of an interleaved experiment."""
+
+    # The ids of both, the first target's run before the second's.
+    runs: tuple[str, str]
+    early_stop: bool
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +33,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     target: str
     target_hash: str
+    # What `resume` makes the target from again; None for a Python object, which has no name.
+    target_spec: str | None = None
     question_set: str
     question_set_hash: str
     # The golden set's file, for `resume`; None for sets that were made in Python.
@@ -35,34 +45,37 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # Metrics of which less is better, as their scorers declare it; of all others more is.
     directions: dict[str, Literal["higher", "lower"]] = {}
     pass_mark: float = 0.7
-    # Everything else that `resume` needs to go on alike (concurrency, timeout, filters, …).
-    options: dict[str, Any] = {}
+    # How it was asked and scored, so that `resume` can go on alike.
+    options: Options = Options()
     # Hash of the scoring in force: scorecards are kept by it.
     scoring_hash: str = ""
     finished_at: str | None = None
     # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
     judge: dict[str, Any] = {}
+    experiment: ExperimentLink | None = None
 
 
-class GateResult(msgspec.Struct, frozen=True):
+class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """A gate, whether the run passed it, and the value it saw."""
 
     gate: str
     passed: bool
     value: Any
+    # Why it failed, where the value alone does not tell.
+    reason: str = ""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished pass: what it was, its aggregates, and its results one by one."""
+    """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
 
     info: RunInfo
     summary: Summary
     gates: tuple[GateResult, ...] = ()
-    # The document of the comparison with a baseline, when there was one.
-    comparison: dict[str, Any] | None = None
+    # The comparison with a baseline, when there was one.
+    comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
-    # Reads the results anew each time it is called, so that a large run need not be in memory.
-    read_results: Callable[[], Iterable[Trial]] = tuple
+    # A large run's are read from the store each time they are looked through.
+    results: Sequence[Trial] = ()
 
     @property
     def id(self) -> str:
@@ -70,127 +83,46 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.info.id
 
     @property
-    def results(self) -> Iterator[Trial]:
-        """The results in the set's order, trial by trial."""
-        return iter(self.read_results())
+    def passed(self) -> bool:
+        """Whether every gate was passed."""
+        return all(gate.passed for gate in self.gates)
 
     def to_dict(self) -> dict[str, Any]:
         """The run document."""
-        return {**run_header(self), "results": [result_document(result) for result in self.results]}
+        return run_document(self)
+
+    def __repr__(self) -> str:
+        score = self.summary.score
+        shown = "unscored" if score is None else f"{score:.3f} {self.summary.grade}"
+        return f"<Run {self.info.name!r} {self.info.id}: {shown}, {self.summary.questions} questions>"
 
 
-def run_header(run: Run) -> dict[str, Any]:
-    """The run document without its results, so that writers can stream those."""
-    info, summary = run.info, run.summary
-    return {
-        "schema": SCHEMA,
-        "run": {
-            "id": info.id,
-            "name": info.name,
-            "status": "complete" if info.status == "complete" else "partial",
-            "created_at": info.created_at,
-            "finished_at": info.finished_at,
-            "target": info.target,
-            "target_hash": info.target_hash,
-            "question_set": info.question_set,
-            "question_set_hash": info.question_set_hash,
-            "repeat": info.repeat,
-            "match": info.match,
-            "weights": info.weights,
-            **({"directions": info.directions} if info.directions else {}),
-            "pass_mark": info.pass_mark,
-        },
-        "summary": _summary_document(summary),
-        "categories": [{"category": part.name, **_slice_document(part)} for part in summary.categories],
-        "slices": {
-            kind: [{"name": part.name, **_slice_document(part)} for part in parts]
-            for kind, parts in summary.slices.items()
-        },
-        **({"judge": info.judge} if info.judge else {}),
-        "gates": [msgspec.to_builtins(gate) for gate in run.gates],
-        "warnings": list(run.warnings),
-        **({} if run.comparison is None else {"comparison": run.comparison}),
-    }
+class StreamedResults(Sequence[Trial]):
+    """Results that are not in memory: each look through them reads them anew."""
 
+    def __init__(self, read: Callable[[], Iterable[Trial]]) -> None:
+        self._read = read
 
-def _slice_document(part: Slice) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(part)
-    return {name: plain[name] for name in Slice.__struct_fields__ if name != "name"}
+    def __iter__(self) -> Iterator[Trial]:
+        return iter(self._read())
 
+    def __len__(self) -> int:
+        return self._count
 
-def _summary_document(summary: Summary) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(summary)
-    for moved in ("name", "categories", "slices"):
-        del plain[moved]
-    return plain
+    @cached_property
+    def _count(self) -> int:
+        return sum(1 for _ in self._read())
 
-
-def result_document(result: Trial) -> dict[str, Any]:
-    """One entry of `results`. A conversation's entry has its turns beside the mean over them."""
-    question, card = result.question, result.scorecard
-    document = {
-        "id": question.id,
-        "trial": result.number,
-        "question": question.question,
-        "category": question.category,
-        **_card_document(card),
-        "reply": _replies_document(result.replies, card),
-        "metrics": card.metrics,
-    }
-    if card.findings:
-        document["findings"] = card.findings
-    if question.turns:
-        document["turns"] = [
-            {
-                "question": turn.question,
-                **_card_document(turn_card),
-                "reply": _replies_document((reply,), turn_card),
-                "metrics": turn_card.metrics,
-                **({"findings": turn_card.findings} if turn_card.findings else {}),
-            }
-            for turn, reply, turn_card in zip(question.turns, result.replies, card.turns, strict=False)
-        ]
-    return document
-
-
-def _card_document(card: Scorecard) -> dict[str, Any]:
-    return {
-        "score": card.total,
-        "grade": card.grade,
-        "passed": card.passed,
-        "components": {name: _score_document(score) for name, score in card.components.items()},
-    }
-
-
-def _score_document(score: Score) -> dict[str, Any]:
-    return {"score": score.value, "weight": score.weight, "reason": score.reason, **score.details}
-
-
-def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, Any]:
-    """The reply; of a conversation the last one, with the tools, sources and time of all."""
-    if not replies:
-        return {
-            "text": None,
-            "tools_used": [],
-            "tool_calls": [],
-            "sources": [],
-            "error": None,
-            "latency_ms": None,
-        }
-    last = replies[-1]
-    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
-    calls = [call for reply in replies for call in reply.tool_calls]
-    return {
-        "text": last.text,
-        "tools_used": [call.name for call in calls],
-        "tool_calls": [msgspec.to_builtins(call) for call in calls],
-        "sources": [msgspec.to_builtins(source) for reply in replies for source in reply.sources],
-        "error": None if card.error is None else {"kind": card.error.kind, "message": card.error.message},
-        "latency_ms": round(sum(taken), 3) if taken else None,
-        "timings": msgspec.to_builtins(last.timings),
-        "usage": msgspec.to_builtins(last.usage),
-        "evidence": msgspec.to_builtins(last.evidence),
-        "conversation_id": last.conversation_id,
-        "response_id": last.response_id,
-        "trace_id": last.trace_id,
-    }
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return list(islice(self, start, stop, step)) if step > 0 else list(self)[index]
+        place = index if index >= 0 else index + len(self)
+        found = next(islice(self, place, None), None) if place >= 0 else None
+        if found is None:
+            raise IndexError(f"no result {index}")
+        return found

@@ -1,10 +1,10 @@
 """A comparison and a ranking on the terminal, and a comparison in Markdown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from answerkey.comparison.comparison import Comparison, Measure
 from answerkey.comparison.ranking import Ranking
+from answerkey.model.comparison import Comparison, Measure
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.wording import (
     count,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "comparison_headline",
     "comparison_markdown",
-    "flips_shown",
     "print_comparison",
     "print_experiment",
     "print_ranking",
@@ -77,11 +76,10 @@ def plain_text(value: float) -> str:
 def print_comparison(
     comparison: Comparison,
     *,
-    questions: Mapping[str, str] | None = None,
     file: TextIO | None = None,
     width: int | None = None,
 ) -> None:
-    """Print the verdict first, then what it rests on; `questions` are the wordings of those that flipped, by id."""
+    """Print the verdict first, then what it rests on."""
     from rich.text import Text
 
     console = make_console(file, width=width)
@@ -106,8 +104,8 @@ def print_comparison(
             line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
             colour = COLOURS["better" if flip.kind == "fixed" else "worse"]
             text = Text(line + one_line(flip.id, 60), style=colour)
-            if asked := (questions or {}).get(flip.id):
-                text.append(f"  {one_line(asked, 200)}", style="dim")
+            if flip.question:
+                text.append(f"  {one_line(flip.question, 200)}", style="dim")
             text.truncate(console.width, overflow="ellipsis")
             emit(console, text)
         if len(comparison.flips) > _FLIPS_SHOWN:
@@ -123,11 +121,6 @@ def print_comparison(
     if comparison.metrics:
         emit(console, "", _table("Metrics", comparison.metrics))
     emit(console, "")
-
-
-def flips_shown(comparison: Comparison) -> list[str]:
-    """The ids of the flipped questions that are shown."""
-    return [flip.id for flip in comparison.flips[:_FLIPS_SHOWN]]
 
 
 def _table(title: str, measures: Sequence[Measure]) -> Any:
@@ -179,7 +172,6 @@ def _facts(comparison: Comparison) -> Iterator[str]:
 def print_experiment(
     experiment: "Experiment",
     *,
-    questions: Mapping[str, str] | None = None,
     file: TextIO | None = None,
     width: int | None = None,
 ) -> None:
@@ -199,7 +191,7 @@ def print_experiment(
             style="bold",
         )
         emit(console, head, Text("what follows does not allow for having looked early", style="dim"))
-    print_comparison(experiment.comparison, questions=questions, file=file, width=width)
+    print_comparison(experiment.comparison, file=file, width=width)
 
 
 def print_ranking(ranking: Ranking, *, file: TextIO | None = None, width: int | None = None) -> None:

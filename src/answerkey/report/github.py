@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from answerkey.comparison.comparison import Comparison
 from answerkey.model.run import Run
 from answerkey.report.comparison import comparison_headline, comparison_markdown
 from answerkey.report.losses import losses_of
@@ -25,17 +24,17 @@ MOST_ANNOTATIONS = 10
 _LONGEST_SUMMARY = 900_000
 
 
-def tell_github(run: Run, comparison: Comparison | None, stream: TextIO) -> None:
+def tell_github(run: Run, stream: TextIO) -> None:
     """Write annotations to a stream that the runner reads, and the job summary to the file it names."""
-    for line in annotations(run, comparison):
+    for line in annotations(run):
         stream.write(line + "\n")
     stream.flush()
     place = os.environ.get("GITHUB_STEP_SUMMARY")
     if not place:
         return
     text = markdown_report(run)
-    if comparison is not None:
-        text = comparison_markdown(comparison) + "\n" + text
+    if run.comparison is not None:
+        text = comparison_markdown(run.comparison) + "\n" + text
     if len(text.encode()) > _LONGEST_SUMMARY:
         text = (
             text.encode()[:_LONGEST_SUMMARY].decode(errors="ignore")
@@ -50,7 +49,7 @@ def tell_github(run: Run, comparison: Comparison | None, stream: TextIO) -> None
         )
 
 
-def annotations(run: Run, comparison: Comparison | None = None) -> list[str]:
+def annotations(run: Run) -> list[str]:
     """Workflow commands: failed gates, then broken questions, then the worst of the failed ones."""
     found = [
         _command("error", "Gate failed", f"{gate.gate}: the value is {gate.value}")
@@ -58,6 +57,7 @@ def annotations(run: Run, comparison: Comparison | None = None) -> list[str]:
         if not gate.passed
     ]
     named: set[str] = set()
+    comparison = run.comparison
     if comparison is not None:
         if comparison.verdict == "worse":
             found.append(_command("error", "Regression", comparison_headline(comparison)))

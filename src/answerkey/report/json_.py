@@ -2,7 +2,8 @@
 
 from typing import BinaryIO
 
-from answerkey.model.run import Run, result_document, run_header
+from answerkey.model.run import Run
+from answerkey.model.run_document import result_document, run_header
 from answerkey.report.rows import encode
 
 __all__ = ["write_json"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.run import result_document
+from answerkey.model.run_document import result_document
 from answerkey.model.trial import Trial
 from answerkey.text.sanitise import without_surrogates
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.run import Run
+from answerkey.model.run import Run, StreamedResults
 from answerkey.model.trial import Trial
 from answerkey.report.view import QuestionView, brief_questions
 
@@ -25,7 +25,7 @@ def only_failures(run: Run) -> Run:
             if not question.passed:
                 yield from trials
 
-    return msgspec.structs.replace(run, read_results=read)
+    return msgspec.structs.replace(run, results=StreamedResults(read))
 
 
 def only_question(run: Run, question_id: str) -> Run:
@@ -35,4 +35,4 @@ def only_question(run: Run, question_id: str) -> Run:
         raise UnknownNameError(
             f"no question {question_id!r} in run {run.info.id}; `answerkey show {run.info.id} --failures` lists ids"
         )
-    return msgspec.structs.replace(run, read_results=lambda: found)
+    return msgspec.structs.replace(run, results=found)

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from answerkey.config import Scoring
 from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.check import RUBRIC_PREFIX
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerkey import plugins
-from answerkey.config import Scoring, Settings
+from answerkey.config import Settings
 from answerkey.errors import ConfigError, UsageError
+from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
 from answerkey.scorers.directions import directions_of
 from answerkey.scorers.grader import Grader, JudgeScores

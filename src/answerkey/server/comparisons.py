@@ -6,9 +6,9 @@ from hashlib import blake2b
 from sqlalchemy import select
 
 from answerkey.comparison.columns import Columns, columns_from_store
-from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.ranking import Ranking, rank_runs
 from answerkey.comparison.runs import compare_runs
+from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.server.kept import Kept, Key
 from answerkey.store import schema

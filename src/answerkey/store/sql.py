@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from answerkey.errors import UnknownNameError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
@@ -196,7 +196,7 @@ class SqlStore(RunWriter):
         else:
             planned = self.count_questions(info.question_set_hash) * info.repeat
             summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
-        return Run(info=info, summary=summary, read_results=lambda: self.results(info))
+        return Run(info=info, summary=summary, results=StreamedResults(lambda: self.results(info)))
 
     def questions(self, set_hash: str) -> Iterator[Question]:
         """A stored question set, in order."""
@@ -243,12 +243,13 @@ class SqlStore(RunWriter):
 
     def results(self, info: RunInfo, *where: Any) -> Iterator[Trial]:
         """The run's results in the set's order, trial by trial."""
-        for trial, card, replies, question in self.stream(self.results_query(info, *where)):
+        for position, number, card, replies, question in self.stream(self.results_query(info, *where)):
             yield Trial(
-                question=_decode_question(question),
-                number=trial,
-                replies=_decode_replies(replies),
-                scorecard=_decode_scorecard(card),
+                _decode_question(question),
+                number,
+                position,
+                _decode_replies(replies),
+                _decode_scorecard(card),
             )
 
     def results_query(self, info: RunInfo, *where: Any) -> Select[Any]:
@@ -256,6 +257,7 @@ class SqlStore(RunWriter):
         cards, replies = schema.scorecards.c, schema.replies.c
         return (
             select(
+                cards.position,
                 cards.trial,
                 cards.payload,
                 replies.payload.label("replies"),

@@ -14,7 +14,10 @@ from answerkey.targets.mapping import ReplyMapping
 from answerkey.targets.safe_names import safe_url, settings_hash
 from answerkey.targets.secrets import Secrets
 
-__all__ = ["resolve_target"]
+__all__ = ["TargetLike", "resolve_target"]
+
+# What callers may hand over as a chatbot.
+TargetLike = str | Callable[..., Any] | Target
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -24,7 +27,7 @@ _FORMS = "demo, http://…, python:module:callable, file.py:callable, cmd:PROGRA
 
 
 def resolve_target(
-    spec: "str | Callable[..., Any] | Target",
+    spec: TargetLike,
     *,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     concurrency: int = 10,

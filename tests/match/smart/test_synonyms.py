@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from answerkey.config import Scoring
 from answerkey.match import keywords as matching
 from answerkey.match.found import Match
 from answerkey.match.keywords import find_keywords
 from answerkey.match.smart import synonyms
 from answerkey.match.smart.opposites import are_opposites
+from answerkey.model.options import Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.trial import Trial

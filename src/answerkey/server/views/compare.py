@@ -4,9 +4,9 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.comparison.comparison import Comparison
 from answerkey.comparison.ranking import Ranking
 from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.server.comparisons import compare_stored, rank_stored

@@ -57,6 +57,8 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["fixed", "broken"]
     score_from: float
     score_to: float
+    # What it asks, where that was looked up.
+    question: str = ""
 
 
 class Unpaired(msgspec.Struct, frozen=True):
@@ -140,6 +142,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
                     "to": "pass" if flip.kind == "fixed" else "fail",
                     "score_from": flip.score_from,
                     "score_to": flip.score_to,
+                    "question": flip.question,
                 }
                 for flip in self.flips
             ],

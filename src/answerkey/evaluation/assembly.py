@@ -1,0 +1,139 @@
+"""Assembly: what every flow is put together from, found and checked before the first question is asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.config import Settings
+from answerkey.datasets.questions import parse_question, read_questions
+from answerkey.errors import InputError, UsageError
+from answerkey.gate import Gate, check_gates
+from answerkey.model.options import JudgeSettings, Options, Scoring
+from answerkey.model.question import Question, QuestionSet
+from answerkey.plugins import engines, load_object
+from answerkey.protocols import Engine, Target
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
+from answerkey.targets.resolve import TargetLike, resolve_target
+
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+
+__all__ = [
+    "Assembly",
+    "JudgeLike",
+    "QuestionsLike",
+    "assemble",
+    "golden_set",
+    "judge_settings",
+    "make_options",
+]
+
+JudgeLike = JudgeSettings | str | Sequence[str]
+QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
+
+
+class Assembly(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of one flow."""
+
+    settings: Settings
+    options: Options
+    grader: Grader
+    # None: no model grades.
+    judge: "Judge | None"
+    gates: tuple[Gate, ...]
+    engine: Engine
+
+    def target(self, spec: TargetLike) -> Target:
+        """The chatbot that a spec means under these settings."""
+        return resolve_target(
+            spec,
+            settings=self.settings.targets,
+            concurrency=self.options.concurrency,
+            folder=self.settings.folder,
+        )
+
+
+def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:
+    """Find the parts; whatever is wrong with one of them is said here."""
+    judge = _make_judge(options, settings)
+    grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
+    return Assembly(
+        settings=settings,
+        options=options,
+        grader=grader,
+        judge=judge,
+        gates=tuple(check_gates(options.gates, grader.directions, baseline=options.baseline)),
+        engine=engines.get(options.engine)(options),
+    )
+
+
+def _make_judge(options: Options, settings: Settings) -> "Judge | None":
+    """The judge of a run, asked as many questions at once as the chatbot unless it is told; None if it has none."""
+    judge, scoring = options.judge, options.scoring
+    if not judge.models and not scoring.needs_judge:
+        # Most runs have none, and need not load what judging takes.
+        return None
+    from answerkey.judge.judge import make_judge
+
+    if judge.concurrency is None:
+        judge = msgspec.structs.replace(judge, concurrency=options.concurrency)
+    return make_judge(judge, scoring, folder=settings.folder)
+
+
+def make_options(settings: Settings, options: Options | None, changes: Mapping[str, Any]) -> Options:
+    """The options that a caller means: the configured ones or `options`, with `changes` by name on top."""
+    given = dict(changes)
+    if "judge" in given:
+        base = settings.judge if options is None else options.judge
+        given["judge"] = judge_settings(given["judge"], base)
+    if options is None:
+        return settings.options(**given)
+    return msgspec.structs.replace(options, **given) if given else options
+
+
+def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSettings:
+    """A judge as callers name it: settings, or a model (several for a panel) with the configured ones."""
+    if judge is None:
+        return base
+    if isinstance(judge, JudgeSettings):
+        return judge
+    return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
+
+
+def golden_set(questions: QuestionsLike | None, settings: Settings) -> QuestionSet:
+    """A question set from a path, from objects, from the configuration, or the bundled one."""
+    if isinstance(questions, QuestionSet):
+        return questions
+    if isinstance(questions, str | Path):
+        return read_questions(questions)
+    if questions is None:
+        if settings.questions is not None:
+            return read_questions(settings.folder / settings.questions)
+        return read_questions(load_object("answerkey.demo:golden_set_path")())
+    return _from_objects(questions)
+
+
+def _from_objects(items: Iterable[Question | Mapping[str, Any]]) -> QuestionSet:
+    found: list[Question] = []
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, Question):
+            found.append(item)
+            continue
+        try:
+            found.append(parse_question(item))
+        except ValueError as error:
+            raise InputError(f"question {number}: {error}") from None
+    repeated = len(found) - len({question.id for question in found})
+    if repeated:
+        raise UsageError("two questions have the same id; give each its own")
+    if not found:
+        raise UsageError("the golden set holds no question")
+    return QuestionSet(questions=tuple(found))
+
+
+def scoring_with(scoring: Scoring, match: str | None) -> Scoring:
+    """A scoring with another way of finding keywords, where one is given."""
+    return scoring if match is None else msgspec.structs.replace(scoring, match=match)

@@ -1,0 +1,51 @@
+"""Verdicts on runs that have ended: the comparison with a baseline, and the gates.
+
+Comparing takes NumPy, which is loaded only where two runs are compared.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from answerkey.gate import Gate, evaluate_gates
+from answerkey.model.comparison import Comparison
+from answerkey.model.run import Run, RunInfo
+from answerkey.model.run_document import run_header
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = ["compare_with_baseline", "judge_gates", "with_wordings"]
+
+# Flipped questions whose wording is looked up: no reader is shown more.
+_MOST_WORDINGS = 50
+
+
+def compare_with_baseline(run: Run, baseline: RunInfo | None, store: "SqlStore") -> Run:
+    """The run with its comparison beside it, where it has a baseline."""
+    if baseline is None:
+        return run
+    from answerkey.comparison.columns import columns_from_run, columns_from_store
+    from answerkey.comparison.runs import compare_runs
+
+    [base] = columns_from_store(store, [baseline])
+    comparison = with_wordings(compare_runs(base, columns_from_run(run)), store, run.info)
+    return msgspec.structs.replace(run, comparison=comparison)
+
+
+def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
+    """The run with its gates judged, over its document and its comparison."""
+    if not gates:
+        return run
+    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run), run.comparison)))
+
+
+def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
+    """A comparison whose first flips say what they ask."""
+    from answerkey.store.score_rows import question_texts
+
+    shown = comparison.flips[:_MOST_WORDINGS]
+    wordings = question_texts(store, candidate, [flip.id for flip in shown]) if shown else {}
+    named = [msgspec.structs.replace(flip, question=wordings.get(flip.id, "")) for flip in shown]
+    return msgspec.structs.replace(comparison, flips=(*named, *comparison.flips[_MOST_WORDINGS:]))

@@ -1,0 +1,190 @@
+"""Options: how a run is made and how its replies are scored, as a run keeps it for `resume` and `rescore`."""
+
+from collections.abc import Mapping
+from math import fsum
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
+
+__all__ = [
+    "TOOL_MODES",
+    "JudgePrices",
+    "JudgeSettings",
+    "MatchMode",
+    "Options",
+    "Scoring",
+    "ToolMode",
+    "check_weights",
+]
+
+# How keywords are found in replies.
+MatchMode = Literal["literal", "standard", "smart"]
+ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
+TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How replies are scored: the settings of `[scoring]`."""
+
+    weights: dict[str, float] = msgspec.field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
+    # A question passes at this score.
+    pass_mark: float = PASS_MARK
+    # How keywords are found: literal, standard or smart.
+    match: MatchMode = "standard"
+    # Whether `smart` also finds synonyms, by the optional extra `embeddings`.
+    embeddings: bool = False
+    # What tool usage gives credit for: standard is all or nothing.
+    tool_mode: ToolMode = "standard"
+    # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.
+    retrieval: tuple[str, ...] | None = None
+    # What is cut from a chunk's id to get its document's ("" switches that off); None: the default pattern.
+    chunk_pattern: str | None = None
+    # Whether the claims of replies are checked against tool results, sources and question.
+    groundedness: bool = True
+    # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
+    quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
+        shares = self.quality_shares
+        if not all(share >= 0 for share in shares.values()) or abs(fsum(shares.values()) - 1) > 1e-9:
+            raise ConfigError(
+                f"[scoring] quality: shares add up to {fsum(shares.values()):g}; "
+                "write for example {judge = 0.5, keywords = 0.5}, shares of at least 0 that add up to 1"
+            )
+        if not 0 <= self.pass_mark <= 1:
+            raise ConfigError(f"[scoring] pass_mark = {self.pass_mark:g}: must be between 0 and 1")
+
+    @property
+    def quality_shares(self) -> dict[str, float]:
+        """What response quality is made of, as shares."""
+        if isinstance(self.quality, str):
+            return {self.quality: 1.0}
+        return {str(name): share for name, share in self.quality.items()}
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether the total cannot be had without a judge."""
+        return self.quality_shares.get("judge", 0.0) > 0 or any(
+            name == "judge" or name.startswith("judge_") for name in self.weights
+        )
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Refuse weights that do not make a mean."""
+    for name, weight in weights.items():
+        if not weight >= 0:
+            raise ConfigError(f"[scoring.weights] {name} = {weight:g}: a weight must not be negative")
+    if abs(fsum(weights.values()) - 1) > 1e-9:
+        raise ConfigError(
+            f"[scoring.weights] add up to {fsum(weights.values()):g}; change them so that they add up to 1"
+        )
+
+
+class JudgePrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a judge costs, in any one currency per million tokens."""
+
+    input: float
+    output: float
+
+
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
+
+    # A model's name, or several for a panel; "local" is the small model that needs no key.
+    model: str | tuple[str, ...] = ()
+    # An OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
+    base_url: str | None = None
+    # The environment variable that holds the key; empty: no key is sent.
+    api_key_env: str = "OPENAI_API_KEY"
+    # The name of a rubric that comes with answerkey, or a file.
+    rubric: str = "standard"
+    # How often each reply is judged; the median counts.
+    samples: int = 1
+    temperature: float = 0.0
+    # Sample number k is asked with seed + k.
+    seed: int = 0
+    # Judge calls under way at once (None: as many as questions), and begun per second.
+    concurrency: int | None = None
+    rate: float | None = None
+    # Seconds that one attempt may take.
+    timeout: float = 60.0
+    # Further attempts after 429, 5xx or a connection that broke.
+    retries: int = 3
+    # The most that a run may spend on judging; needs prices.
+    budget: float | None = None
+    prices: JudgePrices | None = None
+    # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable.
+    canaries: bool = True
+    # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
+    claims: bool = True
+    # Longer replies and sources are cut before the judge reads them.
+    max_chars: int = 20_000
+    # Sent as max_tokens where set.
+    max_tokens: int | None = None
+    # Further fields of the request, as a provider may need them.
+    extra: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        for name, least in (("samples", 1), ("concurrency", 1), ("retries", 0), ("max_chars", 200)):
+            if getattr(self, name) is not None and getattr(self, name) < least:
+                raise ConfigError(f"[judge] {name} = {getattr(self, name)}: must be at least {least}")
+        for name in ("timeout", "rate", "budget", "max_tokens"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"[judge] {name} = {value:g}: must be more than 0")
+        if not 0 <= self.temperature <= 2:
+            raise ConfigError(f"[judge] temperature = {self.temperature:g}: must be between 0 and 2")
+        if any(not model.strip() for model in self.models) or len(set(self.models)) < len(self.models):
+            raise ConfigError("[judge] model: every judge of a panel needs a name of its own")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The judges, one or a panel; none if there is no judging."""
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run is made: the settings of `[run]`, the flags of `answerkey run` and the argument of `evaluate`."""
+
+    name: str | None = None
+    # How often each question is asked.
+    repeat: int = 1
+    # Questions under way at once.
+    concurrency: int = 10
+    # Seconds that one attempt at one question may take.
+    timeout: float = 60.0
+    # Further attempts after 429, 503 or a refused connection.
+    retries: int = 3
+    # Questions begun per second, at most.
+    rate: float | None = None
+    # Only questions with these fields: "category=tax"; several are all required.
+    where: tuple[str, ...] = ()
+    # Only so many questions, drawn with the seed.
+    sample: int | None = None
+    seed: int = 0
+    scoring: Scoring = Scoring()
+    gates: tuple[str, ...] = ()
+    # A run to compare with, for gates such as "no regression".
+    baseline: str | None = None
+    # Where the run is kept; None: the configured or default store.
+    store: str | None = None
+    engine: Literal["local", "ray"] = "local"
+    judge: JudgeSettings = JudgeSettings()
+
+    def __post_init__(self) -> None:
+        for name, least in (("repeat", 1), ("concurrency", 1), ("retries", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} = {getattr(self, name)}: must be at least {least}")
+        if not self.timeout > 0:
+            raise ConfigError(f"timeout = {self.timeout:g}: must be more than 0 seconds")
+        if self.rate is not None and not self.rate > 0:
+            raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
+        if self.sample is not None and self.sample < 1:
+            raise ConfigError(f"sample = {self.sample}: must be at least 1")
+        for condition in self.where:
+            if "=" not in condition:
+                raise ConfigError(f"where {condition!r}: write it as field=value, for example category=tax")

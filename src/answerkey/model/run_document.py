@@ -1,0 +1,141 @@
+"""The run document that others script against: `run --json`, `show --json`, `report -o x.json`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.model.summary import Slice, Summary
+from answerkey.model.trial import Trial
+
+if TYPE_CHECKING:
+    from answerkey.model.run import Run
+
+__all__ = ["SCHEMA", "result_document", "run_document", "run_header"]
+
+# Version of the document's layout.
+SCHEMA = 1
+
+
+def run_document(run: "Run") -> dict[str, Any]:
+    """All of it, in memory."""
+    return {**run_header(run), "results": [result_document(result) for result in run.results]}
+
+
+def run_header(run: "Run") -> dict[str, Any]:
+    """The run document without its results, so that writers can stream those."""
+    info, summary = run.info, run.summary
+    return {
+        "schema": SCHEMA,
+        "run": {
+            "id": info.id,
+            "name": info.name,
+            "status": "complete" if info.status == "complete" else "partial",
+            "created_at": info.created_at,
+            "finished_at": info.finished_at,
+            "target": info.target,
+            "target_hash": info.target_hash,
+            "question_set": info.question_set,
+            "question_set_hash": info.question_set_hash,
+            "repeat": info.repeat,
+            "match": info.match,
+            "weights": info.weights,
+            **({"directions": info.directions} if info.directions else {}),
+            "pass_mark": info.pass_mark,
+        },
+        "summary": _summary_document(summary),
+        "categories": [{"category": part.name, **_slice_document(part)} for part in summary.categories],
+        "slices": {
+            kind: [{"name": part.name, **_slice_document(part)} for part in parts]
+            for kind, parts in summary.slices.items()
+        },
+        **({"judge": info.judge} if info.judge else {}),
+        "gates": [msgspec.to_builtins(gate) for gate in run.gates],
+        "warnings": list(run.warnings),
+        **({} if run.comparison is None else {"comparison": run.comparison.to_dict()}),
+    }
+
+
+def _slice_document(part: Slice) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(part)
+    return {name: plain[name] for name in Slice.__struct_fields__ if name != "name"}
+
+
+def _summary_document(summary: Summary) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(summary)
+    for moved in ("name", "categories", "slices"):
+        del plain[moved]
+    return plain
+
+
+def result_document(result: Trial) -> dict[str, Any]:
+    """One entry of `results`. A conversation's entry has its turns beside the mean over them."""
+    question, card = result.question, result.scorecard
+    document = {
+        "id": question.id,
+        "trial": result.number,
+        "question": question.question,
+        "category": question.category,
+        **_card_document(card),
+        "reply": _replies_document(result.replies, card),
+        "metrics": card.metrics,
+    }
+    if card.findings:
+        document["findings"] = card.findings
+    if question.turns:
+        document["turns"] = [
+            {
+                "question": turn.question,
+                **_card_document(turn_card),
+                "reply": _replies_document((reply,), turn_card),
+                "metrics": turn_card.metrics,
+                **({"findings": turn_card.findings} if turn_card.findings else {}),
+            }
+            for turn, reply, turn_card in zip(question.turns, result.replies, card.turns, strict=False)
+        ]
+    return document
+
+
+def _card_document(card: Scorecard) -> dict[str, Any]:
+    return {
+        "score": card.total,
+        "grade": card.grade,
+        "passed": card.passed,
+        "components": {name: _score_document(score) for name, score in card.components.items()},
+    }
+
+
+def _score_document(score: Score) -> dict[str, Any]:
+    return {"score": score.value, "weight": score.weight, "reason": score.reason, **score.details}
+
+
+def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, Any]:
+    """The reply; of a conversation the last one, with the tools, sources and time of all."""
+    if not replies:
+        return {
+            "text": None,
+            "tools_used": [],
+            "tool_calls": [],
+            "sources": [],
+            "error": None,
+            "latency_ms": None,
+        }
+    last = replies[-1]
+    taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
+    calls = [call for reply in replies for call in reply.tool_calls]
+    return {
+        "text": last.text,
+        "tools_used": [call.name for call in calls],
+        "tool_calls": [msgspec.to_builtins(call) for call in calls],
+        "sources": [msgspec.to_builtins(source) for reply in replies for source in reply.sources],
+        "error": None if card.error is None else {"kind": card.error.kind, "message": card.error.message},
+        "latency_ms": round(sum(taken), 3) if taken else None,
+        "timings": msgspec.to_builtins(last.timings),
+        "usage": msgspec.to_builtins(last.usage),
+        "evidence": msgspec.to_builtins(last.evidence),
+        "conversation_id": last.conversation_id,
+        "response_id": last.response_id,
+        "trace_id": last.trace_id,
+    }
