@@ -16,7 +16,7 @@ A package brings its own under the entry point group `answerkey.targets`, `answe
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -131,13 +131,13 @@ class Registry(Generic[_Part]):
         """Register a part of the caller's own; a name that is taken is refused, unless by the same part made again."""
         known = self._own.get(name, part)
         made_again = known is part or _origin(known) == _origin(part) is not None
-        if not made_again or name in self._built_in or name in self._installed():
+        if not made_again or name in self._built_in or any(self._installed(name)):
             raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
         self._own[name] = part
 
     def refer(self, name: str, reference: str, folder: Path) -> None:
         """Register what "file.py:name" in a folder holds; it is loaded when it is asked for."""
-        if name in self._built_in or name in self._installed():
+        if name in self._built_in or any(self._installed(name)):
             raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
         self._references[name] = (reference, folder)
 
@@ -164,26 +164,30 @@ class Registry(Generic[_Part]):
                 self._built_in[name], feature=f"the {self.kind} {name!r}", extra=self._extras.get(name, "")
             )
             return part
-        point = self._installed().get(name)
-        return None if point is None else _load(self.kind, point)
+        for point in self._installed(name):
+            part = _load(self.kind, point)
+            return part
+        return None
 
     def names(self) -> list[str]:
         """Every name there is: built in, the caller's own, and those that installed packages bring."""
         own = {*self._own, *self._references}
-        return sorted({*self._built_in, *own, *self._installed()})
+        return sorted({*self._built_in, *own, *(point.name for point in self._installed())})
 
     def added(self) -> list[str]:
         """Names that are not built in."""
         return [name for name in self.names() if name not in self._built_in]
 
-    def _installed(self) -> dict[str, EntryPoint]:
-        return _installed_parts(f"answerkey.{self.kind}s", tuple(sys.path))
+    def _installed(self, name: str | None = None) -> Iterator[EntryPoint]:
+        for point in _entry_points(f"answerkey.{self.kind}s", tuple(sys.path)):
+            if name is None or point.name == name:
+                yield point
 
 
 @lru_cache(maxsize=64)
-def _installed_parts(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Name → entry point, as installed packages on the path have them; looking takes tens of milliseconds."""
-    return {point.name: point for point in entry_points(group=group)}
+def _entry_points(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """What installed packages on the path bring; looking takes tens of milliseconds, so once for each path."""
+    return tuple(entry_points(group=group))
 
 
 def _origin(part: Any) -> tuple[str, str] | None:

@@ -64,6 +64,11 @@ class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
     # Why it failed, where the value alone does not tell.
     reason: str = ""
 
+    @property
+    def because(self) -> str:
+        """The reason as it stands behind the value."""
+        return f" ({self.reason})" if self.reason else ""
+
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""

@@ -69,6 +69,11 @@ def _head(run: Run, tally: _Tally) -> str:
         "answerkey.score": score_text(summary.score),
         "answerkey.grade": summary.grade or "",
         "answerkey.coverage": f"{summary.coverage:g}",
+        **{
+            f"answerkey.{name}": f"{value:g}"
+            for name, value in {**summary.metrics, **summary.components}.items()
+            if value is not None
+        },
     }
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -97,7 +102,7 @@ def _gate(gate: GateResult, tally: _Tally) -> str:
     if gate.passed:
         return f'<testcase classname="answerkey.gates" name={name} time="0"/>\n'
     tally.failures += 1
-    message = f"{gate.gate}: the value is {gate.value}"
+    message = f"{gate.gate}: the value is {gate.value}{gate.because}"
     return (
         f'<testcase classname="answerkey.gates" name={name} time="0">'
         f'<failure type="gate" message={_attribute(message)}/></testcase>\n'

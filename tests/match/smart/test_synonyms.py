@@ -160,7 +160,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
     replies = [
         f"Letter {number} was written by our lawyer in town {name}." for number, name in enumerate("abcdefgh")
     ]
-    exchanges = [Trial(question, trial, (Reply(text=text),)) for trial, text in enumerate(replies)]
+    exchanges = [Trial(question, trial, 0, (Reply(text=text),)) for trial, text in enumerate(replies)]
     grader = make_grader(Scoring(match="smart", embeddings=True))
     graded = []
     for exchange in grader.ahead(exchanges):
@@ -174,7 +174,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
 
 def test_without_embeddings_nothing_is_looked_at_ahead() -> None:
     question = Question(id="q", question="Who wrote it?", expected_keywords=("attorney",))
-    exchanges = (Trial(question, trial, (Reply(text="x"),)) for trial in range(100))
+    exchanges = (Trial(question, trial, 0, (Reply(text="x"),)) for trial in range(100))
     grader = make_grader(Scoring(match="smart"))
     ahead = grader.ahead(exchanges)
     assert next(ahead).number == 0
