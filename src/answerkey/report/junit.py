@@ -124,7 +124,9 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     scores = [result.scorecard.total for result in trials if result.scorecard.total is not None]
     if not scores:
         tally.skipped += 1
-        return f'{head}<skipped message="not scored"/></testcase>\n'
+        reasons = "; ".join(str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None)
+        message = _attribute(f"not scored: {reasons}"[:1000] if reasons else "not scored")
+        return f"{head}<skipped message={message}/></testcase>\n"
     score = round_score(fsum(scores) / len(scores))
     output = f"<system-out>{_content(_transcript(trials))}</system-out>"
     if score >= run.info.pass_mark:
