@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="measurements, of which the best counts")
     parser.add_argument("--folder", type=Path, help="keep the stores here, and use them again")
     options = parser.parse_args()
-    for name in ("answerkey", "sqlalchemy", "numpy", "scipy", "click", "rich", "msgspec"):
+    for name in ("answerkey", "numpy", "scipy", "click", "rich", "msgspec"):
         folder = importlib.import_module(name).__path__[0]
         compileall.compile_dir(folder, quiet=2)
     print(f"{'questions':>10}{'':>28}{'CPU s':>8}{'MB':>7}")

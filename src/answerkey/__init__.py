@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
-    from answerkey.evaluation.api import evaluate, evaluate_async, score, score_replies
+    from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.evaluation.experiment import Experiment
     from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 _LOCATIONS = {
     "Comparison": "answerkey.comparison",
     "Evidence": "answerkey.model.reply",
+    "Experiment": "answerkey.evaluation.experiment",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
     "JudgePrices": "answerkey.model.options",
@@ -46,9 +48,12 @@ _LOCATIONS = {
     "Timings": "answerkey.model.reply",
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
+    "ab": "answerkey.evaluation.api",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "evaluate_async": "answerkey.evaluation.api",
+    "rescore": "answerkey.evaluation.api",
+    "resume": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
     "scorer": "answerkey.scorers.own",
     "score_replies": "answerkey.evaluation.api",
@@ -58,6 +63,7 @@ __all__ = [
     "Comparison",
     "Evidence",
     "ExpectedTool",
+    "Experiment",
     "Failure",
     "JudgePrices",
     "JudgeSettings",
@@ -75,9 +81,12 @@ __all__ = [
     "ToolCall",
     "Trial",
     "Usage",
+    "ab",
     "compare",
     "evaluate",
     "evaluate_async",
+    "rescore",
+    "resume",
     "score",
     "score_replies",
     "scorer",

@@ -22,10 +22,13 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
 from answerkey.text.sanitise import one_line
+
+if TYPE_CHECKING:
+    from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
 __all__ = [
     "Registry",
@@ -174,6 +177,15 @@ class Registry(Generic[_Part]):
         own = {*self._own, *self._references}
         return sorted({*self._built_in, *own, *(point.name for point in self._installed())})
 
+    def built_in(self) -> list[str]:
+        """Names that come with answerkey, in the order of their registration."""
+        return list(self._built_in)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a part with this name; nothing is imported for it."""
+        own = name in self._own or name in self._references
+        return own or name in self._built_in or any(self._installed(name))
+
     def added(self) -> list[str]:
         """Names that are not built in."""
         return [name for name in self.names() if name not in self._built_in]
@@ -206,7 +218,18 @@ def _load(kind: str, point: EntryPoint) -> Any:
         ) from error
 
 
-targets: Registry[Any] = Registry("target", {})
+targets: Registry["TargetFactory"] = Registry(
+    "target",
+    {
+        # Also what begins with http:// or https://.
+        "url": "answerkey.targets.http_target:make_http_target",
+        "python": "answerkey.targets.python_target:make_python_target",
+        "cmd": "answerkey.targets.command_target:make_command_target",
+        "openai": "answerkey.targets.openai_target:make_openai_target",
+        "replay": "answerkey.targets.replay_target:make_replay_target",
+        "demo": "answerkey.targets.demo_target:make_demo_target",
+    },
+)
 scorers: Registry[Any] = Registry(
     "scorer",
     {
@@ -219,14 +242,42 @@ scorers: Registry[Any] = Registry(
         "tool_usage": "answerkey.scorers.tool_usage:ToolUsage",
     },
 )
-engines: Registry[Any] = Registry("engine", {"local": "answerkey.engine.local:LocalEngine"})
-stores: Registry[Any] = Registry("store", {})
-importers: Registry[Any] = Registry(
-    "importer",
+engines: Registry["EngineFactory"] = Registry(
+    "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
+)
+stores: Registry[Any] = Registry(
+    "store",
     {
-        "beir": "answerkey.datasets.importers.beir:import_beir",
-        "trec": "answerkey.datasets.importers.trec:import_trec",
+        "sqlite": "answerkey.store.sqlite:open_sqlite",
+        "postgresql": "answerkey.store.postgresql:open_postgresql",
     },
 )
-exporters: Registry[Any] = Registry("exporter", {})
-reports: Registry[Any] = Registry("report", {})
+importers: Registry["Importer"] = Registry(
+    "importer",
+    {
+        "beir": "answerkey.datasets.importers.import_beir:import_beir",
+        "trec": "answerkey.datasets.importers.import_trec:import_trec",
+    },
+)
+exporters: Registry["Exporter"] = Registry(
+    "exporter",
+    {
+        "beir": "answerkey.datasets.exporters.export_qrels:export_beir",
+        "csv": "answerkey.datasets.exporters.export_rows:export_csv",
+        "jsonl": "answerkey.datasets.exporters.export_rows:export_jsonl",
+        "trec": "answerkey.datasets.exporters.export_qrels:export_trec",
+    },
+)
+reports: Registry["ReportWriter"] = Registry(
+    "report",
+    {
+        ".html": "answerkey.report.html_file:write_html",
+        ".md": "answerkey.report.markdown_file:write_markdown",
+        ".json": "answerkey.report.json_file:write_json",
+        ".jsonl": "answerkey.report.jsonl_file:write_jsonl",
+        ".csv": "answerkey.report.csv_file:write_csv",
+        ".parquet": "answerkey.report.parquet_file:write_parquet",
+        ".junit.xml": "answerkey.report.junit_file:write_junit",
+    },
+    extras={".parquet": "parquet"},
+)

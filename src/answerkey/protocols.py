@@ -1,18 +1,38 @@
-"""The small protocols that everything plugs into."""
+"""The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
-from answerkey.model.reply import Reply
-from answerkey.model.run import RunInfo
+from answerkey.model.reply import Failure, Reply
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["Ask", "Direction", "Engine", "Need", "Scorer", "Store", "Target"]
+__all__ = [
+    "Ask",
+    "Direction",
+    "Engine",
+    "EngineFactory",
+    "Exported",
+    "Exporter",
+    "Imported",
+    "Importer",
+    "Need",
+    "ReportWriter",
+    "RetryableError",
+    "Scorer",
+    "Store",
+    "Target",
+    "TargetContext",
+    "TargetFactory",
+]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +49,20 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     # W3C trace context for this attempt, so that a chatbot's spans can be told apart.
     traceparent: str | None = None
+
+
+class RetryableError(Exception):
+    """How a target tells the engine that asking again may help: the chatbot turned the question away before it worked on it.
+
+    That is 429, 503 or a refused connection. A target never retries itself.
+    """
+
+    def __init__(self, failure: Failure, retry_after: float | None = None) -> None:
+        super().__init__(failure.message)
+        # What the reply's failure is if the retries are used up.
+        self.failure = failure
+        # Seconds that the chatbot asked to wait; None if it did not say.
+        self.retry_after = retry_after
 
 
 @runtime_checkable
@@ -56,6 +90,54 @@ class Target(Protocol):
     async def ask(self, ask: Ask) -> Reply:
         """Ask once. A failure may be a Reply with a Failure or an exception: the engine makes it one."""
         ...
+
+
+class TargetContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target is made from, for kinds that need more than the text after the colon."""
+
+    # The table `[targets.NAME]`; for one that is written on the command line, {KIND: REST}.
+    settings: Mapping[str, Json]
+    # NAME; None for one that is written on the command line.
+    name: str | None = None
+    # Where its relative paths start; None: from where the user is.
+    folder: Path | None = None
+    # How many questions will be under way at once.
+    concurrency: int = 10
+
+
+# Makes the targets of one kind: what is registered in `plugins.targets` and under the entry point group `answerkey.targets`.
+# Called with REST of `--target KIND:REST` or of `KIND = "REST"` in `[targets.NAME]`; a factory that has a parameter
+# called `context` gets that too, and with it the other settings of the table.
+TargetFactory: TypeAlias = Callable[..., Target]
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an importer read."""
+
+    # Rows of a golden set, or of recorded replies with their expectations inline.
+    rows: Iterable[JsonObject]
+    # What the rows are.
+    kind: Literal["questions", "replies"]
+    # What was left out or made up, for the user to know.
+    notes: tuple[str, ...] = ()
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden set in another tool's files."""
+
+    # File name → its content; several files go to a folder.
+    files: Mapping[str, Iterable[bytes]]
+    # How many questions are in them.
+    count: int
+    # What could not be carried over, for the user to know.
+    notes: tuple[str, ...] = ()
+
+
+# What is registered in `plugins.importers`, `plugins.exporters` and `plugins.reports` (there by the file's ending, as ".html")
+# and under the entry point groups `answerkey.importers`, `answerkey.exporters` and `answerkey.reports`.
+Importer: TypeAlias = Callable[[Sequence[Path]], Imported]
+Exporter: TypeAlias = Callable[[QuestionSet], Exported]
+ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
 
 
 # Which way a value is better.
@@ -103,6 +185,10 @@ class Engine(Protocol):
     def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order."""
         ...
+
+
+# Makes an engine: what is registered in `plugins.engines` and under the entry point group `answerkey.engines`.
+EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 
 class Store(Protocol):

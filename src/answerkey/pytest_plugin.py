@@ -176,7 +176,7 @@ class _Grading:
         from answerkey.evaluation.bookkeeping import keep_results
         from answerkey.evaluation.stored import open_configured_store
         from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
-        from answerkey.report.wording import range_text, score_text
+        from answerkey.report.value_wording import range_text, score_text
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -192,7 +192,7 @@ class _Grading:
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
         if run.comparison is not None:
-            from answerkey.report.comparison import comparison_headline
+            from answerkey.report.comparison_text import comparison_headline
 
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
@@ -262,7 +262,7 @@ class _QuestionItem(pytest.Item):
 
 def _explain(result: "Trial") -> Sequence[str]:
     from answerkey.report.losses import losses_of
-    from answerkey.report.wording import score_text
+    from answerkey.report.value_wording import score_text
     from answerkey.text.sanitise import one_line
 
     lines = [f"score {score_text(result.scorecard.total)}"]

@@ -107,6 +107,14 @@ def test_editing_expectations_keeps_the_ask_hash(write_rows: Any) -> None:
         ({"question": "x", "expected_keywords": [True]}, "must be text, not true/false"),
         ({"question": "x", "expected_keywords": [[]]}, "empty list of alternatives"),
         ({"question": "x", "expected_keywords": [{"regex": "("}]}, "regular expression '\\(' is not valid"),
+        (
+            {"question": "x", "expected_keywords": [{"regex": "a(?=b)"}]},
+            "look-around is not supported; write out",
+        ),
+        (
+            {"question": "x", "expected_tools": [{"name": "t", "arguments": {"q": {"regex": "(.)\\1"}}}]},
+            "argument 'q' has a bad regular expression: .* back-references are not supported",
+        ),
         ({"question": "x", "expected_keywords": [{"number": "5"}]}, "Expected `float`"),
         ({"question": "x", "expected_keywords": [{"number": 5, "tolerance": -1}]}, "must not be negative"),
         ({"question": "x", "expected_keywords": ["a"], "expected_content": ["b"]}, "keep one"),

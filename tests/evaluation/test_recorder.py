@@ -21,6 +21,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
+from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
 
 QUESTIONS = QuestionSet(
@@ -34,7 +35,7 @@ GRADER = make_grader(Scoring(), Settings())
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'runs.db'}") as opened:
+    with open_store(f"sqlite:///{tmp_path / 'runs.db'}") as opened:
         yield opened
 
 
@@ -149,7 +150,7 @@ def test_what_is_reported_from_memory_is_what_the_store_has(tmp_path: Path) -> N
     golden = answerkey.demo.golden_set_path()
     path = str(tmp_path / "runs.db")
     run = answerkey.evaluate(str(golden), target="demo:flaky?rate=0.3&seed=5", store=path)
-    with SqlStore.open(path) as opened:
+    with open_store(path) as opened:
         stored = opened.load_run(opened.find_run("latest"))
         assert stored.to_dict() == run.to_dict()
         assert tuple(stored.results) == tuple(run.results)

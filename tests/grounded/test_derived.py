@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.model.question import Question
 from answerkey.scorers.groundedness import Groundedness
-from answerkey.targets.mapping import reply_from_payload
+from answerkey.transcripts.reply_mapping import reply_from_payload
 
 DATA = Path(__file__).parent / "data"
 

@@ -14,7 +14,7 @@ import msgspec
 
 from answerkey.model.question import Question
 from answerkey.scorers.groundedness import Groundedness
-from answerkey.targets.mapping import reply_from_payload
+from answerkey.transcripts.reply_mapping import reply_from_payload
 
 DATA = Path(__file__).parent / "data"
 

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from answerkey.judge.cache import Answer, JudgementCache
-from answerkey.judge.ledger import Spent
+from answerkey.judge.cache import JudgementCache
+from answerkey.model.judgement import Answer, Spent
 
 
 class Kept:

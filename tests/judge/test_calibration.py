@@ -12,7 +12,8 @@ from answerkey.judge.calibration import calibrate
 from answerkey.judge.labels import Labels, labels_from_file
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
 
 from .judging import ScriptedJudge
 

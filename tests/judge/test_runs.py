@@ -357,8 +357,8 @@ def test_killed_half_way_and_resumed_no_judged_reply_is_paid_for_twice(
     with open_store(str(project / ".answerkey" / "answerkey.db")) as store:
         info = store.find_run("latest")
         paid = SqlJudgements(store).spent_on(info.id)
-        with store.transaction() as connection:
-            kept = connection.exec_driver_sql("SELECT COUNT(*) FROM judgements").scalar_one()
+        with store.database.reading() as connection:
+            kept = connection.value("SELECT COUNT(*) FROM judgements")
     assert 100 < kept < 290
     done = run_document("resume", "latest")
     calls = Counter(call["data"]["fields"]["reply"] for call in scripted.calls)

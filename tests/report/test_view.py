@@ -7,10 +7,10 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard, grade
 from answerkey.model.trial import Trial
-from answerkey.report.selection import failures_of, only_failures
+from answerkey.report.result_selection import failures_of, only_failures
 from answerkey.report.story import tell
+from answerkey.report.value_wording import milliseconds, percent, points, score_percent, score_text
 from answerkey.report.view import build_view
-from answerkey.report.wording import milliseconds, percent, points, score_percent, score_text
 
 
 def result(identity: str, score: float | None, trial: int = 1) -> Trial:

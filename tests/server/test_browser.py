@@ -15,7 +15,8 @@ from answerkey.datasets.questions import read_questions
 from answerkey.model.feedback import Feedback
 from answerkey.model.tally import summarise
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
 from store.filling import add_run, finished, golden, good_reply
 
 from .serving import serving

@@ -7,7 +7,8 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
 from store.filling import add_run
 
 from .serving import serving

@@ -4,7 +4,8 @@ from answerkey.errors import UsageError
 from answerkey.model.feedback import Feedback, ProductionReply, ReplyKey, read_value
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
 from answerkey.store.feedback_stats import feedback_stats
 from answerkey.store.production import ProductionReplies
 
@@ -27,7 +28,7 @@ def test_a_verdict_finds_its_reply_by_response_trace_or_conversation_id(store):
     for ids in ({"response_id": "resp-q0-1"}, {"trace_id": "trace-q0-1"}, {"conversation_id": "conv-q0-1"}):
         kept, created = book.add(verdict(**ids))
         assert created
-        assert kept.reply == ReplyKey("r1", kept.reply.ask_hash, 1)
+        assert kept.reply == ReplyKey("r1", kept.reply.ask_hash, 1, info.target_hash)
         assert (kept.question, kept.category) == ("What is fact 0 of the property file?", "property")
     assert len(book.verdicts(info.id)) == 3
     assert len(book.of_reply(kept.reply)) == 3

@@ -1,5 +1,4 @@
-from answerkey.judge.cache import Answer
-from answerkey.judge.ledger import Spent
+from answerkey.model.judgement import Answer, Spent
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 

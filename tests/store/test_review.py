@@ -4,8 +4,9 @@ import pytest
 from answerkey.model.feedback import Feedback
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
-from answerkey.store.browse import Browser
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.questions import QuestionList
 from answerkey.store.review import ReviewQueue
 
 from .filling import add_run
@@ -24,7 +25,7 @@ def test_borderline_replies_wait_until_a_reviewer_has_judged_them(store):
         ("q1", 0.4, "borderline"),
         ("q4", 0.4, "borderline"),
     ]
-    key = Browser(store).reply_key(info, "q1", 1)
+    key = QuestionList(store).reply_key(info, "q1", 1)
     book = FeedbackBook(store)
     book.add(Feedback(id=new_id(), created_at=now(), value=0.0, source="user", reply=key))
     assert queue.counts() == (2, 0)
@@ -35,7 +36,7 @@ def test_borderline_replies_wait_until_a_reviewer_has_judged_them(store):
 
 def test_a_judge_that_disagrees_with_the_score_comes_first(store):
     info = add_run(store, "r1")
-    (result,) = Browser(store).question(info, "q0")
+    (result,) = store.results_of(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.55})
     store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
     first, *others = ReviewQueue(store, info).page()
@@ -45,7 +46,7 @@ def test_a_judge_that_disagrees_with_the_score_comes_first(store):
 
 def test_a_judge_that_nearly_agrees_does_not_matter(store):
     info = add_run(store, "r1")
-    (result,) = Browser(store).question(info, "q0")
+    (result,) = store.results_of(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.7})
     store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
     assert "q0" not in [item.question_id for item in ReviewQueue(store, info).page()]

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import inspect, text
 
 from answerkey.errors import StoreError, UnknownNameError
 from answerkey.model.question import Question, QuestionSet
@@ -11,9 +10,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
-from answerkey.store import open_store, schema
-from answerkey.store.migrations import MIGRATIONS
-from answerkey.store.sql import SqlStore
+from answerkey.store import open_store
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))
@@ -110,33 +107,6 @@ def test_runs_are_found_by_id_prefix_name_age_and_baseline(store_url: str) -> No
         assert store.count_runs() == 2
 
 
-def test_the_migrations_make_the_tables_that_the_code_uses(store_url: str) -> None:
-    with open_store(store_url) as store:
-        found = inspect(store.engine)
-        for table in schema.metadata.sorted_tables:
-            assert [column["name"] for column in found.get_columns(table.name)] == [c.name for c in table.c]
-            key = found.get_pk_constraint(table.name)["constrained_columns"]
-            assert key == [column.name for column in table.primary_key]
-
-
-def test_opening_again_migrates_nothing(store_url: str) -> None:
-    for _ in range(2):
-        with open_store(store_url) as store, store.transaction() as connection:
-            versions = (
-                connection.execute(text("SELECT version FROM answerkey_schema ORDER BY version"))
-                .scalars()
-                .all()
-            )
-        assert versions == list(range(1, len(MIGRATIONS) + 1))
-
-
-def test_a_store_from_a_newer_version_is_refused_untouched(store_url: str) -> None:
-    with open_store(store_url) as store, store.transaction() as connection:
-        connection.execute(text("INSERT INTO answerkey_schema (version) VALUES (999)"))
-    with pytest.raises(StoreError, match="newer answerkey"):
-        open_store(store_url)
-
-
 def test_bad_places(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("this is not a database, it is text" * 50)
     (tmp_path / "folder").mkdir()
@@ -157,5 +127,5 @@ def test_bad_places(tmp_path: Path) -> None:
 
 def test_a_password_never_shows(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
-        SqlStore.open("postgresql://user:hunter2@127.0.0.1:1/none")
+        open_store("postgresql://user:hunter2@127.0.0.1:1/none")
     assert "hunter2" not in str(caught.value)

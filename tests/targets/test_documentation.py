@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.targets.openai import OpenAITarget
+from answerkey.targets.model_tools import make_tools
+from answerkey.targets.openai_target import OpenAITarget
 from answerkey.targets.resolve import resolve_target
 from answerkey.targets.secrets import Secrets
-from answerkey.targets.tools import make_tools
 
 from .asking import ask
 

@@ -6,12 +6,12 @@ import pytest
 
 from answerkey.errors import ConfigError, UnknownNameError, UsageError
 from answerkey.protocols import Target
-from answerkey.targets.command import CommandTarget
-from answerkey.targets.demo import DemoTarget
-from answerkey.targets.http import HttpTarget
-from answerkey.targets.openai import OpenAITarget
-from answerkey.targets.python import PythonTarget
-from answerkey.targets.replay import ReplayTarget
+from answerkey.targets.command_target import CommandTarget
+from answerkey.targets.demo_target import DemoTarget
+from answerkey.targets.http_target import HttpTarget
+from answerkey.targets.openai_target import OpenAITarget
+from answerkey.targets.python_target import PythonTarget
+from answerkey.targets.replay_target import ReplayTarget
 from answerkey.targets.resolve import resolve_target
 
 from .asking import ask
@@ -139,21 +139,57 @@ def test_paths_in_the_configuration_start_from_its_folder(
     assert ask(resolve_target("program", settings=settings, folder=tmp_path)).text == str(tmp_path)
 
 
-def test_a_kind_that_another_package_brings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def parrot_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with kinds of its own."""
     package = tmp_path / "site"
     (package / "answerkey_parrot-1.dist-info").mkdir(parents=True)
     (package / "answerkey_parrot-1.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: answerkey-parrot\nVersion: 1\n"
     )
     (package / "answerkey_parrot-1.dist-info" / "entry_points.txt").write_text(
-        "[answerkey.targets]\nparrot = answerkey_parrot:make\nbroken = answerkey_parrot:broken\n",
+        "[answerkey.targets]\n"
+        + "".join(f"{name} = answerkey_parrot:{name}\n" for name in ("parrot", "macaw", "broken", "failing")),
     )
     (package / "answerkey_parrot.py").write_text(
-        "from answerkey.targets.python import PythonTarget\n"
-        "def make(rest): return PythonTarget(lambda question: f'{rest} {question}', name='parrot')\n"
-        "def broken(rest): return 5\n",
+        "from answerkey.targets.python_target import PythonTarget\n"
+        "def parrot(rest): return PythonTarget(lambda question: f'{rest} {question}', name='parrot')\n"
+        "def macaw(rest, context):\n"
+        "    words = f\"{rest} {context.settings.get('volume')}\"\n"
+        "    return PythonTarget(lambda question: words, name=context.name, concurrency=context.concurrency)\n"
+        "def broken(rest): return 5\n"
+        "def failing(rest): raise KeyError(rest)\n",
     )
     monkeypatch.syspath_prepend(str(package))
+
+
+@pytest.mark.usefixtures("parrot_package")
+def test_a_kind_that_another_package_brings() -> None:
     assert ask(resolve_target("parrot:polly"), "hi").text == "polly hi"
     with pytest.raises(UsageError, match="gave a int"):
         resolve_target("broken:x")
+    with pytest.raises(UsageError, match="the target 'failing' cannot be made: KeyError: 'x'"):
+        resolve_target("failing:x")
+    with pytest.raises(UnknownNameError, match="did you mean 'parrot'"):
+        resolve_target("parot:polly")
+    with pytest.raises(UnknownNameError, match="parrot:…"):
+        resolve_target("xyz")
+
+
+@pytest.mark.usefixtures("parrot_package")
+def test_a_packages_kind_in_the_configuration() -> None:
+    tables: dict[str, dict[str, Any]] = {
+        "pet": {"parrot": "polly"},
+        "loud": {"macaw": "polly", "volume": 11},
+        "odd": {"parrot": "polly", "volume": 11},
+        "wrong": {"parrot": 5},
+    }
+    assert ask(resolve_target("pet", settings=tables), "hi").text == "polly hi"
+    loud = resolve_target("loud", settings=tables)
+    assert (loud.name, ask(loud).text) == ("loud", "polly 11")
+    with pytest.raises(ConfigError, match=r"\[targets.odd\] unknown setting 'volume'; there are parrot"):
+        resolve_target("odd", settings=tables)
+    with pytest.raises(ConfigError, match=r"\[targets.wrong\] parrot must be text"):
+        resolve_target("wrong", settings=tables)
+    with pytest.raises(ConfigError, match=r"exactly one of url, python, .*macaw, parrot"):
+        resolve_target("none", settings={"none": {"volume": 11}})

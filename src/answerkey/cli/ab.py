@@ -68,8 +68,8 @@ def ab(
     from answerkey.evaluation.pairwise import judge_runs
     from answerkey.evaluation.stored import open_configured_store
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison import print_experiment
-    from answerkey.report.rows import encode
+    from answerkey.report.comparison_text import print_experiment
+    from answerkey.report.result_rows import encode
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
@@ -99,7 +99,7 @@ def ab(
     else:
         print_experiment(experiment)
         if judged is not None:
-            from answerkey.report.pairwise import pairwise_lines
+            from answerkey.report.pairwise_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
     if fail_on is not None and experiment.verdict == "worse":

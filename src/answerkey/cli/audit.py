@@ -31,9 +31,9 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     from answerkey.cli.options import scoring_for
     from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
-    from answerkey.golden.audit import audit_document, audit_questions
-    from answerkey.report.golden import print_audit
-    from answerkey.report.rows import encode
+    from answerkey.evaluation.audit import audit_document, audit_questions
+    from answerkey.report.golden_text import print_audit
+    from answerkey.report.result_rows import encode
 
     settings = load_settings()
     chosen = golden_set(questions, settings)

@@ -33,11 +33,10 @@ def set_(name: str, run: str, store: str | None) -> int:
       answerkey baseline set production latest
     """
     from answerkey.config import load_settings
-    from answerkey.store.baselines import name_baseline
     from answerkey.text.sanitise import one_line
 
     with store_opener(load_settings(), store)() as opened:
-        info = name_baseline(opened, name, run)
+        info = opened.name_baseline(name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
     return 0
 
@@ -53,7 +52,7 @@ def list_(store: str | None, as_json: bool) -> int:
       answerkey baseline list --json
     """
     from answerkey.config import load_settings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.text.sanitise import one_line
 
     with store_opener(load_settings(), store)() as opened:
@@ -80,9 +79,8 @@ def remove(name: str, store: str | None) -> int:
     """
     from answerkey.config import load_settings
     from answerkey.errors import UnknownNameError
-    from answerkey.store.baselines import remove_baseline
 
     with store_opener(load_settings(), store)() as opened:
-        if not remove_baseline(opened, name):
+        if not opened.remove_baseline(name):
             raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")
     return 0

@@ -59,12 +59,12 @@ def compare(
     from answerkey.errors import UsageError
     from answerkey.evaluation.verdicts import with_wordings
     from answerkey.gate import parse_gate
-    from answerkey.report.comparison import (
+    from answerkey.report.comparison_text import (
         comparison_markdown,
         print_comparison,
         print_ranking,
     )
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     if len(runs) < 2:
         raise UsageError(
@@ -116,7 +116,7 @@ def compare(
     else:
         print_comparison(comparison)
         if judged is not None:
-            from answerkey.report.pairwise import pairwise_lines
+            from answerkey.report.pairwise_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
         for result in results:

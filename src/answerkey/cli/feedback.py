@@ -53,15 +53,16 @@ def add(
     """
     from answerkey.config import load_settings
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
-    from answerkey.store.browse import Browser
-    from answerkey.store.feedback import FeedbackBook, new_id, now
+    from answerkey.store.database import now
+    from answerkey.store.feedback import FeedbackBook, new_id
+    from answerkey.store.questions import QuestionList
 
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
     verdict = read_value(value)
     with store_opener(load_settings(), store)() as opened:
         info = opened.find_run(run)
-        key = Browser(opened).reply_key(info, question, trial)
+        key = QuestionList(opened).reply_key(info, question, trial)
         kept, _ = FeedbackBook(opened).add(
             Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
         )
@@ -99,7 +100,7 @@ def import_(
       answerkey feedback import jsonl ratings.csv --scale 1-5
     """
     from answerkey.config import load_settings
-    from answerkey.datasets.feedback import Scale, read_feedback
+    from answerkey.datasets.feedback_exports import Scale, read_feedback
     from answerkey.store.feedback import FeedbackBook
 
     low, high = _range(scale)
@@ -173,7 +174,7 @@ def _print_json(value: object) -> None:
 
 
 def _show(figures: "FeedbackStats") -> None:
-    from answerkey.report.wording import percent, score_percent
+    from answerkey.report.value_wording import percent, score_percent
     from answerkey.text.sanitise import one_line
 
     if not figures.feedback and not figures.reviews:

@@ -28,10 +28,10 @@ def import_(format_name: str, files: tuple[Path, ...], output: Path | None) -> i
       answerkey import trec qrels.txt topics.txt -o golden.jsonl
       answerkey import trec qrels.txt results.txt -o replies.jsonl
     """
-    from answerkey.datasets.importers import find_importer
+    from answerkey.plugins import importers
     from answerkey.text.sanitise import for_terminal
 
-    imported = find_importer(format_name)(files)
+    imported = importers.get(format_name)(files)
     if output is None:
         count = _write(imported.rows, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -28,9 +28,9 @@ def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
     from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.findings import findings_document, worst_severity
-    from answerkey.golden.lint import lint_questions
-    from answerkey.report.golden import print_findings
-    from answerkey.report.rows import encode
+    from answerkey.golden.lint_questions import lint_questions
+    from answerkey.report.golden_text import print_findings
+    from answerkey.report.result_rows import encode
 
     chosen = golden_set(questions, load_settings())
     findings = lint_questions(chosen)

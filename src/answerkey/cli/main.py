@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lint": ("answerkey.cli.lint:lint", "Check a golden set."),
     "audit": ("answerkey.cli.audit:audit", "Say what bots that know nothing would score."),
     "import": ("answerkey.cli.import_:import_", "Turn another tool's data into a golden set."),
+    "export": ("answerkey.cli.export:export", "Write a golden set in another tool's form."),
     "judge": ("answerkey.cli.judge:judge", "Calibrate and run model judges."),
     "feedback": ("answerkey.cli.feedback:feedback", "Collect people's verdicts on replies."),
     "review": ("answerkey.cli.review:review", "Review borderline replies."),

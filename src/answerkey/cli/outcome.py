@@ -12,7 +12,7 @@ __all__ = ["conclude", "print_json"]
 
 def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
     """Write the reports and show the run; returns the exit code."""
-    from answerkey.report.writers import write_reports
+    from answerkey.report.files import write_reports
 
     write_reports(run, outputs)
     if as_json:
@@ -22,7 +22,7 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
         print_report(run)
         if run.comparison is not None:
-            from answerkey.report.comparison import print_comparison
+            from answerkey.report.comparison_text import print_comparison
 
             print_comparison(run.comparison)
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -35,7 +35,7 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
 def print_json(run: Run) -> None:
     """The run document on stdout, streamed."""
-    from answerkey.report.json_ import write_json
+    from answerkey.report.json_file import write_json
 
     write_json(run, sys.stdout.buffer)
     sys.stdout.buffer.flush()

@@ -50,7 +50,7 @@ def plan(
     """
     from answerkey.comparison.planning import GUESSED_CORRELATION, GUESSED_DEVIATION
     from answerkey.errors import UsageError
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     if not 0 < difference < 1:
         raise UsageError(
@@ -75,7 +75,7 @@ def plan(
     if as_json:
         sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
         return 0
-    from answerkey.report.plan import print_plan
+    from answerkey.report.plan_text import print_plan
 
     print_plan(made)
     return 0

@@ -25,10 +25,10 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.evaluation.stored import load_stored_run
-    from answerkey.report.writers import FORMATS, check_output, write_report
+    from answerkey.report.files import check_output, report_endings, write_report
 
     if not outputs:
-        raise UsageError(f"no file is named; add -o report.html (or {' '.join(FORMATS)})")
+        raise UsageError(f"no file is named; add -o report.html (or {' '.join(report_endings())})")
     for path in outputs:
         check_output(path)
     with store_opener(load_settings(), store)() as opened:
@@ -38,7 +38,7 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
             if not as_json:
                 click.echo(f"wrote {path}", err=True)
     if as_json:
-        from answerkey.report.rows import encode
+        from answerkey.report.result_rows import encode
 
         written = {"run": found.id, "written": [str(path) for path in outputs]}
         click.echo(encode(written).decode())

@@ -51,7 +51,7 @@ def rescore(
     from answerkey.config import load_settings
     from answerkey.datasets.questions import read_questions
     from answerkey.evaluation.api import rescore as rescore_run
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:

@@ -35,7 +35,7 @@ def resume(
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.evaluation.api import resume as resume_run
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:

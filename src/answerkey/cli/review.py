@@ -9,7 +9,6 @@ from answerkey.cli.options import json_flag, store_flag, store_opener
 
 if TYPE_CHECKING:
     from answerkey.model.run import RunInfo
-    from answerkey.store.browse import Browser
     from answerkey.store.review import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore
 
@@ -58,7 +57,7 @@ def review(run: str, only_list: bool, author: str, store: str | None, as_json: b
 
 
 def _list(info: "RunInfo", items: "list[ReviewItem]", done: int) -> None:
-    from answerkey.report.wording import score_percent
+    from answerkey.report.value_wording import score_percent
     from answerkey.text.sanitise import one_line
 
     click.echo(f"{len(items)} waiting, {done} done in {one_line(info.name, 60)} ({info.id})")
@@ -76,9 +75,7 @@ def _walk(
 ) -> None:
     """One reply after the other, each judged by a key."""
     from answerkey.cli.keys import Keys, single_keys
-    from answerkey.store.browse import Browser
 
-    browser = Browser(store)
     keys = Keys()
     judged: set[int] = set()
     comment = ""
@@ -87,7 +84,7 @@ def _walk(
     while place < len(items):
         item = items[place]
         if shown != place:
-            _show(browser, info, item, f"{place + 1} of {len(items)}")
+            _show(store, info, item, f"{place + 1} of {len(items)}")
             shown = place
         click.echo("t trust · d don't trust · c comment · s skip · b back · q quit ", nl=False)
         key = keys.next_of("tdcsbq")
@@ -107,13 +104,13 @@ def _walk(
     click.echo(f"{len(judged)} judged, {left} waiting" if items else "nothing waits for a review")
 
 
-def _show(browser: "Browser", info: "RunInfo", item: "ReviewItem", place: str) -> None:
+def _show(store: "SqlStore", info: "RunInfo", item: "ReviewItem", place: str) -> None:
     from answerkey.report.detail import Limits
     from answerkey.report.terminal import make_console
     from answerkey.report.terminal_detail import print_trial
-    from answerkey.report.wording import score_percent
+    from answerkey.report.value_wording import score_percent
 
-    results = browser.question(info, item.question_id, trials=1000)
+    results = store.results_of(info, item.question_id, most=1000)
     judge = "" if item.judge is None else f", judge {score_percent(item.judge)}"
     click.echo(f"\n{place} · {item.reason}{judge}")
     chosen = next(found for found in results if found.number == item.trial)

@@ -57,7 +57,7 @@ def run(
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.evaluation.api import evaluate
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     options = asking.options(

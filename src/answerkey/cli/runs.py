@@ -33,7 +33,7 @@ def runs(limit: int, store: str | None, as_json: bool) -> int:
       answerkey runs --limit 100 --json
     """
     from answerkey.config import load_settings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
 
     with store_opener(load_settings(), store)() as opened:
         listed = opened.list_runs(limit=limit)

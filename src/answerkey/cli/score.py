@@ -63,7 +63,7 @@ def score(
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.config import load_settings
     from answerkey.evaluation.api import score_replies
-    from answerkey.report.writers import check_output
+    from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:
@@ -85,7 +85,7 @@ def score(
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
     import msgspec
 
-    from answerkey.scorers.retrieval.trec_run import TREC_MEASURES, evaluate_trec_run
+    from answerkey.evaluation.trec_run import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
         raise UsageError("--metrics needs the judgements: give them with --qrels FILE")

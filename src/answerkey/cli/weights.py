@@ -28,7 +28,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
       answerkey weights labelled.jsonl --json
     """
     from answerkey.config import load_settings
-    from answerkey.report.rows import encode
+    from answerkey.report.result_rows import encode
     from answerkey.stats.weights import fit_weights
 
     settings = load_settings()
@@ -46,7 +46,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
 
         sys.stdout.buffer.write(encode(msgspec.to_builtins(found)) + b"\n")
         return 0
-    from answerkey.report.weights import print_weights
+    from answerkey.report.weights_text import print_weights
 
     print_weights(found)
     return 0
@@ -56,10 +56,10 @@ def _rows(
     labelled: Path | None, settings: Any, store: str | None
 ) -> list[tuple[str, dict[str, float], float]]:
     if labelled is not None:
-        from answerkey.datasets.labelled import read_labelled
+        from answerkey.datasets.labelled_replies import read_labelled
 
         return list(read_labelled(labelled))
-    from answerkey.store.verdict_rows import verdict_rows
+    from answerkey.store.feedback import FeedbackBook
 
     with store_opener(settings, store)() as opened:
-        return [(row.question, row.components, row.value) for row in verdict_rows(opened)]
+        return [(row.question, row.components, row.value) for row in FeedbackBook(opened).scored_verdicts()]

@@ -4,7 +4,6 @@ What grows with a run is about 100 bytes a question: 16 of its content's hash, i
 the score, the latency, the cost and each component and metric. Replies, reasons and questions are never read.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from answerkey.comparison.texts import Texts, TextsBuilder
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "Columns",
     "Floats",
     "Ints",
-    "ScoreBatch",
     "by_name",
     "columns_from_run",
     "columns_from_store",
@@ -42,20 +41,6 @@ Hashes = npt.NDArray[np.uint64]
 CLUSTER_FIELDS = ("cluster", "template", "conversation", "conversation_id")
 
 _BATCH = 1000
-
-
-class ScoreBatch(NamedTuple):
-    """Some trials, column by column, grouped by question. A missing value is None."""
-
-    ids: Sequence[str]
-    content_hashes: Sequence[str]
-    categories: Sequence[str]
-    scores: Sequence[float | None]
-    error_kinds: Sequence[str | None]
-    latencies_ms: Sequence[float | None]
-    costs: Sequence[float | None]
-    components: Mapping[str, Sequence[float | None]]
-    metrics: Mapping[str, Sequence[float | None]]
 
 
 class Columns(NamedTuple):
@@ -149,7 +134,7 @@ class _Builder:
         self._errors.update(kind for kind in batch.error_kinds if kind is not None)
         self._count += count
 
-    def columns(self, clusters: Mapping[str, str]) -> Columns:
+    def columns(self, clusters: Mapping[bytes, str]) -> Columns:
         """All of it; `clusters` says which content hash belongs to which cluster."""
         hashes = np.concatenate([np.empty((0, 2), np.uint64), *self._hashes])
         categories = np.concatenate([np.empty(0, np.int32), *self._categories])
@@ -188,31 +173,22 @@ def columns_from_store(
     store: "SqlStore", infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
 ) -> list[Columns]:
     """Read stored runs' columns, and nothing else of them."""
-    from answerkey.store.score_columns import kept_columns
-    from answerkey.store.score_rows import cluster_rows
-
     # Runs over the same golden set share its clusters.
-    clusters: dict[str, dict[str, str]] = {}
+    clusters: dict[str, dict[bytes, str]] = {}
     found = []
     for info in infos:
         if info.question_set_hash not in clusters:
-            clusters[info.question_set_hash] = dict(cluster_rows(store, info, cluster_fields))
-        belonging = clusters[info.question_set_hash]
-        kept = kept_columns(store, info)
-        if kept is None:
-            found.append(read_scorecards(store, info, belonging))
-        else:
-            numbers, names = _clusters(kept.hashes, belonging)
-            found.append(kept._replace(clusters=numbers, cluster_names=names))
+            clusters[info.question_set_hash] = dict(
+                store.question_clusters(info.question_set_hash, cluster_fields)
+            )
+        found.append(read_scorecards(store, info, clusters[info.question_set_hash]))
     return found
 
 
-def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[str, str]) -> Columns:
+def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[bytes, str]) -> Columns:
     """The columns as the scorecards have them; `clusters` says which content hash belongs to which cluster."""
-    from answerkey.store.score_rows import score_batches
-
     builder = _Builder(info)
-    for batch in score_batches(store, info):
+    for batch in store.score_batches(info):
         builder.add(batch)
     return builder.columns(clusters)
 
@@ -220,7 +196,7 @@ def read_scorecards(store: "SqlStore", info: RunInfo, clusters: Mapping[str, str
 def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS) -> Columns:
     """The same from a run at hand."""
     builder = _Builder(run.info)
-    clusters: dict[str, str] = {}
+    clusters: dict[bytes, str] = {}
     results = iter(run.results)
     while batch := list(islice(results, _BATCH)):
         builder.add(_batch(batch))
@@ -234,7 +210,7 @@ def _batch(results: Sequence[Trial]) -> ScoreBatch:
     components = [{name: score.value for name, score in card.components.items()} for card in cards]
     return ScoreBatch(
         ids=[question.id for question in questions],
-        content_hashes=[question.content_hash for question in questions],
+        content_hashes=[bytes.fromhex(question.content_hash) for question in questions],
         categories=[question.category for question in questions],
         scores=[card.total for card in cards],
         error_kinds=[None if card.error is None else card.error.kind for card in cards],
@@ -250,12 +226,12 @@ def _cost(result: Trial) -> float | None:
     return sum(known) if known else None
 
 
-def _belonging(results: Iterable[Trial], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _belonging(results: Iterable[Trial], fields: tuple[str, ...]) -> Iterator[tuple[bytes, str]]:
     for result in results:
         for field in fields:
             value = result.question.metadata.get(field)
             if isinstance(value, str | int) and not isinstance(value, bool):
-                yield result.question.content_hash, f"{field}={value}"
+                yield bytes.fromhex(result.question.content_hash), f"{field}={value}"
                 break
 
 
@@ -278,7 +254,7 @@ def locate(known: Hashes, wanted: Hashes) -> Ints:
     return np.where((known[found] == wanted).all(axis=1), found, -1)
 
 
-def _clusters(hashes: Hashes, belonging: Mapping[str, str]) -> tuple[Ints | None, list[str]]:
+def _clusters(hashes: Hashes, belonging: Mapping[bytes, str]) -> tuple[Ints | None, list[str]]:
     if not belonging:
         return None, []
     numbers: dict[str, int] = {}
@@ -294,15 +270,8 @@ def _floats(values: Sequence[float | None]) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def _halves(hashes: Sequence[str]) -> Hashes:
-    try:
-        packed = bytes.fromhex("".join(hashes))
-    except ValueError:
-        packed = b""
-    if len(packed) != 16 * len(hashes):
-        # Not made by us: any name will do.
-        packed = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in hashes)
-    return np.frombuffer(packed, np.uint64).reshape(-1, 2)
+def _halves(hashes: Sequence[bytes]) -> Hashes:
+    return np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)
 
 
 def _means(values: Floats, starts: Ints | None) -> Floats:

@@ -9,13 +9,13 @@ from typing import Any, cast
 import msgspec
 
 from answerkey.datasets.checks import parse_checks
-from answerkey.datasets.rows import Row, read_rows
 from answerkey.errors import InputError
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
+from answerkey.transcripts.row_files import Row, read_rows
 
-__all__ = ["EXPECTATION_FIELDS", "parse_question", "read_questions"]
+__all__ = ["EXPECTATION_FIELDS", "parse_csv_question", "parse_question", "read_questions"]
 
 EXPECTATION_FIELDS = frozenset(
     {
@@ -60,7 +60,7 @@ def parse_questions(rows: Iterable[Row], path: Path) -> list[Question]:
     is_csv = path.suffix.lower() == ".csv"
     for line, row in rows:
         try:
-            question = parse_question(_split_cells(row) if is_csv else row, line=line)
+            question = (parse_csv_question if is_csv else parse_question)(row, line=line)
         except ValueError as error:
             raise InputError(str(error), path=path, line=line) from None
         if question.id in seen:
@@ -104,6 +104,11 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         line=line,
         **_expectations(row),
     )
+
+
+def parse_csv_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
+    """The same for a row whose cells are text."""
+    return parse_question(_split_cells(row), line=line)
 
 
 def _turns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -32,8 +32,8 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Scorecard
 from answerkey.scorers.plan import make_grader
-from answerkey.targets.mapping import reply_from_payload
 from answerkey.targets.resolve import TargetLike
+from answerkey.transcripts.reply_mapping import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment

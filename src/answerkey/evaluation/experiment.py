@@ -32,7 +32,6 @@ from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
-from answerkey.store.score_rows import score_batches
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
 
@@ -279,9 +278,9 @@ class _Arms:
                     # What was asked before is scored again along with the new replies, from the judge's cached answers.
                     await add_stored(self.recorders[arm], self.store, info, self.questions)
                     continue
-                for batch in score_batches(self.store, info):
+                for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
-                        self.count(content, arm, score)
+                        self.count(content.hex(), arm, score)
             async for trial in self.assembly.engine.ask_all(self.pair, self.trials()):
                 arm, number = _arm_and_trial(trial.number)
                 await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))

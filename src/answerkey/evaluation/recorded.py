@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
-from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
@@ -23,8 +22,9 @@ from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise_unordered
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
-from answerkey.targets.mapping import reply_from_payload
-from answerkey.targets.recorded_rows import reply_in_row
+from answerkey.transcripts.recorded_rows import reply_in_row
+from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["read_trials", "recorded_info", "recorded_run", "score_recorded"]
 

@@ -43,9 +43,7 @@ def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
     """A comparison whose first flips say what they ask."""
-    from answerkey.store.score_rows import question_texts
-
     shown = comparison.flips[:_MOST_WORDINGS]
-    wordings = question_texts(store, candidate, [flip.id for flip in shown]) if shown else {}
+    wordings = store.question_texts(candidate, [flip.id for flip in shown]) if shown else {}
     named = [msgspec.structs.replace(flip, question=wordings.get(flip.id, "")) for flip in shown]
     return msgspec.structs.replace(comparison, flips=(*named, *comparison.flips[_MOST_WORDINGS:]))

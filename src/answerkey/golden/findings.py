@@ -1,10 +1,11 @@
 """Finding: something in a golden set that is wrong or measures less than it seems, where it stands and what to do."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from answerkey.model.json_value import JsonObject
 from answerkey.model.question import Question
 
 __all__ = ["SEVERITIES", "Finding", "Severity", "findings_document", "worst_severity"]
@@ -36,7 +37,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def findings_document(findings: Iterable[Finding]) -> dict[str, Any]:
+def findings_document(findings: Iterable[Finding]) -> JsonObject:
     """The document of `lint --json`."""
     return {"findings": [msgspec.to_builtins(finding) for finding in findings]}
 

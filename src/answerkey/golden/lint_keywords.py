@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from answerkey.golden.findings import Finding, Severity
-from answerkey.golden.vocabulary import COMMON_WORDS, GENERIC_TERMS, Vocabulary
+from answerkey.golden.set_vocabulary import COMMON_WORDS, GENERIC_TERMS, Vocabulary
 from answerkey.match.keywords import find_keywords
 from answerkey.model.question import Question
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword, describe_keyword

@@ -10,24 +10,12 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any, Protocol
 
-import msgspec
+from answerkey.model.judgement import Answer, Spent
 
-from answerkey.judge.ledger import Spent
-
-__all__ = ["Answer", "JudgementCache", "JudgementStore"]
+__all__ = ["JudgementCache", "JudgementStore"]
 
 _MOST_PER_BATCH = 500
 _GATHERING_S = 0.01
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of one judge, as it is kept."""
-
-    key: str
-    model: str
-    # The answer's text: what it says is read from it each time, so that a cached verdict is as strict as a new one.
-    text: str
-    spent: Spent = Spent()
 
 
 class JudgementStore(Protocol):

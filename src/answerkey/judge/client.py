@@ -9,11 +9,12 @@ import msgspec
 
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.errors import ConfigError
-from answerkey.judge.ledger import Spent, read_spent
+from answerkey.judge.ledger import read_spent
+from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgeSettings
-from answerkey.targets.failures import one_line
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.failures import failure_message
 
 if TYPE_CHECKING:
     import aiohttp
@@ -320,7 +321,7 @@ class JudgeClient:
             self._down[""] = f"{reason} ({self._nobody_there} calls in a row failed, so no more were made)"
 
     def _said(self, text: str) -> str:
-        return one_line(self._secrets.redact(text), 300)
+        return failure_message(self._secrets.redact(text), 300)
 
 
 def _cause(error: Exception) -> str:

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 
-from answerkey.errors import ConfigError, MissingExtraError
+from answerkey.errors import ConfigError
 from answerkey.judge.claims import JUDGE_GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement import JUDGE
@@ -36,8 +35,6 @@ class Judge:
             )
         if LOCAL in settings.models and len(settings.models) > 1:
             raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
-        if len(settings.models) > 1 and find_spec("krippendorff") is None:
-            raise MissingExtraError("a panel's agreement", "judge")
         self.settings = settings
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:

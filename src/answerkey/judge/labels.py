@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from answerkey.datasets.rows import read_rows
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import Feedback, read_value
+from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["Labels", "labels_from_feedback", "labels_from_file"]
 

@@ -3,25 +3,15 @@
 import asyncio
 from typing import Any
 
-import msgspec
-
+from answerkey.model.judgement import Spent
 from answerkey.model.options import JudgePrices
 
-__all__ = ["Ledger", "Spent", "read_spent"]
+__all__ = ["Ledger", "read_spent"]
 
 # Before the first verdict nobody knows how long they are; later the longest seen counts.
 _OUTPUT_GUESS = 600
 # Fewer characters per token than any usual tokenizer, so that the guess is on the safe side.
 _CHARS_PER_TOKEN = 2.5
-
-
-class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens and money that calls took."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    # None: no price is known.
-    cost: float | None = None
 
 
 def read_spent(usage: Any, prices: JudgePrices | None) -> Spent:

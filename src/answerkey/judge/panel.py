@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from answerkey.judge.cache import Answer, JudgementCache
+from answerkey.judge.cache import JudgementCache
 from answerkey.judge.client import Completion, JudgeCallError, JudgeClient
 from answerkey.judge.item import Item
 from answerkey.judge.judgement import Judgement, Opinion, combine
@@ -16,8 +16,9 @@ from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
+from answerkey.model.judgement import Answer
 from answerkey.model.options import JudgeSettings
-from answerkey.targets.failures import one_line
+from answerkey.transcripts.failures import failure_message
 
 __all__ = ["Panel", "UnjudgedError"]
 
@@ -193,7 +194,7 @@ class Panel:
 
 def _check(completion: Completion) -> None:
     if completion.refusal is not None or completion.finish == "content_filter":
-        said = one_line(completion.refusal or "content filter", 160)
+        said = failure_message(completion.refusal or "content filter", 160)
         raise UnjudgedError(f"the judge refused: {said}", "refused")
     if completion.finish == "length":
         raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "unreadable")

@@ -10,8 +10,9 @@ from answerkey.judge.canaries import CanaryResult
 from answerkey.judge.judgement import Judgement
 from answerkey.judge.ledger import Ledger
 from answerkey.model.options import JudgeSettings
+from answerkey.stats.agreement import krippendorff_alpha
 
-__all__ = ["Tally", "canary_documents", "krippendorff_alpha", "reliability"]
+__all__ = ["Tally", "canary_documents", "reliability"]
 
 
 class Tally:
@@ -47,10 +48,11 @@ class Tally:
 
     def agreement(self) -> dict[str, float | None]:
         """Krippendorff's α of the panel, for the whole score and each criterion; empty for a single judge."""
-        return {
+        found = {
             name: krippendorff_alpha([ratings[model] for model in self._models])
             for name, ratings in self._ratings.items()
         }
+        return {name: None if alpha is None else round(alpha, 6) for name, alpha in found.items()}
 
     def document(self, ledger: Ledger, cached: int) -> dict[str, Any]:
         """The numbers of the run document's `judge` section."""
@@ -69,22 +71,6 @@ class Tally:
             "self_consistency": round(self._consistent[True] / repeated, 9) if repeated else None,
             "agreement": self.agreement() or None,
         }
-
-
-def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | None:
-    """α for interval data, one row per judge; None where it is not defined (no item with two ratings)."""
-    import krippendorff
-    import numpy as np
-
-    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=float)
-    paired = (~np.isnan(table)).sum(axis=0) >= 2
-    if not paired.any():
-        return None
-    values = table[:, paired]
-    if np.nanmin(values) == np.nanmax(values):
-        # All judges gave every item the same grade: agreement cannot be told from a constant.
-        return None
-    return round(float(krippendorff.alpha(reliability_data=values, level_of_measurement="interval")), 6)
 
 
 def reliability(canaries: Sequence[CanaryResult]) -> tuple[bool | None, tuple[str, ...]]:

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from answerkey.match.found import Match
-from answerkey.model.options import MatchMode
-from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
+from answerkey.text.keyword import Alternatives, Keyword, MatchMode, NumberKeyword, PatternKeyword
 from answerkey.text.numbers import (
     Number,
     bare_digits,

@@ -52,6 +52,8 @@ class ReplyKey(msgspec.Struct, frozen=True):
     run_id: str
     ask_hash: str
     trial: int
+    # Whose reply: the run may have been resumed with a chatbot that had changed.
+    target_hash: str = ""
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

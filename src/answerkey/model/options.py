@@ -8,20 +8,18 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
+from answerkey.text.keyword import MatchMode
 
 __all__ = [
     "TOOL_MODES",
     "JudgePrices",
     "JudgeSettings",
-    "MatchMode",
     "Options",
     "Scoring",
     "ToolMode",
     "check_weights",
 ]
 
-# How keywords are found in replies.
-MatchMode = Literal["literal", "standard", "smart"]
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
 

@@ -10,7 +10,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.report.claims import ClaimsDetail, claim_note, claims_details, claims_of
+from answerkey.report.claims_detail import ClaimsDetail, claim_note, claims_details, claims_of
 from answerkey.report.losses import Loss, losses_of
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
@@ -210,7 +210,7 @@ def _cut(text: str, most: int) -> str:
     return f"{for_terminal(text[:most])}… ({len(text) - most:,} more characters)"
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def _texts(values: object) -> tuple[str, ...]:
     return tuple(one_line(str(value), 200) for value in values) if isinstance(values, list | tuple) else ()
 
 
@@ -325,7 +325,7 @@ def _timeline(durations: Sequence[float], latency: float | None) -> tuple[tuple[
     )
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     if isinstance(value, str):
         return value
     try:

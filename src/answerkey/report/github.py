@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TextIO
 
 from answerkey.model.run import Run
-from answerkey.report.comparison import comparison_headline, comparison_markdown
+from answerkey.report.comparison_text import comparison_headline, comparison_markdown
 from answerkey.report.losses import losses_of
-from answerkey.report.markdown import markdown_report
-from answerkey.report.wording import score_text
+from answerkey.report.markdown_file import markdown_report
+from answerkey.report.value_wording import score_text
 from answerkey.text.sanitise import for_terminal
 
 __all__ = ["annotations", "tell_github"]

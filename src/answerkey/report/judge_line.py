@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from answerkey.report.wording import count, money
+from answerkey.report.value_wording import count, money
 from answerkey.text.sanitise import one_line
 
 __all__ = ["judge_line"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.report.wording import name_words, points
+from answerkey.report.value_wording import name_words, points
 from answerkey.text.sanitise import one_line
 
 __all__ = ["Loss", "losses_of"]

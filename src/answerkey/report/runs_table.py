@@ -6,7 +6,7 @@ from typing import TextIO
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
-from answerkey.report.wording import percent, score_text
+from answerkey.report.value_wording import percent, score_text
 from answerkey.text.sanitise import one_line
 
 __all__ = ["print_runs"]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from answerkey.model.run import Run
+from answerkey.model.scorecard import grade
 from answerkey.report.judge_line import judge_line
-from answerkey.report.view import QuestionView, ReportView, build_view
-from answerkey.report.wording import (
+from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
     list_words,
@@ -20,6 +20,7 @@ from answerkey.report.wording import (
     range_text,
     score_text,
 )
+from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
@@ -166,18 +167,16 @@ def bar(share: float | None, width: int, *, plain: bool = False) -> str:
     """A bar of `width` cells; `plain` for terminals without block characters."""
     share = min(1.0, max(0.0, share or 0.0))
     if plain:
-        full = round(share * width)
-        return "#" * full + "." * (width - full)
+        filled = round(share * width)
+        return "#" * filled + "." * (width - filled)
     eighths = round(share * width * 8)
-    full, rest = divmod(eighths, 8)
-    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
+    filled, rest = divmod(eighths, 8)
+    drawn = "█" * filled + (_EIGHTHS[rest] if rest else "")
     return drawn + " " * (width - len(drawn))
 
 
 def _bar(share: float | None, width: int, console: "Console") -> "RenderableType":
     from rich.text import Text
-
-    from answerkey.model.scorecard import grade
 
     plain = not _encodes(console.encoding, "█▏")
     colour = GRADE_COLOURS[grade(share)] if share is not None else "dim"

@@ -7,8 +7,9 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, trial_detail
 from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
+from answerkey.report.value_wording import milliseconds, name_words, points, score_text
 from answerkey.report.view import QuestionView
-from answerkey.report.wording import milliseconds, name_words, points, score_text
+from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,8 +72,6 @@ def _text(*parts: tuple[str, str]) -> "Text":
 
 
 def _head(identity: str, category: str, detail: TrialDetail) -> "Text":
-    from answerkey.text.sanitise import one_line
-
     colour = GRADE_COLOURS.get(detail.grade or "", "white")
     return _text(
         (f" {detail.grade or '–'} ", f"bold reverse {colour}"),

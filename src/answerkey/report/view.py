@@ -7,6 +7,7 @@ from math import fsum
 
 import msgspec
 
+from answerkey.model.question_figures import QuestionFigures, QuestionRow
 from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Slice, Summary
@@ -14,7 +15,6 @@ from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
 from answerkey.stats.intervals import Interval
-from answerkey.store.listing import QuestionFigures, QuestionRow
 from answerkey.text.sanitise import one_line
 
 __all__ = [

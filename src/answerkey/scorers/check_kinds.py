@@ -47,9 +47,7 @@ def _regex(expected: Any, reply: Reply) -> Outcome:
     if pattern.problem:
         return None, f"the pattern does not compile: {pattern.problem}"
     found = pattern.search(reply.text or "")
-    if isinstance(found, str):
-        return (0.0 if found.endswith("does not occur") else None), found
-    return 1.0, f"found at {found[0]}"
+    return (0.0, found) if isinstance(found, str) else (1.0, f"found at {found[0]}")
 
 
 def _is_json(expected: Any, reply: Reply) -> Outcome:

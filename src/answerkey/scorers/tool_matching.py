@@ -12,6 +12,7 @@ import msgspec
 
 from answerkey.model.question import ExpectedTool
 from answerkey.model.reply import ToolCall
+from answerkey.stats.assignment import cheapest_assignment
 from answerkey.text.patterns import compile_pattern
 
 __all__ = ["ToolFit", "argument_credit", "fit_tools"]
@@ -86,10 +87,8 @@ def _assigned(tools: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> float
         return max(row[0] for row in worth)
     if all(credit == worth[0][0] for row in worth for credit in row):
         return min(len(tools), len(calls)) * worth[0][0]
-    from munkres import Munkres
-
     costs = [[1.0 - credit for credit in row] for row in worth]
-    return float(sum(worth[row][column] for row, column in Munkres().compute(costs)))
+    return sum(worth[row][column] for row, column in cheapest_assignment(costs))
 
 
 def argument_credit(expected: dict[str, Any] | None, actual: dict[str, Any] | None) -> float:

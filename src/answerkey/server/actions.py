@@ -19,7 +19,6 @@ from answerkey.server.rendering import render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import ReviewVerdict, keep_verdict
-from answerkey.store.baselines import name_baseline, remove_baseline
 from answerkey.store.tokens import AccessTokens
 
 if TYPE_CHECKING:
@@ -95,13 +94,13 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         given = await read_body(request, GivenBaseline)
 
         def name() -> dict[str, str]:
-            return {"name": given.name, "run": name_baseline(get_store(), given.name, given.run).id}
+            return {"name": given.name, "run": get_store().name_baseline(given.name, given.run).id}
 
         return JsonResponse(await run_in_threadpool(name), status_code=201)
 
     async def forget_baseline(request: Request) -> Response:
         name = request.path_params["name"]
-        if not await run_in_threadpool(lambda: remove_baseline(get_store(), name)):
+        if not await run_in_threadpool(lambda: get_store().remove_baseline(name)):
             raise UnknownNameError(f"no baseline {name[:80]!r}; `answerkey baseline list` shows them")
         return Response(status_code=204)
 
@@ -111,10 +110,10 @@ def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[R
         def change() -> str:
             store = get_store()
             if given.action == "set":
-                return name_baseline(store, given.name, given.run).id
+                return store.name_baseline(given.name, given.run).id
             info = store.find_run(given.run)
             if store.baselines().get(given.name) == info.id:
-                remove_baseline(store, given.name)
+                store.remove_baseline(given.name)
             return info.id
 
         run = await run_in_threadpool(change)

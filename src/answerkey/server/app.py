@@ -48,7 +48,7 @@ class StoreHolder:
         with self._lock:
             if self._store is None:
                 self._store = self._opener()
-                _impatient(self._store)
+                self._store.tune_for_serving()
             return self._store
 
     def close(self) -> None:
@@ -61,22 +61,6 @@ class StoreHolder:
     def check(self, secret: str) -> AccessToken | None:
         """The access token that a secret is."""
         return AccessTokens(self.get()).check(secret)
-
-
-def _impatient(store: "SqlStore") -> None:
-    """A reader at a page must not wait half a minute for a lock, as a run that writes may."""
-    from sqlalchemy import event
-
-    if store.engine.dialect.name != "sqlite":
-        return
-
-    def prepare(connection: Any, _record: Any) -> None:
-        connection.execute("PRAGMA busy_timeout=3000")
-        # The same pages are read again and again.
-        connection.execute("PRAGMA mmap_size=268435456")
-
-    event.listen(store.engine, "connect", prepare)
-    store.engine.dispose()
 
 
 def create_app(

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from sqlalchemy import select
-
 from answerkey.comparison.columns import Columns, columns_from_store
 from answerkey.comparison.ranking import Ranking, rank_runs
 from answerkey.comparison.runs import compare_runs
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.server.kept import Kept, Key
-from answerkey.store import schema
 from answerkey.store.sql import SqlStore
 
 __all__ = ["compare_stored", "rank_stored"]
@@ -49,13 +46,10 @@ def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:
 
 def _key(store: SqlStore, infos: Sequence[RunInfo]) -> Key | None:
     """Changes whenever one of the runs does; None while one of them is under way."""
-    runs = schema.runs.c
     states = []
     for info in infos:
-        with store.transaction() as connection:
-            row = connection.execute(select(runs.info, runs.summary).where(runs.id == info.id)).one()
-        if row.summary is None or info.status == "running":
+        state = store.finished_state(info.id)
+        if state is None or info.status == "running":
             return None
-        state = f"{store.engine.url}\n{row.info}\n{row.summary}"
-        states.append(blake2b(state.encode(), digest_size=16).hexdigest())
+        states.append(blake2b(f"{store.address}\n{state}".encode(), digest_size=16).hexdigest())
     return tuple(states)

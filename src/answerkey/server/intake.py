@@ -7,17 +7,18 @@ from typing import Annotated, Any
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.feedback import Scale, plain_feedback
+from answerkey.datasets.feedback_exports import Scale, plain_feedback
 from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
 from answerkey.model.question import Question
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import now
+from answerkey.store.feedback import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
-from answerkey.targets.mapping import reply_from_payload
+from answerkey.transcripts.reply_mapping import reply_from_payload
 
 __all__ = ["FeedbackReceipt", "GivenFeedback", "GivenReplies", "Intake", "RepliesReceipt"]
 

@@ -8,8 +8,7 @@ from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import Address
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
-from answerkey.store.listing import RowFilter
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import QuestionList, RowFilter
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

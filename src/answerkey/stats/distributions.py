@@ -6,6 +6,7 @@ with SciPy's.
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 __all__ = [
     "beta_cdf",
@@ -20,27 +21,7 @@ __all__ = [
 ]
 
 _SQRT2 = math.sqrt(2.0)
-_SQRT2PI = math.sqrt(2.0 * math.pi)
-
-# Coefficients of Acklam's rational approximation (relative error 1.2e-9), polished below by one Halley step.
-_A = (
-    -39.69683028665376,
-    220.9460984245205,
-    -275.9285104469687,
-    138.3577518672690,
-    -30.66479806614716,
-    2.506628277459239,
-)
-_B = (-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572)
-_C = (
-    -0.007784894002430293,
-    -0.3223964580411365,
-    -2.400758277161838,
-    -2.549732539343734,
-    4.374664141464968,
-    2.938163982698783,
-)
-_D = (0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416)
+_STANDARD_NORMAL = NormalDist()
 
 
 def normal_cdf(x: float) -> float:
@@ -52,22 +33,7 @@ def normal_quantile(p: float) -> float:
     """The x with P(Z <= x) = p."""
     if not 0.0 < p < 1.0:
         return -math.inf if p == 0.0 else math.inf if p == 1.0 else math.nan
-    if p > 0.5:
-        # The lower tail keeps its relative precision; 1 - p is exact for p >= 0.5.
-        return -normal_quantile(1.0 - p)
-    if p < 0.02425:
-        q = math.sqrt(-2.0 * math.log(p))
-        top = ((((_C[0] * q + _C[1]) * q + _C[2]) * q + _C[3]) * q + _C[4]) * q + _C[5]
-        x = top / ((((_D[0] * q + _D[1]) * q + _D[2]) * q + _D[3]) * q + 1.0)
-    else:
-        q = p - 0.5
-        r = q * q
-        top = (((((_A[0] * r + _A[1]) * r + _A[2]) * r + _A[3]) * r + _A[4]) * r + _A[5]) * q
-        x = top / (((((_B[0] * r + _B[1]) * r + _B[2]) * r + _B[3]) * r + _B[4]) * r + 1.0)
-    for _ in range(2):
-        error = (normal_cdf(x) - p) * _SQRT2PI * math.exp(min(x * x / 2.0, 700.0))
-        x -= error / (1.0 + x * error / 2.0)
-    return x
+    return _STANDARD_NORMAL.inv_cdf(p)
 
 
 def _log_beta(a: float, b: float) -> float:

@@ -19,9 +19,6 @@ __all__ = ["AnytimeTest"]
 _BETS = (0.05, 0.12, 0.25, 0.5, 0.98)
 _LOG_SHARES = tuple(math.log(share / 2.0) for share in (0.06, 0.1, 0.14, 0.2, 0.5))
 
-# From so many at once numpy is used.
-_MANY = 200
-
 
 class AnytimeTest:
     """Wealth of the two gamblers after the differences seen so far."""
@@ -34,31 +31,8 @@ class AnytimeTest:
         self._log_up = [0.0] * len(_BETS)
         self._log_down = [0.0] * len(_BETS)
         self._peak = 0.0
-        self.extend(differences)
-
-    def extend(self, differences: Iterable[float]) -> None:
-        """Many more differences, as if they had been added, and looked at, one by one."""
-        values = list(differences)
-        if len(values) < _MANY:
-            for difference in values:
-                self.add(difference)
-            return
-        import numpy as np
-
-        if not all(-1.0 <= value <= 1.0 for value in values):
-            raise ValueError("differences of scores lie within -1 and 1")
-        column = np.array(values)[:, None]
-        bets = np.array(_BETS)
-        ups = np.cumsum(np.log1p(bets * column), axis=0) + self._log_up
-        downs = np.cumsum(np.log1p(-bets * column), axis=0) + self._log_down
-        logs = np.concatenate((ups + _LOG_SHARES, downs + _LOG_SHARES), axis=1)
-        top = logs.max(axis=1)
-        wealth = top + np.log(np.exp(logs - top[:, None]).sum(axis=1))
-        self._peak = max(self._peak, float(wealth.max()))
-        self._log_up, self._log_down = ups[-1].tolist(), downs[-1].tolist()
-        self.count += len(values)
-        self._sum += math.fsum(values)
-        self._seen.update(values)
+        for difference in differences:
+            self.add(difference)
 
     def add(self, difference: float) -> None:
         """One more difference, candidate minus base, within [-1, 1]."""
@@ -71,7 +45,7 @@ class AnytimeTest:
             for index, bet in enumerate(_BETS):
                 self._log_up[index] += math.log1p(bet * difference)
                 self._log_down[index] += math.log1p(-bet * difference)
-        self._peak = max(self._peak, _log_wealth(self._log_up, self._log_down))
+            self._peak = max(self._peak, _log_wealth(self._log_up, self._log_down))
 
     @property
     def mean(self) -> float:

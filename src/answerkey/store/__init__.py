@@ -2,30 +2,31 @@
 
 from typing import TYPE_CHECKING
 
+from answerkey.config import DEFAULT_STORE
+from answerkey.errors import StoreError
+from answerkey.plugins import stores
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from answerkey.store.sql import SqlStore
-    from answerkey.store.sqlite_file import SqliteFile
 
-__all__ = ["open_run_store", "open_store"]
+__all__ = ["open_store"]
 
 
 def open_store(url: str | None = None, *, folder: "Path | None" = None, create: bool = True) -> "SqlStore":
     """Open the store at a URL or file path (default: `.answerkey/answerkey.db`), making it if need be."""
-    # SQLAlchemy takes longer to import than a small run takes to ask.
-    from answerkey.store.sql import SqlStore
-
-    return SqlStore.open(url, folder=folder, create=create)
-
-
-def open_run_store(url: str | None = None, *, folder: "Path | None" = None) -> "SqlStore | SqliteFile":
-    """The same for a run, which mostly writes: a file is opened without loading what only reading needs."""
-    from answerkey.store.location import sqlite_path
-
-    path = sqlite_path(url, folder)
-    if path is None:
-        return open_store(url, folder=folder)
-    from answerkey.store.sqlite_file import SqliteFile
-
-    return SqliteFile.open(path)
+    address = url or DEFAULT_STORE
+    scheme, found, _ = address.partition("://")
+    # A path is SQLite's; a driver may stand behind a plus sign.
+    kind = scheme.partition("+")[0] if found else "sqlite"
+    if not kind:
+        raise StoreError(f"store {address!r}: not a database address; use a file path or postgresql://…")
+    opener = stores.find(kind)
+    if opener is None:
+        raise StoreError(
+            f"store {kind}://…: unknown kind of database; there are {', '.join(stores.names())}, "
+            "and a path is SQLite's"
+        )
+    opened: SqlStore = opener(address, folder=folder, create=create)
+    return opened

@@ -1,23 +1,75 @@
 """FeedbackBook: people's verdicts in the store, each tied to the reply it is about as soon as that reply is known."""
 
 import secrets
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, func, or_, select, update
 
-from answerkey.model.feedback import Feedback, FeedbackSource, ReplyKey
+from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ReplyKey
 from answerkey.model.question import Question
-from answerkey.store import schema
-from answerkey.store.sql import SqlStore
+from answerkey.model.scorecard import Scorecard
+from answerkey.store.database import Connection, Where, signs
+from answerkey.store.packing import CARD_COLUMNS, id_hash, storable, unpack_card
+from answerkey.store.schema import TABLES, insert
+from answerkey.store.writing import NAME_KEY, RUN_KEY
 
-__all__ = ["FeedbackBook", "new_id", "now", "question_of"]
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = [
+    "SCORED",
+    "FeedbackBook",
+    "FeedbackFilter",
+    "ScoredVerdict",
+    "ShortText",
+    "feedback_row",
+    "new_id",
+    "question_of",
+]
+
+# What people search for is short.
+ShortText = Annotated[str, msgspec.Meta(max_length=200)]
+
+_NEWEST = "ORDER BY created_at DESC, id DESC"
+_UPDATE = (
+    f"UPDATE feedback SET {', '.join(f'{name} = ?' for name in TABLES['feedback'].columns)} WHERE id = ?"
+)
+# Verdicts `f` with the scorecards `c` of the runs' replies that they are about, under the runs' current scoring.
+SCORED = (
+    "feedback f JOIN runs ON runs.id = f.run_id JOIN questions q ON q.ask_hash = f.ask_hash "
+    "JOIN scorecards c ON c.question = q.key AND c.run = runs.key AND c.scoring = runs.scoring AND c.trial = f.trial "
+    "JOIN names t ON t.key = c.target AND t.name = f.target_hash"
+)
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
+
+
+class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which verdicts are listed."""
+
+    value: Literal["up", "down"] | None = None
+    source: FeedbackSource | None = None
+    # "unknown": those without one as well.
+    category: ShortText | None = None
+
+
+class ScoredVerdict(NamedTuple):
+    """One verdict beside the component scores of the reply it is about."""
+
+    # What was asked: verdicts on the same question are no independent witnesses.
+    question: str
+    components: dict[str, float]
+    value: float
+
+
+class _Production(msgspec.Struct):
+    scorecard: Scorecard | None = None
+
+
+_decode_production = msgspec.json.Decoder(_Production).decode
 
 
 def new_id() -> str:
@@ -25,187 +77,217 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-def now() -> str:
-    """The time as the store writes it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 class FeedbackBook:
     """Reads and writes the feedback of a store."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
+    def __init__(self, store: "SqlStore") -> None:
+        self._database = store.database
 
     def add(self, feedback: Feedback) -> tuple[Feedback, bool]:
         """Keep a verdict, tied to its reply if that is known. False: its key was known and that verdict is changed."""
-        with self._store.transaction() as connection:
-            return self._add(connection, feedback)
+        with self._database.transaction() as connection:
+            return _add(connection, feedback)
 
     def add_all(self, verdicts: Iterable[Feedback]) -> tuple[int, int, int]:
         """Keep many in one transaction: how many are new, how many changed, how many have a known reply."""
         new = changed = matched = 0
-        with self._store.transaction() as connection:
+        with self._database.transaction() as connection:
             for feedback in verdicts:
-                kept, created = self._add(connection, feedback)
+                kept, created = _add(connection, feedback)
                 new += created
                 changed += not created
                 matched += kept.matched
         return new, changed, matched
 
-    def _add(self, connection: Connection, feedback: Feedback) -> tuple[Feedback, bool]:
-        kept = self._with_reply(connection, feedback)
-        columns = schema.feedback.c
-        if feedback.idempotency_key is not None:
-            known = connection.execute(
-                select(columns.id).where(columns.idempotency_key == feedback.idempotency_key)
-            ).scalar()
-            if known is not None:
-                kept = msgspec.structs.replace(kept, id=known)
-                connection.execute(update(schema.feedback).where(columns.id == known).values(_row(kept)))
-                return kept, False
-        self._store.write(connection, "feedback", [_row(kept)])
-        return kept, True
-
-    def _with_reply(self, connection: Connection, feedback: Feedback) -> Feedback:
-        if not feedback.matched:
-            feedback = self._located(connection, feedback)
-        if feedback.reply is not None and feedback.question is None:
-            question = question_of(connection, feedback.reply)
-            if question is not None:
-                return msgspec.structs.replace(
-                    feedback, question=question.question, category=feedback.category or question.category
-                )
-        return feedback
-
-    def _located(self, connection: Connection, feedback: Feedback) -> Feedback:
-        """With the reply that its ids name: the most exact id first, production before runs."""
-        production, ids = schema.production_replies.c, schema.reply_ids.c
-        for kind, value, column in (
-            ("response", feedback.response_id, production.id),
-            ("trace", feedback.trace_id, production.trace_id),
-            ("conversation", feedback.conversation_id, production.conversation_id),
-        ):
-            if not value:
-                continue
-            row = connection.execute(
-                select(production.id, production.question, production.category)
-                .where(column == value)
-                .order_by(production.created_at.desc())
-                .limit(1)
-            ).first()
-            if row is not None:
-                return msgspec.structs.replace(
-                    feedback,
-                    production_id=row.id,
-                    question=row.question,
-                    category=feedback.category or row.category,
-                )
-            found = connection.execute(
-                select(ids.run_id, ids.ask_hash, ids.trial)
-                .join(schema.runs, schema.runs.c.id == ids.run_id)
-                .where(ids.external_id == value, ids.kind == kind)
-                .order_by(schema.runs.c.created_at.desc(), ids.trial.desc())
-                .limit(1)
-            ).first()
-            if found is not None:
-                return msgspec.structs.replace(feedback, reply=ReplyKey(*found))
-        return feedback
-
     def link(
         self, connection: Connection, *, response_id: str, trace_id: str | None, conversation_id: str | None
     ) -> int:
         """Tie verdicts that came before their reply to it; how many."""
-        columns = schema.feedback.c
-        named = [columns.response_id == response_id]
+        named, values = ["response_id = ?"], [response_id]
         if trace_id:
-            named.append(columns.trace_id == trace_id)
+            named.append("trace_id = ?")
+            values.append(trace_id)
         if conversation_id:
             # A conversation's id alone says nothing when a more exact id was given.
-            named.append(
-                and_(
-                    columns.conversation_id == conversation_id,
-                    columns.response_id.is_(None),
-                    columns.trace_id.is_(None),
-                )
-            )
-        waiting = connection.execute(
-            select(columns.payload).where(
-                or_(*named), columns.run_id.is_(None), columns.production_id.is_(None)
-            )
-        ).scalars()
+            named.append("conversation_id = ? AND response_id IS NULL AND trace_id IS NULL")
+            values.append(conversation_id)
+        waiting = connection.run(
+            f"SELECT payload FROM feedback WHERE ({' OR '.join(named)}) AND run_id IS NULL "
+            "AND production_id IS NULL",
+            values,
+        ).fetchall()
         linked = 0
-        for feedback in [_decode(payload) for payload in waiting]:
-            kept = self._with_reply(connection, feedback)
+        for (payload,) in waiting:
+            kept = _with_reply(connection, _decode(payload))
             if kept.matched:
                 linked += 1
-                connection.execute(update(schema.feedback).where(columns.id == kept.id).values(_row(kept)))
+                connection.run(_UPDATE, (*feedback_row(kept), kept.id))
         return linked
 
     def of_reply(self, key: ReplyKey) -> list[Feedback]:
         """What people said about one reply of a run, newest first."""
-        columns = schema.feedback.c
         return self._read(
-            self._query().where(
-                columns.run_id == key.run_id, columns.ask_hash == key.ask_hash, columns.trial == key.trial
+            Where(
+                "run_id = ? AND ask_hash = ? AND trial = ? AND target_hash = ?",
+                key.run_id,
+                bytes.fromhex(key.ask_hash),
+                key.trial,
+                key.target_hash,
             )
         )
 
     def verdicts(self, run_id: str, *, source: FeedbackSource | None = None) -> list[Feedback]:
         """All verdicts on a run's replies, newest first: what calibration and weights learn from."""
-        query = self._query().where(schema.feedback.c.run_id == run_id)
-        return self._read(query if source is None else query.where(schema.feedback.c.source == source))
+        where = Where("run_id = ?", run_id)
+        return self._read(where if source is None else where.add("source = ?", source))
 
-    def page(self, *where: Any, limit: int = 50, offset: int = 0) -> tuple[list[Feedback], int]:
+    def of_production(self, ids: Sequence[str]) -> list[Feedback]:
+        """What people said of these production replies, newest first."""
+        return self._read(Where(f"production_id IN ({signs(ids)})", *ids))
+
+    def page(
+        self, wanted: FeedbackFilter | None = None, *, limit: int = 50, offset: int = 0
+    ) -> tuple[list[Feedback], int]:
         """Verdicts newest first, and how many there are in all."""
-        with self._store.transaction() as connection:
-            total = connection.execute(
-                select(func.count()).select_from(schema.feedback).where(*where)
-            ).scalar_one()
-        return self._read(self._query().where(*where).limit(limit).offset(offset)), int(total)
+        where = _conditions(wanted or FeedbackFilter())
+        with self._database.reading() as connection:
+            total = int(connection.value(f"SELECT COUNT(*) FROM feedback WHERE {where}", where.values))
+            query = f"SELECT payload FROM feedback WHERE {where} {_NEWEST} LIMIT ? OFFSET ?"
+            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
+        return [_decode(payload) for (payload,) in rows], total
 
-    def every(self, *where: Any) -> Iterable[Feedback]:
-        """All verdicts, newest first, read as a stream."""
-        for (payload,) in self._store.stream(self._query().where(*where)):
+    def negative(self) -> Iterator[Feedback]:
+        """Verdicts that are no praise, newest first, read as a stream."""
+        query = f"SELECT payload FROM feedback WHERE value < ? {_NEWEST}"
+        for (payload,) in self._database.stream(query, (POSITIVE,)):
             yield _decode(payload)
 
-    def _query(self) -> Select[Any]:
-        columns = schema.feedback.c
-        return select(columns.payload).order_by(columns.created_at.desc(), columns.id.desc())
+    def scored_verdicts(self) -> Iterator[ScoredVerdict]:
+        """Every verdict whose reply is known and scored, of runs under their current scoring and of production."""
+        in_runs = (
+            f"SELECT f.ask_hash, f.value, {CARD_COLUMNS} FROM {SCORED} "
+            "JOIN scorecard_details d ON d.run = c.run AND d.scoring = c.scoring AND d.position = c.position "
+            "AND d.trial = c.trial JOIN names m ON m.key = c.measures"
+        )
+        for ask_hash, value, *card in self._database.stream(in_runs):
+            yield ScoredVerdict(ask_hash.hex(), _components(unpack_card(*card)), value)
+        in_production = (
+            "SELECT p.question, f.value, p.payload FROM feedback f "
+            "JOIN production_replies p ON p.id = f.production_id"
+        )
+        for question, value, payload in self._database.stream(in_production):
+            scored = _decode_production(payload).scorecard
+            if scored is not None:
+                yield ScoredVerdict(question, _components(scored), value)
 
-    def _read(self, query: Select[Any]) -> list[Feedback]:
-        with self._store.transaction() as connection:
-            payloads: Sequence[str] = connection.execute(query).scalars().all()
-        return [_decode(payload) for payload in payloads]
+    def _read(self, where: Where) -> list[Feedback]:
+        with self._database.reading() as connection:
+            rows = connection.run(f"SELECT payload FROM feedback WHERE {where} {_NEWEST}", where.values)
+            return [_decode(payload) for (payload,) in rows]
 
 
 def question_of(connection: Connection, key: ReplyKey) -> Question | None:
     """The golden case that a reply of a run was graded by."""
-    cards = schema.scorecards.c
-    payload = connection.execute(
-        select(schema.questions.c.payload)
-        .join(schema.scorecards, cards.content_hash == schema.questions.c.content_hash)
-        .where(cards.run_id == key.run_id, cards.ask_hash == key.ask_hash, cards.trial == key.trial)
-        .limit(1)
-    ).scalar()
+    payload = connection.value(
+        "SELECT q.payload FROM questions q JOIN scorecards c ON c.question = q.key "
+        f"WHERE q.ask_hash = ? AND c.run = {RUN_KEY} AND c.target = {NAME_KEY} AND c.trial = ? LIMIT 1",
+        (bytes.fromhex(key.ask_hash), key.run_id, key.target_hash, key.trial),
+    )
     return None if payload is None else _decode_question(payload)
 
 
-def _row(feedback: Feedback) -> dict[str, Any]:
+def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
+    """A verdict as its table has it."""
     key = feedback.reply
-    return {
-        "id": feedback.id,
-        "created_at": feedback.created_at,
-        "value": feedback.value,
-        "source": feedback.source,
-        "comment": feedback.comment,
-        "response_id": feedback.response_id,
-        "trace_id": feedback.trace_id,
-        "conversation_id": feedback.conversation_id,
-        "run_id": None if key is None else key.run_id,
-        "ask_hash": None if key is None else key.ask_hash,
-        "trial": None if key is None else key.trial,
-        "production_id": feedback.production_id,
-        "category": feedback.category,
-        "idempotency_key": feedback.idempotency_key,
-        "payload": _encode(feedback).decode(),
-    }
+    return (
+        feedback.id,
+        feedback.created_at,
+        feedback.value,
+        feedback.source,
+        storable(feedback.comment),
+        feedback.response_id,
+        feedback.trace_id,
+        feedback.conversation_id,
+        None if key is None else key.run_id,
+        None if key is None else bytes.fromhex(key.ask_hash),
+        None if key is None else key.target_hash,
+        None if key is None else key.trial,
+        feedback.production_id,
+        feedback.category,
+        feedback.idempotency_key,
+        _encode(feedback).decode(),
+    )
+
+
+def _add(connection: Connection, feedback: Feedback) -> tuple[Feedback, bool]:
+    kept = _with_reply(connection, feedback)
+    if feedback.idempotency_key is not None:
+        query = "SELECT id FROM feedback WHERE idempotency_key = ?"
+        known = connection.value(query, (feedback.idempotency_key,))
+        if known is not None:
+            kept = msgspec.structs.replace(kept, id=known)
+            connection.run(_UPDATE, (*feedback_row(kept), known))
+            return kept, False
+    connection.run(insert("feedback", replace=True), feedback_row(kept))
+    return kept, True
+
+
+def _with_reply(connection: Connection, feedback: Feedback) -> Feedback:
+    if not feedback.matched:
+        feedback = _located(connection, feedback)
+    if feedback.reply is not None and feedback.question is None:
+        question = question_of(connection, feedback.reply)
+        if question is not None:
+            return msgspec.structs.replace(
+                feedback, question=question.question, category=feedback.category or question.category
+            )
+    return feedback
+
+
+def _located(connection: Connection, feedback: Feedback) -> Feedback:
+    """With the reply that its ids name: the most exact id first, production before runs."""
+    for kind, value, column in (
+        ("response", feedback.response_id, "id"),
+        ("trace", feedback.trace_id, "trace_id"),
+        ("conversation", feedback.conversation_id, "conversation_id"),
+    ):
+        if not value:
+            continue
+        row = connection.run(
+            f"SELECT id, question, category FROM production_replies WHERE {column} = ? "
+            "ORDER BY created_at DESC LIMIT 1",
+            (value,),
+        ).fetchone()
+        if row is not None:
+            return msgspec.structs.replace(
+                feedback, production_id=row[0], question=row[1], category=feedback.category or row[2]
+            )
+        row = connection.run(
+            "SELECT runs.id, i.ask_hash, i.trial, t.name FROM reply_ids i JOIN runs ON runs.key = i.run "
+            "JOIN names t ON t.key = i.target WHERE i.id_hash = ? "
+            "ORDER BY runs.created_at DESC, i.trial DESC LIMIT 1",
+            (id_hash(kind, value),),
+        ).fetchone()
+        if row is not None:
+            run_id, ask_hash, trial, target_hash = row
+            return msgspec.structs.replace(
+                feedback, reply=ReplyKey(run_id, ask_hash.hex(), trial, target_hash)
+            )
+    return feedback
+
+
+def _conditions(wanted: FeedbackFilter) -> Where:
+    where = Where()
+    if wanted.value is not None:
+        where.add("value >= ?" if wanted.value == "up" else "value < ?", POSITIVE)
+    if wanted.source is not None:
+        where.add("source = ?", wanted.source)
+    if wanted.category == "unknown":
+        where.add("category = ? OR category IS NULL", wanted.category)
+    elif wanted.category is not None:
+        where.add("category = ?", wanted.category)
+    return where
+
+
+def _components(card: Scorecard) -> dict[str, float]:
+    return {name: score.value for name, score in card.components.items() if score.value is not None}

@@ -1,15 +1,17 @@
 """Feedback added up in the database: satisfaction, rate, by category and day, and how it agrees with the scores."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, desc, func, select
 
 from answerkey.model.feedback import POSITIVE
 from answerkey.stats.correlation import correlate
-from answerkey.store import schema
-from answerkey.store.sql import SqlStore
+from answerkey.store.database import Connection
+from answerkey.store.feedback import SCORED
 from answerkey.text.themes import find_themes
+
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
 
 __all__ = [
     "Agreement",
@@ -17,6 +19,7 @@ __all__ = [
     "DayFeedback",
     "FeedbackStats",
     "FeedbackTheme",
+    "feedback_state",
     "feedback_stats",
 ]
 
@@ -24,6 +27,9 @@ __all__ = [
 _COMMENTS = 2_000
 _PAIRS = 20_000
 _DAYS = 90
+
+_USERS = "source != 'review'"
+_POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
 
 
 class CategoryFeedback(msgspec.Struct, frozen=True):
@@ -88,42 +94,45 @@ class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
     agreement: Agreement
 
 
-def feedback_stats(store: SqlStore, *, queries: int | None = None) -> FeedbackStats:
+def feedback_stats(store: "SqlStore", *, queries: int | None = None) -> FeedbackStats:
     """Add up a store's feedback; `queries` overrides how many replies users could have judged."""
-    with store.transaction() as connection:
+    with store.database.reading() as connection:
         return _stats(connection, queries)
 
 
+def feedback_state(store: "SqlStore") -> tuple[str, ...]:
+    """Changes with every verdict, every production reply, and every new scoring of a run that was judged."""
+    queries = (
+        "SELECT COUNT(*), MAX(created_at), SUM(value), SUM(LENGTH(comment)), COUNT(run_id), COUNT(production_id) "
+        "FROM feedback",
+        "SELECT COUNT(*), MAX(created_at) FROM production_replies",
+        "SELECT id, info FROM runs WHERE id IN (SELECT run_id FROM feedback WHERE run_id IS NOT NULL) ORDER BY id",
+    )
+    with store.database.reading() as connection:
+        return tuple(repr(connection.run(query).fetchall()) for query in queries)
+
+
 def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
-    columns = schema.feedback.c
-    user = columns.source != "review"
-    positive = func.sum(case((columns.value >= POSITIVE, 1), else_=0))
-    matched = columns.run_id.is_not(None) | columns.production_id.is_not(None)
-    row = connection.execute(
-        select(
-            func.count(),
-            positive,
-            func.sum(case((columns.comment != "", 1), else_=0)),
-            func.sum(case((matched, 1), else_=0)),
-        ).where(user)
-    ).one()
+    row = connection.run(
+        f"SELECT COUNT(*), {_POSITIVE}, SUM(CASE WHEN comment != '' THEN 1 ELSE 0 END), "
+        "SUM(CASE WHEN run_id IS NOT NULL OR production_id IS NOT NULL THEN 1 ELSE 0 END) "
+        f"FROM feedback WHERE {_USERS}"
+    ).fetchone()
     total, good, commented, known = (int(value or 0) for value in row)
-    reviews, trusted = connection.execute(
-        select(func.count(), positive).where(columns.source == "review")
-    ).one()
+    reviews, trusted = connection.run(
+        f"SELECT COUNT(*), {_POSITIVE} FROM feedback WHERE source = 'review'"
+    ).fetchone()
     asked = _queries(connection) if queries is None else queries
     rated = known if queries is None else total
-    by_category = connection.execute(
-        select(columns.category, func.count(), positive)
-        .where(user)
-        .group_by(columns.category)
-        .order_by(func.count().desc())
-    )
-    # By its label: PostgreSQL takes two equal expressions with parameters for different ones.
-    day = func.substr(columns.created_at, 1, 10).label("day")
-    by_day = connection.execute(
-        select(day, func.count(), positive).where(user).group_by("day").order_by(desc("day")).limit(_DAYS)
-    )
+    by_category = connection.run(
+        f"SELECT category, COUNT(*), {_POSITIVE} FROM feedback WHERE {_USERS} GROUP BY category "
+        "ORDER BY COUNT(*) DESC"
+    ).fetchall()
+    by_day = connection.run(
+        f"SELECT SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE} FROM feedback WHERE {_USERS} "
+        "GROUP BY SUBSTR(created_at, 1, 10) ORDER BY day DESC LIMIT ?",
+        (_DAYS,),
+    ).fetchall()
     return FeedbackStats(
         feedback=total,
         positive=good,
@@ -139,63 +148,38 @@ def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
             CategoryFeedback(name or "unknown", count, int(ups), ups / count)
             for name, count, ups in by_category
         ),
-        days=tuple(
-            DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day.all())
-        ),
+        days=tuple(DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day)),
         themes=_themes(connection),
         agreement=_agreement(connection),
     )
 
 
 def _queries(connection: Connection) -> int:
-    columns, replies = schema.feedback.c, schema.replies.c
-    production = connection.execute(select(func.count()).select_from(schema.production_replies)).scalar_one()
-    judged_runs = (
-        select(columns.run_id).distinct().where(columns.source != "review", columns.run_id.is_not(None))
+    in_production = connection.value("SELECT COUNT(*) FROM production_replies")
+    in_runs = connection.value(
+        "SELECT COUNT(*) FROM replies WHERE run IN (SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id "
+        "WHERE f.source != 'review')"
     )
-    in_runs = connection.execute(select(func.count()).where(replies.run_id.in_(judged_runs))).scalar_one()
-    return int(production) + int(in_runs)
+    return int(in_production) + int(in_runs)
 
 
 def _themes(connection: Connection) -> tuple[FeedbackTheme, ...]:
-    columns = schema.feedback.c
-    rows = connection.execute(
-        select(columns.comment, columns.value)
-        .where(columns.comment != "")
-        .order_by(columns.created_at.desc())
-        .limit(_COMMENTS)
+    rows = connection.run(
+        "SELECT comment, value FROM feedback WHERE comment != '' ORDER BY created_at DESC LIMIT ?",
+        (_COMMENTS,),
     )
     themes = find_themes((comment, value >= POSITIVE) for comment, value in rows)
     return tuple(FeedbackTheme(*theme) for theme in themes)
 
 
 def _agreement(connection: Connection) -> Agreement:
-    columns, cards = schema.feedback.c, schema.scorecards.c
-    in_runs = (
-        select(columns.value, cards.score)
-        .join(
-            schema.scorecards,
-            and_(
-                cards.run_id == columns.run_id,
-                cards.ask_hash == columns.ask_hash,
-                cards.trial == columns.trial,
-            ),
-        )
-        .join(
-            schema.runs,
-            and_(schema.runs.c.id == cards.run_id, schema.runs.c.scoring_hash == cards.scoring_hash),
-        )
-        .where(cards.score.is_not(None))
-        .limit(_PAIRS)
-    )
-    production = schema.production_replies.c
-    in_production = (
-        select(columns.value, production.score)
-        .join(schema.production_replies, production.id == columns.production_id)
-        .where(production.score.is_not(None))
-        .limit(_PAIRS)
-    )
-    pairs: list[Any] = [*connection.execute(in_runs), *connection.execute(in_production)]
+    pairs: list[Any] = []
+    for query in (
+        f"SELECT f.value, c.score FROM {SCORED} WHERE c.score IS NOT NULL LIMIT ?",
+        "SELECT f.value, p.score FROM feedback f JOIN production_replies p ON p.id = f.production_id "
+        "WHERE p.score IS NOT NULL LIMIT ?",
+    ):
+        pairs += connection.run(query, (_PAIRS,))
     found = correlate([value for value, _ in pairs], [score for _, score in pairs])
     ups = [score for value, score in pairs if value >= POSITIVE]
     downs = [score for value, score in pairs if value < POSITIVE]

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Select, Subquery, and_, func, or_, select
 
-from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
-from answerkey.store import schema
-from answerkey.store.conditions import EPSILON, contains, of_run
-from answerkey.store.sql import SqlStore
+from answerkey.model.trial import Trial
+from answerkey.store.database import EPSILON, Connection, Row, Where, signs
+from answerkey.store.questions import words_condition
+from answerkey.store.sql import RESULTS, SqlStore, read_result
+from answerkey.store.writing import OF_RUN, of_run
 
 __all__ = ["PairRow", "PairSort", "Pairs", "Show"]
 
 Show = Literal["regressions", "improvements", "different", "all"]
 PairSort = Literal["worst", "best", "order"]
 
-_decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
+_QUESTION_SHOWN = 300
 
 
 class PairRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Pairs:
     """The base and the candidates."""
 
     def __init__(self, store: SqlStore, base: RunInfo, candidates: Sequence[RunInfo]) -> None:
-        self._store = store
+        self._database = store.database
         self._infos = (base, *candidates)
 
     def page(
@@ -49,134 +49,86 @@ class Pairs:
         offset: int = 0,
     ) -> tuple[list[PairRow], int]:
         """A page of questions that all runs have, and how many match."""
-        query = self._joined(show, sort, text)
-        with self._store.transaction() as connection:
-            rows = connection.execute(query.limit(limit).offset(offset)).all()
-            total = rows[0].total if rows else 0
-            texts = self._texts(connection, rows)
-        return [
-            PairRow(
-                id=row.question_id,
-                category=row.category,
-                question=texts.get((0, row.hash_0), (row.question_id, None))[0],
-                scores=tuple(_rounded(row._mapping[f"score_{index}"]) for index in range(len(self._infos))),
-                replies=tuple(
-                    texts.get((index, row._mapping[f"hash_{index}"]), ("", None))[1]
-                    for index in range(len(self._infos))
-                ),
-            )
-            for row in rows
-        ], int(total)
+        query, values = self._joined(show, sort, text)
+        with self._database.reading() as connection:
+            rows = connection.run(f"{query} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
+            trials = [self._first_trials(connection, number, rows) for number in range(len(self._infos))]
+        return [_pair(row, trials) for row in rows], int(rows[0][0]) if rows else 0
 
-    def _joined(self, show: Show, sort: PairSort, text: str | None) -> Select[Any]:
-        groups = [_grouped(info) for info in self._infos]
-        joined: Any = self._join(groups)
-        first = groups[0].c
-        searched = []
-        if text:
-            for info, group in zip(self._infos, groups, strict=True):
-                table = schema.reply_texts.alias()
-                joined = joined.outerjoin(
-                    table,
-                    and_(table.c.run_id == info.id, table.c.ask_hash == group.c.ask_hash, table.c.trial == 1),
-                )
-                searched.append(table.c.search)
-        changes = [
-            func.coalesce(group.c.score, 0.0) - func.coalesce(first.score, 0.0) for group in groups[1:]
-        ]
-        query = select(
-            first.question_id,
-            first.category,
-            *(group.c.score.label(f"score_{index}") for index, group in enumerate(groups)),
-            *(group.c.ask_hash.label(f"hash_{index}") for index, group in enumerate(groups)),
-            func.count().over().label("total"),
-        ).select_from(joined)
-        if show == "regressions":
-            query = query.where(or_(*(change < -EPSILON for change in changes)))
-        elif show == "improvements":
-            query = query.where(or_(*(change > EPSILON for change in changes)))
-        elif show == "different":
-            query = query.where(
-                or_(
-                    *(func.abs(change) > EPSILON for change in changes),
-                    *(group.c.reply_digest.is_distinct_from(first.reply_digest) for group in groups[1:]),
-                )
-            )
-        if text:
-            query = query.where(or_(*(contains(column, text.casefold()) for column in searched)))
-        main = changes[0]
-        order = {
-            "worst": (main, first.position),
-            "best": (main.desc(), first.position),
-            "order": (first.position,),
-        }
-        return query.order_by(*order[sort])
-
-    def _join(self, groups: Sequence[Subquery]) -> Any:
-        """Paired by id; runs of the same set by the place in it, which is the same and faster."""
+    def _joined(self, show: Show, sort: PairSort, text: str | None) -> tuple[str, list[Any]]:
+        """Rows of: how many match, then score and position in each run."""
+        # Runs of the same set are paired by the place in it, which is the same as by id and faster.
         same_set = len({info.question_set_hash for info in self._infos}) == 1
-        key = "position" if same_set else "question_id"
-        joined: Any = groups[0]
-        for group in groups[1:]:
-            joined = joined.join(group, group.c[key] == groups[0].c[key])
-        return joined
-
-    def _texts(self, connection: Any, rows: Sequence[Any]) -> dict[tuple[int, str], tuple[str, str | None]]:
-        """(which run, ask hash) → the question and the last reply, for the questions of one page."""
-        found: dict[tuple[int, str], tuple[str, str | None]] = {}
-        replies, texts = schema.replies.c, schema.reply_texts.c
-        for index, info in enumerate(self._infos):
-            hashes = [row._mapping[f"hash_{index}"] for row in rows]
-            if not hashes:
-                continue
-            query = (
-                select(replies.ask_hash, replies.payload, texts.question)
-                .outerjoin(
-                    schema.reply_texts,
-                    and_(
-                        texts.run_id == replies.run_id,
-                        texts.ask_hash == replies.ask_hash,
-                        texts.trial == replies.trial,
-                    ),
+        values: list[Any] = []
+        tables = ""
+        for number, info in enumerate(self._infos):
+            paired = "position" if same_set else "id"
+            on = f" ON g{number}.{paired} = g0.{paired}" if number else ""
+            tables += (
+                f"{' JOIN ' if number else ''}({_grouped(info, with_ids=not same_set)}) AS g{number}{on}"
+            )
+            values += of_run(info)
+        where = Where()
+        changes = [
+            f"(COALESCE(g{number}.score, 0.0) - COALESCE(g0.score, 0.0))"
+            for number in range(1, len(self._infos))
+        ]
+        if show == "regressions":
+            where.add(" OR ".join(f"{change} < {-EPSILON!r}" for change in changes))
+        elif show == "improvements":
+            where.add(" OR ".join(f"{change} > {EPSILON!r}" for change in changes))
+        elif show == "different":
+            differ = [f"ABS({change}) > {EPSILON!r}" for change in changes]
+            differ += [f"g{n}.reply_digest != g0.reply_digest" for n in range(1, len(self._infos))]
+            where.add(" OR ".join(differ))
+        if text:
+            found: list[str] = []
+            for number, info in enumerate(self._infos):
+                condition, *wanted = words_condition(self._database, text)
+                found.append(
+                    f"g{number}.position IN (SELECT c.position FROM scorecards c JOIN questions q ON q.key = c.question "
+                    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target "
+                    f"AND r.trial = c.trial WHERE {OF_RUN} AND c.trial = 1 AND ({condition}))"
                 )
-                .where(replies.run_id == info.id, replies.ask_hash.in_(hashes), replies.trial == 1)
-            )
-            for ask_hash, payload, question in connection.execute(query):
-                said = _decode_replies(payload)
-                found[(index, ask_hash)] = (question or ask_hash, said[-1].text if said else None)
-        return found
+                where.values += [*of_run(info), *wanted]
+            where.add(" OR ".join(found))
+        order = {
+            "worst": f"{changes[0]}, g0.position",
+            "best": f"{changes[0]} DESC, g0.position",
+            "order": "g0.position",
+        }
+        columns = ", ".join(f"g{number}.score, g{number}.position" for number in range(len(self._infos)))
+        query = f"SELECT COUNT(*) OVER (), {columns} FROM {tables} WHERE {where} ORDER BY {order[sort]}"
+        return query, [*values, *where.values]
+
+    def _first_trials(self, connection: Connection, number: int, rows: Sequence[Row]) -> dict[int, Trial]:
+        """Position → the first trial in one of the runs, for the questions of one page."""
+        positions = [row[2 * number + 2] for row in rows]
+        query = f"{RESULTS} AND c.trial = 1 AND c.position IN ({signs(positions)})"
+        found = connection.run(query, (*of_run(self._infos[number]), *positions))
+        return {trial.position: trial for trial in map(read_result, found)}
 
 
-def _grouped(info: RunInfo) -> Subquery:
-    cards = schema.scorecards.c
-    if info.repeat == 1:
-        # Nothing to average: the index is read in its own order.
-        return (
-            select(
-                cards.question_id,
-                cards.position,
-                cards.category,
-                cards.ask_hash,
-                cards.score,
-                cards.reply_digest,
-            )
-            .where(*of_run(info), cards.trial == 1)
-            .subquery()
-        )
-    return (
-        select(
-            func.min(cards.question_id).label("question_id"),
-            cards.position,
-            func.min(cards.category).label("category"),
-            func.min(cards.ask_hash).label("ask_hash"),
-            func.avg(cards.score).label("score"),
-            func.min(cards.reply_digest).label("reply_digest"),
-        )
-        .where(*of_run(info))
-        .group_by(cards.position)
-        .subquery()
+def _pair(row: Row, trials: Sequence[dict[int, Trial]]) -> PairRow:
+    scores, positions = row[1::2], row[2::2]
+    found = [known.get(position) for known, position in zip(trials, positions, strict=True)]
+    asked = next((trial.question for trial in found if trial is not None), None)
+    return PairRow(
+        id="" if asked is None else asked.id,
+        category="" if asked is None else asked.category,
+        question="" if asked is None else asked.question[:_QUESTION_SHOWN],
+        scores=tuple(None if score is None else round_score(score) for score in scores),
+        replies=tuple(None if trial is None else trial.reply.text for trial in found),
     )
 
 
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round_score(score)
+def _grouped(info: RunInfo, *, with_ids: bool) -> str:
+    """The questions of a run, over their trials; asked once, the table is read in its own order."""
+    once = info.repeat == 1
+    score, digest = ("c.score", "c.reply_digest") if once else ("AVG(c.score)", "MIN(c.reply_digest)")
+    columns = f"c.position, {score} AS score, {digest} AS reply_digest"
+    joined = " JOIN questions q ON q.key = c.question" if with_ids else ""
+    if with_ids:
+        columns += ", q.id" if once else ", MIN(q.id) AS id"
+    gathered = "" if once else " GROUP BY c.position"
+    return f"SELECT {columns} FROM scorecards c{joined} WHERE {OF_RUN}{gathered}"

@@ -1,23 +1,37 @@
 """ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, exists, func, select
 
 from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
-from answerkey.store import schema
-from answerkey.store.conditions import EPSILON, contains
-from answerkey.store.feedback import FeedbackBook
-from answerkey.store.listing import ShortText
-from answerkey.store.lookup import search_text, tools_text
-from answerkey.store.sql import SqlStore
+from answerkey.store.database import EPSILON, Database, Where, signs
+from answerkey.store.feedback import FeedbackBook, ShortText
+from answerkey.store.packing import fold, storable, tools_text
+from answerkey.store.schema import insert
 
-__all__ = ["ProductionFigures", "ProductionFilter", "ProductionReplies", "ProductionSort"]
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
+
+__all__ = [
+    "ProductionFigures",
+    "ProductionFilter",
+    "ProductionReplies",
+    "ProductionSort",
+    "production_row",
+]
 
 ProductionSort = Literal["newest", "worst", "slowest"]
+
+_ORDERS = {
+    "newest": "created_at DESC, id DESC",
+    "worst": "COALESCE(score, 2.0), created_at DESC, id",
+    "slowest": "COALESCE(latency_ms, -1.0) DESC, created_at DESC, id",
+}
+# By what words a reply is found.
+_SEARCHED = "COALESCE(folded, id || ' ' || question || ' ' || COALESCE(text, ''))"
 
 
 class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +73,9 @@ _decode = msgspec.json.Decoder(ProductionReply).decode
 class ProductionReplies:
     """Reads and writes the production traffic of a store."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: "SqlStore") -> None:
         self._store = store
+        self._database = store.database
 
     def add(self, replies: Sequence[ProductionReply]) -> int:
         """Keep replies (the same id again replaces) and tie waiting feedback to them; how many verdicts were waiting."""
@@ -68,9 +83,9 @@ class ProductionReplies:
             return 0
         linked = 0
         book = FeedbackBook(self._store)
-        with self._store.transaction() as connection:
-            self._store.write(connection, "production_replies", [_row(reply) for reply in replies])
-            self._store.write(connection, "production_texts", [_text_row(reply) for reply in replies])
+        with self._database.transaction() as connection:
+            rows = [production_row(reply) for reply in replies]
+            connection.run_many(insert("production_replies", replace=True), rows)
             for item in replies:
                 linked += book.link(
                     connection,
@@ -82,64 +97,37 @@ class ProductionReplies:
 
     def find(self, identity: str) -> ProductionReply | None:
         """The reply with this id."""
-        table = schema.production_replies.c
-        with self._store.transaction() as connection:
-            payload = connection.execute(select(table.payload).where(table.id == identity)).scalar()
-        return None if payload is None else _decode(payload)
+        return self._read([identity]).get(identity)
 
     def page(
         self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[ProductionReply], int]:
         """Replies as wanted, and how many there are of them in all."""
-        table = schema.production_replies
-        where = _conditions(wanted)
-        order: dict[str, tuple[Any, ...]] = {
-            "newest": (table.c.created_at.desc(), table.c.id.desc()),
-            "worst": (func.coalesce(table.c.score, 2.0), table.c.created_at.desc(), table.c.id),
-            "slowest": (
-                func.coalesce(table.c.latency_ms, -1.0).desc(),
-                table.c.created_at.desc(),
-                table.c.id,
-            ),
-        }
-        chosen = select(table.c.id).where(*where).order_by(*order[wanted.sort]).limit(limit).offset(offset)
-        with self._store.transaction() as connection:
-            if wanted.text or wanted.tool:
-                # Texts are long: they are read once for both.
-                rows = connection.execute(chosen.add_columns(func.count().over().label("total"))).all()
-                ids, total = [row.id for row in rows], rows[0].total if rows else None
-            else:
-                ids, total = list(connection.execute(chosen).scalars()), None
-            if total is None:
-                total = connection.execute(select(func.count(table.c.id)).where(*where)).scalar_one()
-            payloads = connection.execute(select(table.c.id, table.c.payload).where(table.c.id.in_(ids)))
-            found = {row.id: _decode(row.payload) for row in payloads}
-        return [found[identity] for identity in ids], int(total)
+        where = _conditions(self._database, wanted)
+        chosen = f"FROM production_replies p WHERE {where}"
+        with self._database.reading() as connection:
+            total = int(connection.value(f"SELECT COUNT(*) {chosen}", where.values))
+            query = f"SELECT id {chosen} ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
+            ids = [identity for (identity,) in connection.run(query, (*where.values, limit, offset))]
+        found = self._read(ids)
+        return [found[identity] for identity in ids if identity in found], total
 
     def figures(self, *, most: int = 100) -> ProductionFigures:
         """Add them up in the database."""
-        table, given = schema.production_replies.c, schema.feedback.c
-        with self._store.transaction() as connection:
-            replies, graded, score, latency = connection.execute(
-                select(
-                    func.count(), func.count(table.score), func.avg(table.score), func.avg(table.latency_ms)
-                )
-            ).one()
-            judged = connection.execute(
-                select(func.count(func.distinct(given.production_id))).where(given.production_id.is_not(None))
-            ).scalar_one()
+        with self._database.reading() as connection:
+            replies, graded, score, latency = connection.run(
+                "SELECT COUNT(*), COUNT(score), AVG(score), AVG(latency_ms) FROM production_replies"
+            ).fetchone()
+            judged = connection.value("SELECT COUNT(DISTINCT production_id) FROM feedback")
             kinds, categories = (
-                {
-                    row[0]: row[1]
-                    for row in connection.execute(
-                        select(column, func.count())
-                        .where(column.is_not(None))
-                        .group_by(column)
-                        .order_by(func.count().desc(), column)
-                        .limit(most)
-                    )
-                }
-                for column in (table.error_kind, table.category)
+                dict(
+                    connection.run(
+                        f"SELECT {column}, COUNT(*) FROM production_replies WHERE {column} IS NOT NULL "
+                        f"GROUP BY {column} ORDER BY COUNT(*) DESC, {column} LIMIT ?",
+                        (most,),
+                    ).fetchall()
+                )
+                for column in ("error_kind", "category")
             )
         return ProductionFigures(
             replies=replies,
@@ -155,73 +143,82 @@ class ProductionReplies:
     def verdicts(self, ids: Sequence[str]) -> dict[str, list[Feedback]]:
         """What people said of these replies, newest first."""
         found: dict[str, list[Feedback]] = {}
-        if ids:
-            for item in FeedbackBook(self._store).every(schema.feedback.c.production_id.in_(ids)):
-                found.setdefault(item.production_id or "", []).append(item)
+        for item in FeedbackBook(self._store).of_production(ids):
+            found.setdefault(item.production_id or "", []).append(item)
         return found
 
     def count(self) -> int:
         """How many are kept."""
-        with self._store.transaction() as connection:
-            query = select(func.count()).select_from(schema.production_replies)
-            return int(connection.execute(query).scalar_one())
+        with self._database.reading() as connection:
+            return int(connection.value("SELECT COUNT(*) FROM production_replies"))
+
+    def _read(self, ids: Sequence[str]) -> dict[str, ProductionReply]:
+        query = f"SELECT question, text, payload FROM production_replies WHERE id IN ({signs(ids)})"
+        with self._database.reading() as connection:
+            rows = connection.run(query, [storable(identity) for identity in ids]).fetchall()
+        return {item.id: item for item in (_unpacked(*row) for row in rows)}
 
 
-def _row(item: ProductionReply) -> dict[str, object]:
-    card = item.scorecard
-    return {
-        "id": item.id,
-        "created_at": item.created_at,
-        "question": item.question.replace("\x00", ""),
-        "category": item.category,
-        "trace_id": item.reply.trace_id,
-        "conversation_id": item.reply.conversation_id,
-        "score": item.score,
-        "error_kind": None if card is None or card.error is None else card.error.kind,
-        "latency_ms": item.reply.timings.latency_ms,
-        "payload": _encode(item).decode(),
-    }
+def production_row(item: ProductionReply) -> tuple[Any, ...]:
+    """A reply as its table has it. A text that a column cannot hold as it is stays in the payload."""
+    card, reply, text = item.scorecard, item.reply, item.reply.text
+    question, said = storable(item.question), None if text is None else storable(text)
+    rest = item
+    if question == item.question and said == text:
+        rest = msgspec.structs.replace(item, question="", reply=msgspec.structs.replace(reply, text=None))
+    return (
+        item.id,
+        item.created_at,
+        item.category,
+        reply.trace_id,
+        reply.conversation_id,
+        item.score,
+        None if card is None or card.error is None else card.error.kind,
+        reply.timings.latency_ms,
+        tools_text([reply]),
+        question,
+        said,
+        fold(f"{item.id} {question} {said or ''}"),
+        _encode(rest).decode(),
+    )
 
 
-def _text_row(item: ProductionReply) -> dict[str, str]:
-    return {
-        "id": item.id,
-        "tools": tools_text([item.reply]),
-        "search": search_text([item.id, item.question], [item.reply]),
-    }
+def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
+    item = _decode(payload)
+    if item.question or item.reply.text is not None:
+        return item
+    return msgspec.structs.replace(
+        item, question=question, reply=msgspec.structs.replace(item.reply, text=text)
+    )
 
 
-def _conditions(wanted: ProductionFilter) -> list[ColumnElement[bool]]:
-    table, given = schema.production_replies.c, schema.feedback.c
-    where: list[ColumnElement[bool]] = []
+def _conditions(database: Database, wanted: ProductionFilter) -> Where:
+    where = Where()
     if wanted.category is not None:
-        where.append(table.category == wanted.category)
+        where.add("p.category = ?", wanted.category)
     if wanted.error is not None:
-        where.append(table.error_kind == wanted.error)
+        where.add("p.error_kind = ?", wanted.error)
     match wanted.result:
         case "failed":
-            where.append(table.score < PASS_MARK - EPSILON)
+            where.add("p.score < ?", PASS_MARK - EPSILON)
         case "passed":
-            where.append(table.score >= PASS_MARK - EPSILON)
+            where.add("p.score >= ?", PASS_MARK - EPSILON)
         case "error":
-            where.append(table.error_kind.is_not(None))
+            where.add("p.error_kind IS NOT NULL")
         case "ungraded":
-            where.append(table.score.is_(None))
-    about = given.production_id == table.id
+            where.add("p.score IS NULL")
+    about = "SELECT 1 FROM feedback f WHERE f.production_id = p.id"
     match wanted.verdict:
         case "up":
-            where.append(exists().where(about, given.value >= POSITIVE))
+            where.add(f"EXISTS ({about} AND f.value >= ?)", POSITIVE)
         case "down":
-            where.append(exists().where(about, given.value < POSITIVE))
+            where.add(f"EXISTS ({about} AND f.value < ?)", POSITIVE)
         case "any":
-            where.append(exists().where(about))
+            where.add(f"EXISTS ({about})")
         case "none":
-            where.append(~exists().where(about))
-    if wanted.tool or wanted.text:
-        texts = schema.production_texts.c
-        where.append(texts.id == table.id)
-        if wanted.tool:
-            where.append(contains(texts.tools, f"\n{wanted.tool}\n"))
-        if wanted.text:
-            where.append(contains(texts.search, wanted.text.casefold()))
+            where.add(f"NOT EXISTS ({about})")
+    if wanted.tool:
+        where.add(*database.has_tool("p.tools", wanted.tool))
+    if wanted.text:
+        where.add(*database.contains(_SEARCHED, wanted.text))
     return where

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
+from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
-from answerkey.store import schema
 from answerkey.store.feedback import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
@@ -28,7 +27,7 @@ def proposed_cases(store: SqlStore, *, most: int = 1_000) -> Iterator[dict[str, 
     book = FeedbackBook(store)
     production = ProductionReplies(store)
     seen: set[str] = set()
-    for feedback in book.every(schema.feedback.c.value < POSITIVE):
+    for feedback in book.negative():
         question = feedback.question
         if not question or question.casefold().strip() in seen:
             continue
@@ -85,5 +84,5 @@ def _plain(question: Question) -> dict[str, Any]:
 def _golden(store: SqlStore, feedback: Feedback) -> Question | None:
     if feedback.reply is None:
         return None
-    with store.transaction() as connection:
+    with store.database.reading() as connection:
         return question_of(connection, feedback.reply)

@@ -1,17 +1,17 @@
 """ReviewQueue: the replies whose score a person should look at, because it is borderline or a judge disagrees."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from answerkey.model.feedback import Feedback
+from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
-from answerkey.store import schema
-from answerkey.store.browse import Browser
-from answerkey.store.conditions import EPSILON, of_run
-from answerkey.store.feedback import FeedbackBook, new_id, now
+from answerkey.store.database import EPSILON, Where, now
+from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.questions import QuestionList
 from answerkey.store.sql import SqlStore
+from answerkey.store.writing import OF_RUN, of_run
 
 __all__ = ["BORDERLINE", "DISAGREEMENT", "ReviewItem", "ReviewQueue"]
 
@@ -19,6 +19,13 @@ __all__ = ["BORDERLINE", "DISAGREEMENT", "ReviewItem", "ReviewQueue"]
 BORDERLINE = (0.40, 0.70)
 # A judge that is further from the score than this disagrees with it.
 DISAGREEMENT = 0.30
+
+_decode_question = msgspec.json.Decoder(Question).decode
+_TABLES = "scorecards c JOIN questions q ON q.key = c.question JOIN names t ON t.key = c.target"
+_REVIEWED = (
+    "EXISTS (SELECT 1 FROM feedback f WHERE f.run_id = ? AND f.ask_hash = q.ask_hash AND f.trial = c.trial "
+    "AND f.target_hash = t.name AND f.source = 'review')"
+)
 
 
 class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,45 +50,29 @@ class ReviewQueue:
 
     def page(self, *, limit: int = 20, offset: int = 0) -> list[ReviewItem]:
         """Replies that wait: those with the largest disagreement first, then in the set's order."""
-        cards, texts = schema.scorecards.c, schema.reply_texts.c
+        where = self._wanted().add(f"NOT {_REVIEWED}", self._info.id)
         query = (
-            select(
-                cards.question_id,
-                cards.trial,
-                cards.category,
-                cards.score,
-                cards.grade,
-                cards.judge,
-                texts.question,
-            )
-            .outerjoin(
-                schema.reply_texts,
-                and_(
-                    texts.run_id == cards.run_id,
-                    texts.ask_hash == cards.ask_hash,
-                    texts.trial == cards.trial,
-                ),
-            )
-            .where(*self._wanted(), ~_reviewed())
-            .order_by(
-                func.coalesce(func.abs(cards.score - cards.judge), 0.0).desc(), cards.position, cards.trial
-            )
-            .limit(limit)
-            .offset(offset)
+            f"SELECT q.payload, c.trial, c.score, c.grade, c.judge FROM {_TABLES} WHERE {where} "
+            "ORDER BY COALESCE(ABS(c.score - c.judge), 0.0) DESC, c.position, c.trial LIMIT ? OFFSET ?"
         )
-        with self._store.transaction() as connection:
-            return [_item(row) for row in connection.execute(query)]
+        with self._store.database.reading() as connection:
+            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
+        return [_item(*row) for row in rows]
 
     def counts(self) -> tuple[int, int]:
         """How many wait, and how many of the queue are done."""
-        query = select(func.count()).select_from(schema.scorecards).where(*self._wanted())
-        with self._store.transaction() as connection:
-            waiting = connection.execute(query.where(~_reviewed())).scalar_one()
-            return int(waiting), int(connection.execute(query).scalar_one()) - int(waiting)
+        where = self._wanted()
+        query = (
+            f"SELECT COUNT(*), COALESCE(SUM(CASE WHEN {_REVIEWED} THEN 1 ELSE 0 END), 0) "
+            f"FROM {_TABLES} WHERE {where}"
+        )
+        with self._store.database.reading() as connection:
+            queue, done = connection.run(query, (self._info.id, *where.values)).fetchone()
+        return int(queue) - int(done), int(done)
 
     def judge(self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str) -> Feedback:
         """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
-        key = Browser(self._store).reply_key(self._info, question_id, trial)
+        key = QuestionList(self._store).reply_key(self._info, question_id, trial)
         kept, _ = FeedbackBook(self._store).add(
             Feedback(
                 id=new_id(),
@@ -96,41 +87,28 @@ class ReviewQueue:
         )
         return kept
 
-    def _wanted(self) -> tuple[ColumnElement[bool], ...]:
-        cards = schema.scorecards.c
+    def _wanted(self) -> Where:
         low, high = BORDERLINE
-        return (
-            *of_run(self._info),
-            or_(
-                cards.score.between(low - EPSILON, high + EPSILON),
-                func.abs(cards.score - cards.judge) > DISAGREEMENT + EPSILON,
-            ),
+        return Where(OF_RUN, *of_run(self._info)).add(
+            "c.score BETWEEN ? AND ? OR ABS(c.score - c.judge) > ?",
+            low - EPSILON,
+            high + EPSILON,
+            DISAGREEMENT + EPSILON,
         )
 
 
-def _reviewed() -> Any:
-    cards, given = schema.scorecards.c, schema.feedback.c
-    return exists().where(
-        given.run_id == cards.run_id,
-        given.ask_hash == cards.ask_hash,
-        given.trial == cards.trial,
-        given.source == "review",
-    )
-
-
-def _item(row: Any) -> ReviewItem:
-    disagrees = (
-        row.judge is not None
-        and row.score is not None
-        and abs(row.score - row.judge) > DISAGREEMENT + EPSILON
-    )
+def _item(
+    payload: str, trial: int, score: float | None, letter: str | None, judge: float | None
+) -> ReviewItem:
+    question = _decode_question(payload)
+    disagrees = judge is not None and score is not None and abs(score - judge) > DISAGREEMENT + EPSILON
     return ReviewItem(
-        question_id=row.question_id,
-        trial=row.trial,
-        question=row.question or row.question_id,
-        category=row.category,
-        score=row.score,
-        grade=row.grade,
-        judge=row.judge,
+        question_id=question.id,
+        trial=trial,
+        question=question.question,
+        category=question.category,
+        score=score,
+        grade=letter,
+        judge=judge,
         reason="judge disagrees" if disagrees else "borderline",
     )

@@ -1,69 +1,97 @@
-"""SqlStore: runs on SQLite or PostgreSQL, appended in small durable batches and read back as streams."""
+"""SqlStore: runs in an SQL database, appended in small durable batches and read back as streams."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, Select, and_, delete, func, select
-from sqlalchemy.exc import DBAPIError
 
-from answerkey.errors import UnknownNameError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import Scorecard
+from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
-from answerkey.store import schema
-from answerkey.store.connect import connect, explain
-from answerkey.store.score_columns import keep_columns
-from answerkey.store.writing import RunWriter, write_rows
+from answerkey.store.database import Connection, Database, Row, now, signs
+from answerkey.store.migration import bring_up_to_date
+from answerkey.store.packing import (
+    CARD_COLUMNS,
+    Measures,
+    read_measures,
+    unpack_card,
+    unpack_replies,
+    unpack_values,
+)
+from answerkey.store.schema import insert
+from answerkey.store.writing import NAME_KEY, OF_RUN, RUN_KEY, RunWriter, of_run
 
-__all__ = ["SqlStore"]
+__all__ = ["RESULTS", "SqlStore", "read_result"]
 
-_encode = msgspec.json.Encoder().encode
 _decode_question = msgspec.json.Decoder(Question).decode
-_decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
-_decode_scorecard = msgspec.json.Decoder(Scorecard).decode
 _decode_info = msgspec.json.Decoder(RunInfo).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
-# Rows fetched at a time when a run is read back.
-_BATCH = 1000
+_NEWEST = "ORDER BY created_at DESC, id DESC"
+# Scorecards `c` with the question `q` and the replies `r` that they are of, and their details.
+_RESULT_TABLES = (
+    "scorecards c JOIN questions q ON q.key = c.question "
+    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial "
+    "JOIN scorecard_details d ON d.run = c.run AND d.scoring = c.scoring AND d.position = c.position "
+    "AND d.trial = c.trial JOIN names m ON m.key = c.measures"
+)
+RESULTS = (
+    f"SELECT c.position, c.trial, q.payload, r.text, r.payload, {CARD_COLUMNS} FROM {_RESULT_TABLES} "
+    f"WHERE {OF_RUN}"
+)
 
 
-class _Statements:
-    """Statements through SQLAlchemy's connection, in the driver's own dialect."""
+def read_result(row: Row) -> Trial:
+    """A trial with all that was said."""
+    position, number, question, text, replies, *card = row
+    return Trial(
+        question=_decode_question(question),
+        number=number,
+        position=position,
+        replies=unpack_replies(text, replies),
+        scorecard=unpack_card(*card),
+    )
 
-    def __init__(self, connection: Connection, sign: str) -> None:
-        self._connection = connection
-        self._sign = sign
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        return self._connection.exec_driver_sql(sql.replace("?", self._sign), tuple(values) or None)
+class _Clustered(msgspec.Struct):
+    """What of a question says to which others it belongs."""
 
-    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._connection.exec_driver_sql(sql.replace("?", self._sign), [tuple(row) for row in rows])
+    metadata: dict[str, Any] = {}
+
+
+_decode_clustered = msgspec.json.Decoder(_Clustered).decode
 
 
 class SqlStore(RunWriter):
-    """A store in an SQL database."""
+    """A store in an SQL database. A run's own rows are written by RunWriter."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        # Which names a number of `names` stands for, of those that scorecards were read by.
+        self._measures: dict[int, Measures] = {}
+        try:
+            bring_up_to_date(database)
+        except BaseException:
+            database.close()
+            raise
 
-    @classmethod
-    def open(cls, url: str | None = None, *, folder: Path | None = None, create: bool = True) -> "SqlStore":
-        """Open and, if need be, make or migrate a store."""
-        return cls(connect(url, folder=folder, create=create))
+    @property
+    def address(self) -> str:
+        """Where the store is, without a password."""
+        return self.database.address
+
+    def tune_for_serving(self) -> None:
+        """Serve readers at pages, who must not wait for a lock as long as a run that writes may."""
+        self.database.tune_for_serving()
 
     def close(self) -> None:
         """Give the connections back."""
-        self.engine.dispose()
+        self.database.close()
 
     def __enter__(self) -> "SqlStore":
         return self
@@ -71,237 +99,244 @@ class SqlStore(RunWriter):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """A transaction whose database errors come out as one clear line."""
-        try:
-            with self.engine.begin() as connection:
-                yield connection
-        except DBAPIError as error:
-            raise explain(error, self.engine.url) from None
-
-    @property
-    def full(self) -> "SqlStore":
-        """This store: it can read everything."""
-        return self
-
-    # Writing; a run's own rows are RunWriter's.
-
-    @contextmanager
-    def statements(self) -> Iterator["_Statements"]:
-        """A transaction straight through the driver."""
-        with self.transaction() as connection:
-            yield self._through(connection)
-
-    def _through(self, connection: Connection) -> "_Statements":
-        return _Statements(connection, "?" if self.engine.dialect.name == "sqlite" else "%s")
-
-    def keep_columns(self, info: RunInfo) -> None:
-        """Keep what comparisons read of a run that has ended."""
-        keep_columns(self, info)
-
-    def delete_run(self, run_id: str) -> None:
-        """Forget a run, its replies and its scorecards."""
-        with self.transaction() as connection:
-            for table in (
-                *(schema.replies, schema.scorecards, schema.reply_ids, schema.reply_texts),
-                schema.score_columns,
-            ):
-                connection.execute(delete(table).where(table.c.run_id == run_id))
-            connection.execute(delete(schema.baselines).where(schema.baselines.c.run_id == run_id))
-            connection.execute(delete(schema.runs).where(schema.runs.c.id == run_id))
-
-    def write(self, connection: Connection, table: str, rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows within a transaction; one with the same key is replaced, so that writing twice is harmless."""
-        write_rows(self._through(connection), table, rows)
-
-    # Reading
+    # Runs
 
     def list_runs(self, *, limit: int | None = None, offset: int = 0) -> list[tuple[RunInfo, Summary | None]]:
         """Runs, newest first."""
-        query = (
-            select(schema.runs.c.info, schema.runs.c.summary)
-            .order_by(schema.runs.c.created_at.desc(), schema.runs.c.id.desc())
-            .limit(limit)
-            .offset(offset)
-        )
-        with self.transaction() as connection:
+        with self.database.reading() as connection:
             return [
                 (_decode_info(info), None if summary is None else _decode_summary(summary))
-                for info, summary in connection.execute(query)
+                for info, summary in connection.run(
+                    f"SELECT info, summary FROM runs {_NEWEST} LIMIT ? OFFSET ?", (_limit(limit), offset)
+                )
             ]
+
+    def list_infos(self, *, limit: int | None = None, offset: int = 0) -> list[RunInfo]:
+        """What runs there are, newest first, without their summaries."""
+        query = f"SELECT info FROM runs {_NEWEST} LIMIT ? OFFSET ?"
+        with self.database.reading() as connection:
+            return [_decode_info(info) for (info,) in connection.run(query, (_limit(limit), offset))]
 
     def count_runs(self) -> int:
         """How many runs there are."""
-        with self.transaction() as connection:
-            return int(connection.execute(select(func.count()).select_from(schema.runs)).scalar_one())
+        with self.database.reading() as connection:
+            return int(connection.value("SELECT COUNT(*) FROM runs"))
 
     def find_run(self, reference: str) -> RunInfo:
         """The run with this id, unique prefix, baseline name or name, or `latest`, `latest~1`, …"""
         if reference == "latest" or reference.startswith("latest~"):
             return self._latest(reference)
-        runs = schema.runs.c
-        with self.transaction() as connection:
-            baseline = connection.execute(
-                select(schema.baselines.c.run_id).where(schema.baselines.c.name == reference)
-            ).scalar()
-            wanted = baseline or reference
-            exact = connection.execute(select(runs.info).where(runs.id == wanted)).scalar()
-            if exact is not None:
-                return _decode_info(exact)
-            by_name = connection.execute(
-                select(runs.info)
-                .where(runs.name == wanted)
-                .order_by(runs.created_at.desc(), runs.id.desc())
-                .limit(1)
-            ).scalar()
-            if by_name is not None:
-                return _decode_info(by_name)
-            prefixed = connection.execute(
-                select(runs.info).where(runs.id.startswith(wanted, autoescape=True)).limit(2)
-            )
-            found = [_decode_info(info) for (info,) in prefixed]
+        with self.database.reading() as connection:
+            found = self._named(connection, reference)
         if len(found) == 1:
-            return found[0]
+            return _decode_info(found[0])
         if found:
             raise UnknownNameError(
                 f"run {reference!r} is ambiguous: several ids begin so; give more of the id"
             )
         raise UnknownNameError(f"no run {reference!r} in this store; `answerkey runs` lists them")
 
+    def _named(self, connection: Connection, reference: str) -> list[str]:
+        # No run has such a name, and no database takes it.
+        reference = reference.replace("\0", "")
+        baseline = connection.value("SELECT run_id FROM baselines WHERE name = ?", (reference,))
+        wanted = baseline or reference
+        for query in (
+            "SELECT info FROM runs WHERE id = ?",
+            f"SELECT info FROM runs WHERE name = ? {_NEWEST} LIMIT 1",
+            "SELECT info FROM runs WHERE substr(id, 1, length(?)) = ? LIMIT 2",
+        ):
+            values = (wanted, wanted) if "substr" in query else (wanted,)
+            found = [info for (info,) in connection.run(query, values)]
+            if found:
+                return found
+        return []
+
     def _latest(self, reference: str) -> RunInfo:
         _, _, back = reference.partition("~")
         if back and not back.isdecimal():
             raise UnknownNameError(f"run {reference!r}: write latest~1 for the run before the latest")
-        found = self.list_infos(limit=1, offset=int(back or 0))
+        # A run so far back that no database can count to it is not there either.
+        found = self.list_infos(limit=1, offset=min(int(back or 0), 2**31))
         if not found:
             raise UnknownNameError(f"no run {reference!r} in this store; `answerkey run` makes one")
         return found[0]
 
-    def list_infos(self, *, limit: int | None = None, offset: int = 0) -> list[RunInfo]:
-        """What runs there are, newest first, without their summaries."""
-        runs = schema.runs.c
-        query = select(runs.info).order_by(runs.created_at.desc(), runs.id.desc()).limit(limit).offset(offset)
-        with self.transaction() as connection:
-            return [_decode_info(info) for info in connection.execute(query).scalars()]
-
     def load_run(self, info: RunInfo) -> Run:
         """A run with its summary; its results are read when they are asked for."""
-        with self.transaction() as connection:
-            payload = connection.execute(
-                select(schema.runs.c.summary).where(schema.runs.c.id == info.id)
-            ).scalar()
-        if payload is not None:
-            summary = _decode_summary(payload)
-        else:
+        summary = self.summary_of(info.id)
+        if summary is None:
             planned = self.count_questions(info.question_set_hash) * info.repeat
             summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
         return Run(info=info, summary=summary, results=StreamedResults(lambda: self.results(info)))
 
-    def questions(self, set_hash: str) -> Iterator[Question]:
-        """A stored question set, in order."""
-        items = schema.set_items.c
-        query = (
-            select(schema.questions.c.payload)
-            .join(schema.set_items, items.content_hash == schema.questions.c.content_hash)
-            .where(items.set_hash == set_hash)
-            .order_by(items.position)
-        )
-        for (payload,) in self.stream(query):
-            yield _decode_question(payload)
+    def summary_of(self, run_id: str) -> Summary | None:
+        """A run's summary; None while it is under way."""
+        with self.database.reading() as connection:
+            payload = connection.value("SELECT summary FROM runs WHERE id = ?", (run_id,))
+        return None if payload is None else _decode_summary(payload)
 
-    def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
-        """Which (ask hash, trial) pairs already have a reply from this target."""
-        replies = schema.replies.c
-        query = select(replies.ask_hash, replies.trial).where(
-            replies.run_id == info.id, replies.target_hash == info.target_hash
-        )
-        return {(ask_hash, trial) for ask_hash, trial in self.stream(query)}
+    def finished_state(self, run_id: str) -> str | None:
+        """Changes whenever what a finished run is or scored does; None while it is under way."""
+        with self.database.reading() as connection:
+            row = connection.run("SELECT info, summary FROM runs WHERE id = ?", (run_id,)).fetchone()
+        return None if row is None or row[1] is None else "\n".join(row)
 
-    def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
-        """The stored trials of one question, as far as it has been asked of this target."""
-        replies = schema.replies.c
-        query = (
-            select(replies.trial, replies.payload)
-            .where(
-                replies.run_id == info.id,
-                replies.ask_hash == ask_hash,
-                replies.target_hash == info.target_hash,
-            )
-            .order_by(replies.trial)
-        )
-        with self.transaction() as connection:
-            return [(trial, _decode_replies(payload)) for trial, payload in connection.execute(query)]
-
-    def count_questions(self, set_hash: str) -> int:
-        """How many questions a stored set has."""
-        items = schema.set_items.c
-        with self.transaction() as connection:
-            return int(
-                connection.execute(select(func.count()).where(items.set_hash == set_hash)).scalar_one()
-            )
-
-    def results(self, info: RunInfo, *where: Any) -> Iterator[Trial]:
-        """The run's results in the set's order, trial by trial."""
-        for position, number, card, replies, question in self.stream(self.results_query(info, *where)):
-            yield Trial(
-                _decode_question(question),
-                number,
-                position,
-                _decode_replies(replies),
-                _decode_scorecard(card),
-            )
-
-    def results_query(self, info: RunInfo, *where: Any) -> Select[Any]:
-        """Scorecards of the run's current scoring with their question and replies."""
-        cards, replies = schema.scorecards.c, schema.replies.c
-        return (
-            select(
-                cards.position,
-                cards.trial,
-                cards.payload,
-                replies.payload.label("replies"),
-                schema.questions.c.payload.label("question"),
-            )
-            .join(
-                schema.replies,
-                and_(
-                    replies.run_id == cards.run_id,
-                    replies.ask_hash == cards.ask_hash,
-                    replies.trial == cards.trial,
-                ),
-            )
-            .join(schema.questions, schema.questions.c.content_hash == cards.content_hash)
-            .where(cards.run_id == info.id, cards.scoring_hash == info.scoring_hash, *where)
-            .order_by(cards.position, cards.trial)
-        )
-
-    def stream(self, query: Select[Any]) -> Iterator[Any]:
-        """Rows of a query, fetched a batch at a time."""
-        try:
-            with self.engine.connect() as connection:
-                yield from connection.execution_options(yield_per=_BATCH).execute(query)
-        except DBAPIError as error:
-            raise explain(error, self.engine.url) from None
-
-    # Baselines
+    # Baselines: names for runs to compare with, kept until they are given to another run or forgotten.
 
     def set_baseline(self, name: str, run_id: str) -> None:
         """Give a run a name that stays until it is given to another."""
-        with self.transaction() as connection:
-            row = {"name": name, "run_id": run_id, "set_at": _now()}
-            self.write(connection, "baselines", [row])
+        with self.database.transaction() as connection:
+            connection.run(insert("baselines", replace=True), (name, run_id, now()))
+
+    def name_baseline(self, name: str, reference: str) -> RunInfo:
+        """Call a run `name`; raises UsageError for a name or run that cannot be one."""
+        if (
+            not name.strip()
+            or name == "latest"
+            or name.startswith(("latest~", "-"))
+            or not name.isprintable()
+        ):
+            raise UsageError(f"{name[:80]!r} cannot name a baseline; use a word such as production")
+        info = self.find_run(reference)
+        if info.status != "complete":
+            raise UsageError(
+                f"run {info.id} is not complete and no fair baseline: answerkey resume {info.id}"
+            )
+        self.set_baseline(name, info.id)
+        return info
+
+    def remove_baseline(self, name: str) -> bool:
+        """Forget a name, the run stays; whether there was such a name."""
+        with self.database.transaction() as connection:
+            return bool(connection.run("DELETE FROM baselines WHERE name = ?", (name,)).rowcount)
 
     def baselines(self) -> Mapping[str, str]:
         """Baseline name → run id."""
-        with self.transaction() as connection:
-            rows = connection.execute(select(schema.baselines.c.name, schema.baselines.c.run_id))
-            return {name: run_id for name, run_id in rows}  # noqa: C416  # a Row is no pair for dict()
+        with self.database.reading() as connection:
+            return dict(connection.run("SELECT name, run_id FROM baselines").fetchall())
+
+    # Questions, replies and results
+
+    def questions(self, set_hash: str) -> Iterator[Question]:
+        """A stored question set, in order."""
+        query = (
+            "SELECT q.payload FROM set_items i JOIN questions q ON q.key = i.question "
+            f"WHERE i.question_set = {NAME_KEY} ORDER BY i.position"
+        )
+        for (payload,) in self.database.stream(query, (set_hash,)):
+            yield _decode_question(payload)
+
+    def count_questions(self, set_hash: str) -> int:
+        """How many questions a stored set has."""
+        query = f"SELECT COUNT(*) FROM set_items WHERE question_set = {NAME_KEY}"
+        with self.database.reading() as connection:
+            return int(connection.value(query, (set_hash,)))
+
+    def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
+        """Which (ask hash, trial) pairs already have a reply from this target."""
+        query = f"SELECT ask_hash, trial FROM replies WHERE run = {RUN_KEY} AND target = {NAME_KEY}"
+        rows = self.database.stream(query, (info.id, info.target_hash))
+        return {(ask_hash.hex(), trial) for ask_hash, trial in rows}
+
+    def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
+        """The stored trials of one question, as far as it has been asked of this target."""
+        query = (
+            f"SELECT trial, text, payload FROM replies WHERE run = {RUN_KEY} AND ask_hash = ? "
+            f"AND target = {NAME_KEY} ORDER BY trial"
+        )
+        values = (info.id, bytes.fromhex(ask_hash), info.target_hash)
+        with self.database.reading() as connection:
+            rows = connection.run(query, values).fetchall()
+        return [(trial, unpack_replies(text, payload)) for trial, text, payload in rows]
+
+    def results(self, info: RunInfo) -> Iterator[Trial]:
+        """The run's results in the set's order, trial by trial."""
+        for row in self.database.stream(f"{RESULTS} ORDER BY c.position, c.trial", of_run(info)):
+            yield read_result(row)
+
+    def results_of(self, info: RunInfo, question_id: str, *, most: int = 20) -> list[Trial]:
+        """The trials of one question with all that was said; raises UnknownNameError if the run has none."""
+        query = f"{RESULTS} AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
+        with self.database.reading() as connection:
+            rows = connection.run(query, (*of_run(info), question_id.replace("\0", ""), most)).fetchall()
+        if not rows:
+            raise UnknownNameError(f"run {info.id} has no scored question {question_id[:120]!r}")
+        return [read_result(row) for row in rows]
+
+    # What comparisons read: a few light columns, without replies, reasons or questions.
+
+    def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
+        """The run's trials under its current scoring, in the set's order, trial by trial."""
+        query = (
+            "SELECT q.id, q.content_hash, q.category, c.score, c.error_kind, c.latency_ms, c.cost, c.measures, "
+            f"c.measured FROM scorecards c JOIN questions q ON q.key = c.question WHERE {OF_RUN} "
+            "ORDER BY c.position, c.trial"
+        )
+        for rows in self.database.batches(query, of_run(info)):
+            ids, hashes, categories, scores, kinds, latencies, costs, measures, measured = zip(
+                *rows, strict=True
+            )
+            components, metrics = self._columns(measures, measured)
+            yield ScoreBatch(ids, hashes, categories, scores, kinds, latencies, costs, components, metrics)
+
+    def _columns(
+        self, measures: Sequence[int], measured: Sequence[bytes]
+    ) -> tuple[dict[str, Sequence[float | None]], dict[str, Sequence[float | None]]]:
+        """Components and metrics of some scorecards, one column for each name."""
+        if len(set(measures)) == 1:
+            names = self._names_of(measures[0])
+            values = unpack_values(*measured)
+            step, first = len(names.components) + len(names.metrics), len(names.components)
+            return (
+                {name: values[place::step] for place, name in enumerate(names.components)},
+                {name: values[first + place :: step] for place, name in enumerate(names.metrics)},
+            )
+        columns: tuple[dict[str, list[float | None]], dict[str, list[float | None]]] = ({}, {})
+        for row, (number, packed) in enumerate(zip(measures, measured, strict=True)):
+            names, numbers = self._names_of(number), iter(unpack_values(packed))
+            for found, listed in zip(columns, (names.components, names.metrics), strict=True):
+                for name in listed:
+                    found.setdefault(name, [None] * len(measures))[row] = next(numbers)
+        return dict(columns[0]), dict(columns[1])
+
+    def _names_of(self, number: int) -> Measures:
+        if number not in self._measures:
+            with self.database.reading() as connection:
+                name = connection.value("SELECT name FROM names WHERE key = ?", (number,))
+            self._measures[number] = read_measures(name)
+        return self._measures[number]
+
+    def question_clusters(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+        """(content hash, cluster) of the questions whose metadata hold one of the fields, the first that is there."""
+        # A question without fields of its own has no such key. Where no question has, one look through them all is
+        # several times as fast as looking up those of the set.
+        with_fields = "q.payload LIKE '%\"metadata\"%'"
+        with self.database.reading() as connection:
+            if connection.value(f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1") is None:
+                return
+        query = (
+            "SELECT q.content_hash, q.payload FROM set_items i JOIN questions q ON q.key = i.question "
+            f"WHERE i.question_set = {NAME_KEY} AND {with_fields}"
+        )
+        for content, payload in self.database.stream(query, (set_hash,)):
+            metadata = _decode_clustered(payload).metadata
+            for field in fields:
+                value = metadata.get(field)
+                if isinstance(value, str | int) and not isinstance(value, bool):
+                    yield content, f"{field}={value}"
+                    break
+
+    def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
+        """The wording of a few of the run's questions, by id."""
+        query = (
+            f"SELECT q.id, q.payload FROM scorecards c JOIN questions q ON q.key = c.question WHERE {OF_RUN} "
+            f"AND c.trial = 1 AND q.id IN ({signs(ids)})"
+        )
+        with self.database.reading() as connection:
+            rows = connection.run(query, (*of_run(info), *ids)).fetchall()
+        return {identity: _decode_question(payload).question for identity, payload in rows}
 
 
-def _text(value: Any) -> str:
-    return _encode(value).decode()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _limit(limit: int | None) -> int:
+    return 2**31 - 1 if limit is None else limit

@@ -7,11 +7,10 @@ import secrets
 from typing import Literal, get_args
 
 import msgspec
-from sqlalchemy import delete, select
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.store import schema
-from answerkey.store.feedback import now
+from answerkey.store.database import now
+from answerkey.store.schema import insert
 from answerkey.store.sql import SqlStore
 
 __all__ = ["ROLES", "AccessToken", "AccessTokens", "Role"]
@@ -35,42 +34,37 @@ class AccessTokens:
     """Makes, checks and revokes the tokens of a store."""
 
     def __init__(self, store: SqlStore) -> None:
-        self._store = store
+        self._database = store.database
 
     def add(self, name: str, role: Role) -> str:
         """Make a token; what is returned is the only copy of it."""
         if not _NAME.fullmatch(name):
             raise UsageError(f"token name {name[:70]!r}: use up to 64 letters, digits and . _ @ -")
-        table = schema.access_tokens
         secret = f"ak_{secrets.token_urlsafe(32)}"
-        with self._store.transaction() as connection:
-            if connection.execute(select(table.c.name).where(table.c.name == name)).first() is not None:
+        with self._database.transaction() as connection:
+            if connection.value("SELECT name FROM access_tokens WHERE name = ?", (name,)) is not None:
                 raise UsageError(f"there is already a token {name!r}; revoke it first or choose another name")
-            row = {"name": name, "role": role, "digest": _digest(secret), "created_at": now()}
-            connection.execute(table.insert().values(row))
+            connection.run(insert("access_tokens"), (name, role, _digest(secret), now()))
         return secret
 
     def all(self) -> list[AccessToken]:
         """The tokens there are, by name."""
-        table = schema.access_tokens.c
-        with self._store.transaction() as connection:
-            rows = connection.execute(select(table.name, table.role, table.created_at).order_by(table.name))
+        with self._database.reading() as connection:
+            rows = connection.run("SELECT name, role, created_at FROM access_tokens ORDER BY name")
             return [AccessToken(*row) for row in rows]
 
     def revoke(self, name: str) -> None:
         """Make a token worthless from the next request on."""
-        table = schema.access_tokens
-        with self._store.transaction() as connection:
-            if connection.execute(delete(table).where(table.c.name == name)).rowcount == 0:
+        with self._database.transaction() as connection:
+            if connection.run("DELETE FROM access_tokens WHERE name = ?", (name,)).rowcount == 0:
                 raise UnknownNameError(f"no token {name!r}; `answerkey serve token list` shows them")
 
     def check(self, secret: str) -> AccessToken | None:
         """The token that this secret is, compared in constant time with every one there is."""
         digest = _digest(secret)
-        table = schema.access_tokens.c
         found = None
-        with self._store.transaction() as connection:
-            rows = connection.execute(select(table.name, table.role, table.created_at, table.digest)).all()
+        with self._database.reading() as connection:
+            rows = connection.run("SELECT name, role, created_at, digest FROM access_tokens").fetchall()
         for name, role, created_at, known in rows:
             if hmac.compare_digest(digest, known):
                 found = AccessToken(name, role, created_at)

@@ -1,179 +1,235 @@
-"""RunWriter: how a run is written, row by row and through the driver alone, whichever way the database was opened.
+"""RunWriter: how a run is written, in small durable transactions."""
 
-Everything here is plain SQL with plain values, so that nothing need be compiled or converted, and a run on SQLite can be
-written before (and mostly without) SQLAlchemy being loaded.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from datetime import UTC, datetime
-from functools import cache
-from typing import Any, Protocol
+import time
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
 
 import msgspec
 
-from answerkey.model.question import QuestionSet
+from answerkey.errors import UnknownNameError
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
-from answerkey.model.trial import Trial
-from answerkey.store.lookup import id_rows, text_rows
-from answerkey.store.rows import reply_row, run_row, scorecard_row
+from answerkey.model.trial import Trial, total_latency
+from answerkey.store.database import Connection, Database, signs
+from answerkey.store.packing import (
+    asked_text,
+    fold,
+    id_hashes,
+    pack_card,
+    pack_replies,
+    reply_digest,
+    storable,
+)
+from answerkey.store.schema import insert
 
-__all__ = ["LEAST_COLUMNS", "RunWriter", "Statements", "write_rows"]
+__all__ = ["NAME_KEY", "OF_RUN", "RUN_KEY", "RunWriter", "of_run"]
 
-# The columns by which a row is told from others; a test keeps them and the tables alike.
-KEYS = {
-    "questions": ("content_hash",),
-    "set_items": ("set_hash", "position"),
-    "runs": ("id",),
-    "replies": ("run_id", "ask_hash", "trial"),
-    "reply_texts": ("run_id", "ask_hash", "trial"),
-    "reply_ids": ("external_id", "kind", "run_id", "ask_hash", "trial"),
-    "judgements": ("key",),
-    "score_columns": ("run_id", "scoring_hash"),
-    "baselines": ("name",),
-    "feedback": ("id",),
-    "production_replies": ("id",),
-    "production_texts": ("id",),
-    "scorecards": ("run_id", "scoring_hash", "position", "trial"),
-}
-# Runs of fewer trials are read in no time: nothing is kept of them for comparisons.
-LEAST_COLUMNS = 2_000
-# Rows written at a time when a question set is kept.
-_BATCH = 1000
+# A run's and a hash's number; each takes one value.
+RUN_KEY = "(SELECT key FROM runs WHERE id = ?)"
+NAME_KEY = "(SELECT key FROM names WHERE name = ?)"
+# The scorecards `c` of a run under one scoring.
+OF_RUN = f"c.run = {RUN_KEY} AND c.scoring = {NAME_KEY}"
+
+# Rows looked up or written at a time.
+_BATCH = 500
 
 _encode = msgspec.json.Encoder().encode
 
 
-class Statements(Protocol):
-    """A transaction of a driver. `?` stands for a value, whatever the driver's own sign is."""
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Execute one statement; returns what has `fetchone`."""
-        ...
-
-    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement for every row."""
-        ...
+def of_run(info: RunInfo) -> tuple[str, str]:
+    """The values of OF_RUN."""
+    return info.id, info.scoring_hash
 
 
-class RunWriter(ABC):
+class RunWriter:
     """Writes runs, their questions, replies and scorecards."""
 
-    @abstractmethod
-    def statements(self) -> AbstractContextManager[Statements]:
-        """A transaction whose database errors come out as one clear line."""
-
-    @abstractmethod
-    def keep_columns(self, info: RunInfo) -> None:
-        """Keep what comparisons read of a run that has ended."""
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
     def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
         """Begin a run: what it is, and the questions it will ask."""
-        with self.statements() as statements:
-            _keep_questions(statements, questions)
-            write_rows(statements, "runs", [run_row(info)])
+        with self.database.transaction() as connection:
+            _keep_questions(connection, questions)
+            row = run_row(connection, info)
+            connection.run(insert("runs", tuple(row), replace=True), tuple(row.values()))
 
     def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
         """Change what a run is; with `questions`, also which set it asks."""
-        with self.statements() as statements:
+        with self.database.transaction() as connection:
             if questions is not None:
-                _keep_questions(statements, questions)
-            _update_run(statements, run_row(info))
+                _keep_questions(connection, questions)
+            _update_run(connection, info)
 
     def finish_run(self, info: RunInfo, summary: Summary) -> None:
         """Keep the run's summary and status."""
-        with self.statements() as statements:
-            _update_run(statements, {**run_row(info), "summary": _encode(summary).decode()})
-        self.keep_columns(info)
+        with self.database.transaction() as connection:
+            _update_run(connection, info, summary=_encode(summary).decode())
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Keep replies and scorecards in one durable transaction; rescoring leaves the replies as they are."""
         if not trials:
             return
-        with self.statements() as statements:
+        with self.database.transaction() as connection:
+            run, target = run_key(connection, info), name_key(connection, info.target_hash)
             if with_replies:
-                _keep_replies(statements, info, trials)
-            write_rows(statements, "scorecards", [scorecard_row(info, item) for item in trials])
-            _forget_columns(statements, info.id)
+                write_replies(connection, run, target, trials)
+            write_scorecards(connection, run, name_key(connection, info.scoring_hash), target, trials)
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
         if trials:
-            with self.statements() as statements:
-                _keep_replies(statements, info, trials)
+            with self.database.transaction() as connection:
+                run, target = run_key(connection, info), name_key(connection, info.target_hash)
+                write_replies(connection, run, target, trials)
 
     def clear_scorecards(self, info: RunInfo) -> None:
         """Forget the scorecards under the run's scoring, before they are written anew."""
-        with self.statements() as statements:
-            statements.run(
-                "DELETE FROM scorecards WHERE run_id = ? AND scoring_hash = ?", (info.id, info.scoring_hash)
-            )
-            _forget_columns(statements, info.id)
+        with self.database.transaction() as connection:
+            for table in ("scorecards", "scorecard_details"):
+                where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
+                connection.run(f"DELETE FROM {table} WHERE {where}", of_run(info))
+
+    def delete_run(self, run_id: str) -> None:
+        """Forget a run, its replies and its scorecards."""
+        with self.database.transaction() as connection:
+            for table in ("replies", "reply_ids", "scorecards", "scorecard_details"):
+                connection.run(f"DELETE FROM {table} WHERE run = {RUN_KEY}", (run_id,))
+            connection.run("DELETE FROM baselines WHERE run_id = ?", (run_id,))
+            connection.run("DELETE FROM runs WHERE id = ?", (run_id,))
 
 
-def _update_run(statements: Statements, row: dict[str, Any]) -> None:
-    changed = [name for name in row if name != "id"]
-    assignments = ", ".join(f"{name} = ?" for name in changed)
-    # Names are the store's own; values go beside the text.
-    statements.run(
-        f"UPDATE runs SET {assignments} WHERE id = ?",  # noqa: S608
-        (*(row[name] for name in changed), row["id"]),
-    )
+def run_row(connection: Connection, info: RunInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "status": info.status,
+        "created_at": info.created_at,
+        "target": info.target,
+        "question_set": info.question_set,
+        "scoring": name_key(connection, info.scoring_hash),
+        "info": _encode(info).decode(),
+    }
 
 
-def _keep_replies(statements: Statements, info: RunInfo, trials: Sequence[Trial]) -> None:
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    write_rows(statements, "replies", [reply_row(info, trial, now) for trial in trials])
-    write_rows(statements, "reply_texts", text_rows(info.id, trials))
-    write_rows(statements, "reply_ids", id_rows(info.id, trials), replace=False)
+def _update_run(connection: Connection, info: RunInfo, **more: str) -> None:
+    row = {**run_row(connection, info), **more}
+    assignments = ", ".join(f"{name} = ?" for name in row)
+    connection.run(f"UPDATE runs SET {assignments} WHERE id = ?", (*row.values(), info.id))
 
 
-def _keep_questions(statements: Statements, questions: QuestionSet) -> None:
-    set_hash = questions.hash
-    known = statements.run("SELECT position FROM set_items WHERE set_hash = ? LIMIT 1", (set_hash,))
-    if known.fetchone() is not None:
-        return
-    rows: list[dict[str, Any]] = []
-    items: list[dict[str, Any]] = []
-    for position, question in enumerate(questions):
-        content = question.content_hash
-        rows.append({"content_hash": content, "payload": _encode(question).decode()})
-        items.append({"set_hash": set_hash, "position": position, "content_hash": content})
-        if len(rows) >= _BATCH:
-            _write_questions(statements, rows, items)
-    _write_questions(statements, rows, items)
+def run_key(connection: Connection, info: RunInfo) -> int:
+    key = connection.value(RUN_KEY.strip("()"), (info.id,))
+    if key is None:
+        raise UnknownNameError(f"run {info.id} is not in this store any more; `answerkey runs` lists them")
+    return int(key)
 
 
-def _write_questions(statements: Statements, rows: list[dict[str, Any]], items: list[dict[str, Any]]) -> None:
-    write_rows(statements, "questions", rows, replace=False)
-    write_rows(statements, "set_items", items, replace=False)
-    rows.clear()
-    items.clear()
+def name_key(connection: Connection, name: str) -> int:
+    """The number of a hash or a list of names, given to it now if it has none."""
+    for _ in range(2):
+        key = connection.value(NAME_KEY.strip("()"), (name,))
+        if key is not None:
+            return int(key)
+        connection.run(insert("names"), (name,))
+    raise UnknownNameError(f"{name[:80]!r} could not be kept")
 
 
-def _forget_columns(statements: Statements, run_id: str) -> None:
-    """What was kept of a run's scores for comparisons is no longer so."""
-    statements.run("DELETE FROM score_columns WHERE run_id = ?", (run_id,))
+def _question_keys(connection: Connection, questions: Iterable[Question]) -> dict[str, int]:
+    """Content hash → the question's number; those that are not kept yet are written."""
+    wanted = {bytes.fromhex(question.content_hash): question for question in questions}
+    found = known_questions(connection, list(wanted))
+    missing = [content for content in wanted if content not in found]
+    if missing:
+        rows = [question_row(content, wanted[content]) for content in missing]
+        connection.run_many(insert("questions"), rows)
+        found |= known_questions(connection, missing)
+    return {content.hex(): key for content, key in found.items()}
 
 
-def write_rows(
-    statements: Statements, table: str, rows: Sequence[dict[str, Any]], *, replace: bool = True
-) -> None:
-    """Write rows; one with the same key is replaced (or kept), so that writing twice is harmless."""
-    if rows:
-        sql = _upsert(table, tuple(rows[0]), replace)
-        statements.run_many(sql, [tuple(row.values()) for row in rows])
+def known_questions(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for start in range(0, len(hashes), _BATCH):
+        part = hashes[start : start + _BATCH]
+        query = f"SELECT content_hash, key FROM questions WHERE content_hash IN ({signs(part)})"
+        found.update(connection.run(query, part))
+    return found
 
 
-@cache
-def _upsert(table: str, names: tuple[str, ...], replace: bool) -> str:
-    keys = KEYS[table]
-    changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
-    conflict = f"DO UPDATE SET {changed}" if replace else "DO NOTHING"
-    signs = ", ".join("?" for _ in names)
+def question_row(content: bytes, question: Question) -> tuple[Any, ...]:
+    asked = asked_text(question)
     return (
-        f"INSERT INTO {table} ({', '.join(names)}) VALUES ({signs}) "  # noqa: S608  # names are the store's own
-        f"ON CONFLICT ({', '.join(keys)}) {conflict}"
+        content,
+        bytes.fromhex(question.ask_hash),
+        storable(question.id),
+        storable(question.category),
+        asked,
+        fold(asked),
+        _encode(question).decode(),
     )
+
+
+def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
+    number = name_key(connection, questions.hash)
+    known = connection.value("SELECT position FROM set_items WHERE question_set = ? LIMIT 1", (number,))
+    if known is not None:
+        return
+    listed = iter(enumerate(questions))
+    while part := list(islice(listed, _BATCH)):
+        keys = _question_keys(connection, (question for _, question in part))
+        rows = [(number, position, keys[question.content_hash]) for position, question in part]
+        connection.run_many(insert("set_items"), rows)
+
+
+def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
+    now = time.time()
+    rows: list[tuple[Any, ...]] = []
+    ids: list[tuple[Any, ...]] = []
+    for trial in trials:
+        ask_hash = bytes.fromhex(trial.question.ask_hash)
+        rows.append((run, ask_hash, target, trial.number, now, *pack_replies(trial.replies)))
+        ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
+    # What is recorded stays: the same trial again is the same trial.
+    connection.run_many(insert("replies"), rows)
+    if ids:
+        connection.run_many(insert("reply_ids"), ids)
+
+
+def write_scorecards(
+    connection: Connection, run: int, scoring: int, target: int, trials: Sequence[Trial]
+) -> None:
+    questions = _question_keys(connection, {id(t.question): t.question for t in trials}.values())
+    measures: dict[str, int] = {}
+    cards: list[tuple[Any, ...]] = []
+    details: list[tuple[Any, ...]] = []
+    for trial in trials:
+        card, replies = trial.scorecard, trial.replies
+        packed = pack_card(card)
+        if packed.measures not in measures:
+            measures[packed.measures] = name_key(connection, packed.measures)
+        costs = [r.usage.cost for r in replies if r.usage is not None and r.usage.cost is not None]
+        cards.append(
+            (
+                run,
+                scoring,
+                trial.position,
+                trial.number,
+                questions[trial.question.content_hash],
+                target,
+                card.total,
+                card.grade,
+                int(card.passed),
+                None if card.error is None else card.error.kind,
+                total_latency(replies),
+                sum(costs) if costs else None,
+                card.metrics.get("judge"),
+                reply_digest(replies),
+                measures[packed.measures],
+                packed.measured,
+            )
+        )
+        details.append((run, scoring, trial.position, trial.number, packed.details))
+    connection.run_many(insert("scorecards", replace=True), cards)
+    connection.run_many(insert("scorecard_details", replace=True), details)

@@ -4,25 +4,26 @@ import json
 import re
 import time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from answerkey.detect.error_kinds import kind_of_status
+from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Failure, Reply, Timings
-from answerkey.targets.failures import one_line
-from answerkey.targets.fields.errors import read_failure
-from answerkey.targets.fields.numbers import read_number
-from answerkey.targets.mapping import ReplyMapping, reply_from_payload
-from answerkey.targets.objects import as_json
 from answerkey.targets.secrets import Secrets
-from answerkey.targets.streams.assemble import assemble
-from answerkey.targets.streams.events import EventReader, StreamKind, stream_kind
+from answerkey.transcripts.error_kinds import kind_of_status
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.fields.json_numbers import read_number
+from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
+from answerkey.transcripts.streams.whole_stream import assemble
 
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["decode_json", "error_reply", "read_reply", "retry_after_seconds"]
+__all__ = ["error_reply", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -66,7 +67,7 @@ async def read_reply(
     except (aiohttp.ClientPayloadError, ConnectionError) as error:
         if reader is None:
             raise
-        broken = Failure("connection", one_line(f"the stream broke off: {error}"))
+        broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
         reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
     else:
@@ -117,30 +118,22 @@ def _from_body(
             if is_json:
                 return Reply(
                     text=text or None,
-                    failure=Failure("malformed", one_line(f"the reply is not valid JSON: {error}")),
+                    failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")),
                 )
     return Reply(text=text, evidence=Evidence())
 
 
-def decode_json(text: str) -> Any:
-    """JSON as chatbots write it: msgspec first, Python's laxer reader (NaN, lone surrogates) when that refuses."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return as_json(json.loads(text))
-
-
 def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMapping | None = None) -> Reply:
     """The reply of an error status: kind `http`, with what the body says, and the calls that it tells of."""
-    payload: Any = None
+    payload: Json = None
     try:
         payload = decode_json(body)
     except (ValueError, RecursionError):
-        said = one_line(_TAG.sub(" ", body), 300)
+        said = failure_message(_TAG.sub(" ", body), 300)
     else:
         said = _reason_in(payload)
     message = f"HTTP {status}: {said or reason or 'no reason given'}"
-    failure = Failure(kind_of_status(status), one_line(message))
+    failure = Failure(kind_of_status(status), failure_message(message))
     if isinstance(payload, dict):
         reply = reply_from_payload(payload, mapping=mapping)
         if reply.evidence.tools_observed:
@@ -148,7 +141,7 @@ def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMappin
     return Reply(failure=failure)
 
 
-def _reason_in(payload: Any) -> str:
+def _reason_in(payload: Json) -> str:
     if isinstance(payload, dict):
         for name in ("error", "detail", "message", "reason", "title", "errors"):
             found = payload.get(name)

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -30,7 +29,7 @@ def _safe_parameter(part: str) -> str:
     return f"{name}=***"
 
 
-def settings_hash(kind: str, settings: Any) -> str:
+def settings_hash(kind: str, settings: object) -> str:
     """Hash of a target's settings as the user wrote them, with `${ENV}` unexpanded."""
     content = msgspec.json.encode([kind, settings], order="deterministic")
     return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -5,14 +5,13 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
 
 __all__ = ["WorkerThreads"]
 
 # Calls that outlived their timeout may still be running; beyond so many, something is badly stuck.
 _MOST_ABANDONED = 256
 
-_Job = tuple[Callable[[], Any], contextvars.Context, asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+_Job = tuple[Callable[[], object], contextvars.Context, asyncio.AbstractEventLoop, "asyncio.Future[object]"]
 
 
 class WorkerThreads:
@@ -28,7 +27,7 @@ class WorkerThreads:
         self._abandoned = 0
         self._closed = False
 
-    async def run(self, function: Callable[[], Any]) -> Any:
+    async def run(self, function: Callable[[], object]) -> object:
         """The result of `function` called in a thread; raises what it raises."""
         async with self._free:
             if self._abandoned >= _MOST_ABANDONED:
@@ -36,7 +35,7 @@ class WorkerThreads:
                     f"{self._abandoned} calls that timed out are still running; no more are started"
                 )
             loop = asyncio.get_running_loop()
-            future: asyncio.Future[Any] = loop.create_future()
+            future: asyncio.Future[object] = loop.create_future()
             with self._lock:
                 worker = self._idle.pop() if self._idle else None
             if worker is None:
@@ -82,7 +81,7 @@ class _Worker(threading.Thread):
         while (job := self.jobs.get()) is not None:
             function, context, loop, future = job
             self.between_jobs = False
-            result: Any = None
+            result: object = None
             error: BaseException | None = None
             try:
                 result = context.run(function)
@@ -97,7 +96,7 @@ class _Worker(threading.Thread):
                 continue
 
 
-def _settle(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:
+def _settle(future: "asyncio.Future[object]", result: object, error: BaseException | None) -> None:
     if future.done():
         return
     if error is None:

@@ -1,8 +1,10 @@
 """What a golden set can ask a reply to contain."""
 
+from typing import Literal
+
 import msgspec
 
-__all__ = ["Alternatives", "Keyword", "NumberKeyword", "PatternKeyword", "describe_keyword"]
+__all__ = ["Alternatives", "Keyword", "MatchMode", "NumberKeyword", "PatternKeyword", "describe_keyword"]
 
 
 class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
@@ -25,6 +27,8 @@ class Alternatives(msgspec.Struct, frozen=True, tag_field="kind", tag="any"):
     options: tuple[str | NumberKeyword | PatternKeyword, ...]
 
 
+# How keywords are found in a reply: the three modes of the scoring standard.
+MatchMode = Literal["literal", "standard", "smart"]
 Keyword = str | NumberKeyword | PatternKeyword | Alternatives
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 
-import snowballstemmer
+import Stemmer
 
 from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
 
@@ -177,7 +177,7 @@ class _StemCache(dict[str, str]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stemmer = snowballstemmer.stemmer("english")
+        self._stemmer = Stemmer.Stemmer("english")
 
     def __missing__(self, word: str) -> str:
         stemmed: str = self._stemmer.stemWord(word) if len(word) <= _LONGEST and word.isascii() else word

@@ -3,11 +3,13 @@
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Protocol
 
 import msgspec
+import Stemmer
 
 __all__ = ["STOPWORDS", "Token", "content_words", "normalise", "stem", "tokenise"]
+
+_STEMMER = Stemmer.Stemmer("english")
 
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|[a-z0-9]+(?:[-'./&][a-z0-9]+)*")
 
@@ -76,18 +78,4 @@ def stem(word: str) -> str:
     """The English stem of a word; numbers and codes stay as they are."""
     if not word.isalpha():
         return word
-    return str(_stemmer().stemWord(word))
-
-
-class _Stemmer(Protocol):
-    """The one method that is used of the stemmer."""
-
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 (the library's name)
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> _Stemmer:
-    import snowballstemmer  # lazily: the tables take a while to load
-
-    stemmer: _Stemmer = snowballstemmer.stemmer("english")
-    return stemmer
+    return str(_STEMMER.stemWord(word))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.store.listing import ShortText
+from answerkey.store.feedback import ShortText
 
 __all__ = ["PageNumber", "Paging", "ShortText"]
 

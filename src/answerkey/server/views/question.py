@@ -11,10 +11,8 @@ from answerkey.model.run import RunInfo
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
 from answerkey.server.views.run import RunQuery
-from answerkey.store.browse import Browser
 from answerkey.store.feedback import FeedbackBook
-from answerkey.store.listing import HistoryPoint
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import HistoryPoint, QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.text.sanitise import one_line
 
@@ -70,11 +68,10 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
 def load_question(store: SqlStore, reference: str, question_id: str, query: QuestionQuery) -> QuestionView:
     """Read the page."""
     info = store.find_run(reference)
-    browser = Browser(store)
-    results = browser.question(info, question_id)
+    results = store.results_of(info, question_id)
     book = FeedbackBook(store)
     question = results[0].question
-    history = browser.history(question_id, limit=_HISTORY)
+    history = QuestionList(store).history(question_id, limit=_HISTORY)
     mine = next((point for point in history if point.run_id == info.id), None)
     trials = []
     for result in results:
@@ -99,7 +96,9 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
                 },
                 metrics=card.metrics,
                 ids=ids,
-                feedback=tuple(book.of_reply(ReplyKey(info.id, question.ask_hash, result.number))),
+                feedback=tuple(
+                    book.of_reply(ReplyKey(info.id, question.ask_hash, result.number, info.target_hash))
+                ),
             )
         )
     first = results[0].scorecard
@@ -122,7 +121,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
 def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: int, turn: int) -> str:
     """A reply's whole text, however long."""
     info = store.find_run(reference)
-    for result in Browser(store).question(info, question_id, trials=1000):
+    for result in store.results_of(info, question_id, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
             return result.replies[turn - 1].text or ""
     raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")

@@ -1,30 +1,36 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
+from typing import Any
+from urllib.parse import urlencode
+
 import msgspec
-from sqlalchemy import select
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.store import schema
-from answerkey.store.browse import Browser
-from answerkey.store.listing import Facets, Progress, RowFilter
-from answerkey.store.question_list import QuestionList
+from answerkey.store.questions import Facets, QuestionList, RowFilter
+from answerkey.store.runs import Progress, RunList
 from answerkey.store.sql import SqlStore
 
 __all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
 
 _PAGE = 50
 _REFERENCES = 3
-_decode_summary = msgspec.json.Decoder(Summary).decode
 
 
 class RunQuery(RowFilter, frozen=True, kw_only=True):
     """Which of the run's questions, and in what order."""
 
     page: PageNumber = 1
+
+    def parameters(self, **more: Any) -> str:
+        """The filters that are set, after `more`, as the query of an address."""
+        names = ("text", "result", "grade", "category", "error", "tool")
+        chosen = {name: value for name in names if (value := getattr(self, name))}
+        order = {} if self.sort == "worst" else {"sort": self.sort}
+        return urlencode({**more, **chosen, **order})
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,10 +61,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     """Read the page."""
     info = store.find_run(reference)
-    browser = Browser(store)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
-    summary = _summary(store, info)
+    summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
     told = None
     if summary is not None:
@@ -68,7 +73,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         info=info,
         query=query,
         summary=summary,
-        progress=browser.progress(info) if summary is None or info.status == "running" else None,
+        progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
         story=() if told is None else tell(told),
         warnings=() if told is None else told.warnings,
         components=() if told is None else told.components,
@@ -85,15 +90,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
 
 def load_progress(store: SqlStore, reference: str) -> Progress:
     """How far a run is."""
-    return Browser(store).progress(store.find_run(reference))
-
-
-def _summary(store: SqlStore, info: RunInfo) -> Summary | None:
-    with store.transaction() as connection:
-        payload = connection.execute(
-            select(schema.runs.c.summary).where(schema.runs.c.id == info.id)
-        ).scalar()
-    return None if payload is None else _decode_summary(payload)
+    return RunList(store).progress(store.find_run(reference))
 
 
 def _facets(summary: Summary) -> Facets:

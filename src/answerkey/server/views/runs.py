@@ -3,8 +3,7 @@
 import msgspec
 
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.store.browse import Browser
-from answerkey.store.listing import Figures, RunRow
+from answerkey.store.runs import Figures, RunList, RunRow
 from answerkey.store.sql import SqlStore
 
 __all__ = ["RunsQuery", "RunsView", "TrendPoint", "load_runs", "load_trend"]
@@ -60,9 +59,9 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
     """Read the page."""
-    browser = Browser(store)
-    sets = browser.question_sets()
-    rows, total = browser.runs(
+    listed = RunList(store)
+    sets = listed.question_sets()
+    rows, total = listed.page(
         text=query.text, question_set=query.set, limit=_PAGE, offset=(query.page - 1) * _PAGE
     )
     chosen = query.set or (sets[0][0] if sets else None)
@@ -78,7 +77,7 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
 
 def load_trend(store: SqlStore, question_set: str) -> tuple[TrendPoint, ...]:
     """The newest finished runs of a golden set, oldest first."""
-    rows, _ = Browser(store).runs(question_set=question_set, limit=_TREND)
+    rows, _ = RunList(store).page(question_set=question_set, limit=_TREND)
     return tuple(
         _point(row, row.figures)
         for row in reversed(rows)

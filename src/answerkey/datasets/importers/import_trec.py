@@ -1,0 +1,77 @@
+"""Imports TREC files: qrels become a golden set, a run becomes recorded replies."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from answerkey.datasets.trec_files import Qrels, TrecRun, file_kind, read_qrels, read_queries, read_trec_run
+from answerkey.errors import InputError, UsageError
+from answerkey.model.json_value import JsonObject
+from answerkey.protocols import Imported
+
+__all__ = ["import_trec", "relevance"]
+
+
+def import_trec(paths: Sequence[Path]) -> Imported:
+    """Qrels, a run, and queries, in any order; which is which shows in the files.
+
+    Qrels alone give a golden set; a run gives recorded replies, with the judgements inline if qrels are given too.
+    """
+    files: dict[str, Path] = {}
+    for path in paths:
+        kind = file_kind(path)
+        if kind not in ("qrels", "run", "queries"):
+            raise InputError(
+                "is neither qrels, a run nor queries; see docs/retrieval.md for the formats", path=path
+            )
+        if kind in files:
+            raise UsageError(f"{files[kind]} and {path} are both {kind}; import them one at a time")
+        files[kind] = path
+    if "qrels" not in files and "run" not in files:
+        raise UsageError("no qrels and no run among the files: there is nothing to import")
+    queries = read_queries(files["queries"]) if "queries" in files else {}
+    qrels = read_qrels(files["qrels"]) if "qrels" in files else {}
+    if "run" in files:
+        run = read_trec_run(files["run"])
+        return Imported(rows=_replies(run, qrels, queries), kind="replies", notes=_notes(run, qrels, queries))
+    return Imported(rows=_questions(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
+
+
+def relevance(documents: dict[str, int]) -> JsonObject:
+    """Judgements as a golden set holds them: a negative grade means "not judged", so it is left out."""
+    return {document: grade for document, grade in documents.items() if grade >= 0}
+
+
+def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+    for query, documents in qrels.items():
+        yield {"id": query, "question": queries.get(query, query), "relevant_documents": relevance(documents)}
+
+
+def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+    for query, scores in run.items():
+        # trec_eval's order: by score, and equal scores by the greater id.
+        order = sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
+        row: JsonObject = {"id": query, "question": queries.get(query, query)}
+        if query in qrels:
+            row["relevant_documents"] = relevance(qrels[query])
+        row["sources"] = [
+            {"id": document, "rank": rank, "score": scores[document]}
+            for rank, document in enumerate(order, start=1)
+        ]
+        yield row
+
+
+def _notes(wanted: dict[str, Any], qrels: Qrels, queries: dict[str, str]) -> tuple[str, ...]:
+    notes = []
+    wordless = sum(query not in queries for query in wanted)
+    if wordless:
+        notes.append(
+            f"{wordless} queries have no text here, so their question is their id; add the queries' file"
+        )
+    negative = sum(grade < 0 for documents in qrels.values() for grade in documents.values())
+    if negative:
+        notes.append(f"{negative} judgements with a negative grade were left out: they mean 'not judged'")
+    unjudged = sum(query not in qrels for query in wanted) if qrels else 0
+    if unjudged:
+        notes.append(f"{unjudged} queries of the run have no judgements")
+    return tuple(notes)

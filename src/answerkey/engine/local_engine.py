@@ -1,0 +1,164 @@
+"""LocalEngine: asyncio in one process, with bounded concurrency, timeouts, retries and a rate limit."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.model.options import Options
+from answerkey.model.reply import Failure, Reply, Timings
+from answerkey.model.trial import Trial
+from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.transcripts.failures import failure_from_exception
+
+__all__ = ["LocalEngine"]
+
+
+class LocalEngine:
+    """Asks from this process."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._pacer = Pacer(options.rate)
+
+    async def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order."""
+        waiting = iter(trials)
+        at_once = _at_once(target, self._options.concurrency)
+        # Bounded, so that a slow reader slows the asking instead of filling the memory.
+        done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
+        workers = [asyncio.create_task(self._work(target, waiting, done)) for _ in range(at_once)]
+        closer = asyncio.create_task(_close_when_done(workers, done))
+        try:
+            while (trial := await done.get()) is not None:
+                yield trial
+            await closer
+        finally:
+            for task in (closer, *workers):
+                task.cancel()
+            await asyncio.gather(closer, *workers, return_exceptions=True)
+
+    async def _work(
+        self, target: Target, waiting: Iterator[Trial], done: asyncio.Queue[Trial | None]
+    ) -> None:
+        for trial in waiting:
+            await done.put(trial.answered(await self._converse(target, trial)))
+
+    async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
+        """Ask a question's turns one after the other under one conversation id."""
+        conversation = os.urandom(16).hex()
+        replies: list[Reply] = []
+        for turn, question in enumerate(trial.question.asks):
+            ask = Ask(
+                question=question.question,
+                conversation_id=conversation,
+                turn=turn,
+                question_id=trial.question.id,
+                trial=trial.number,
+                context=trial.question.context,
+            )
+            replies.append(await self._ask(target, ask))
+        return tuple(replies)
+
+    async def _ask(self, target: Target, ask: Ask) -> Reply:
+        """Ask until it counts: a first attempt, and further ones where the chatbot was merely not to be had."""
+        queued = time.perf_counter()
+        await self._pacer.turn()
+        first = time.perf_counter()
+        attempt = 1
+        while True:
+            begun = time.perf_counter()
+            trace_id = os.urandom(16).hex()
+            attempted = msgspec.structs.replace(ask, traceparent=f"00-{trace_id}-{os.urandom(8).hex()}-01")
+            retry: RetryableError | None = None
+            try:
+                async with asyncio.timeout(self._options.timeout):
+                    reply = await target.ask(attempted)
+            except RetryableError as error:
+                retry = error
+                reply = Reply(failure=error.failure)
+            except TimeoutError:
+                taken = time.perf_counter() - begun
+                timed_out = taken >= self._options.timeout * 0.999
+                message = (
+                    f"no reply within {self._options.timeout:g} s" if timed_out else "the chatbot timed out"
+                )
+                reply = Reply(failure=Failure("timeout", message))
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
+                reply = Reply(failure=failure_from_exception(error))
+            ended = time.perf_counter()
+            if retry is not None and attempt <= self._options.retries:
+                wait = retry.retry_after if retry.retry_after is not None else backoff(attempt)
+                if wait <= LONGEST_WAIT:
+                    if retry.retry_after is not None:
+                        self._pacer.pause(wait)
+                    await asyncio.sleep(wait)
+                    attempt += 1
+                    continue
+                reply = _asked_to_wait_too_long(reply, wait)
+            waits = (1000 * (first - queued), 1000 * (begun - first))
+            return _timed(
+                reply, 1000 * (ended - begun), *waits, attempt, ask, trace_id, replayed=_replayed(target)
+            )
+
+
+def _at_once(target: Target, wanted: int) -> int:
+    """How many questions to have under way: no more than the target can work on, or waiting for it would time out."""
+    capacity = getattr(target, "capacity", None)
+    return wanted if capacity is None else max(1, min(wanted, capacity))
+
+
+def _replayed(target: Target) -> bool:
+    """Whether replies come from a record, whose own timings then count."""
+    return bool(getattr(target, "replays", False))
+
+
+def _timed(
+    reply: Reply,
+    latency_ms: float,
+    queue_ms: float,
+    retry_ms: float,
+    attempts: int,
+    ask: Ask,
+    trace_id: str,
+    *,
+    replayed: bool,
+) -> Reply:
+    timings = reply.timings
+    if not replayed:
+        # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
+        measured = timings.latency_ms if timings.latency_ms is not None else latency_ms
+        measured = min(measured, latency_ms)
+        timings = Timings(
+            latency_ms=round(measured, 3),
+            first_byte_ms=timings.first_byte_ms,
+            queue_ms=round(queue_ms + latency_ms - measured, 3),
+            retry_ms=round(retry_ms, 3),
+            attempts=attempts,
+        )
+    return msgspec.structs.replace(
+        reply,
+        timings=timings,
+        conversation_id=reply.conversation_id or ask.conversation_id,
+        trace_id=reply.trace_id or (None if replayed else trace_id),
+    )
+
+
+def _asked_to_wait_too_long(reply: Reply, wait: float) -> Reply:
+    kind = reply.failure.kind if reply.failure else "rate_limit"
+    return Reply(
+        failure=Failure(kind, f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s")
+    )
+
+
+async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Trial | None]) -> None:
+    """End the stream when all workers have; the first failure among them is everyone's."""
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        with suppress(asyncio.CancelledError):
+            await done.put(None)

@@ -1,0 +1,97 @@
+"""Reports to files: the format is the file's ending, and a file appears whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from answerkey.errors import UsageError
+from answerkey.model.run import Run
+from answerkey.plugins import reports
+
+__all__ = ["atomic_file", "check_output", "report_endings", "write_report", "write_reports"]
+
+
+def write_report(run: Run, path: Path | str) -> None:
+    """Write a run's report in the format of the path's ending."""
+    path = Path(path)
+    write = reports.get(_ending(path))
+    with atomic_file(path) as file:
+        write(run, file)
+
+
+def write_reports(run: Run, paths: Iterable[Path | str]) -> None:
+    """Write several reports; all paths are checked before the first is written."""
+    listed = [Path(path) for path in paths]
+    for path in listed:
+        check_output(path)
+    for path in listed:
+        write_report(run, path)
+
+
+def report_endings() -> list[str]:
+    """The endings that a report can have: the built-in ones first."""
+    return [*reports.built_in(), *reports.added()]
+
+
+def check_output(path: Path | str) -> None:
+    """Refuse, before any question is asked, a path that a report could not be written to."""
+    path = Path(path)
+    # Loaded now, so that a missing extra or a package that is broken is told before it matters.
+    reports.get(_ending(path))
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file in it")
+    folder = path.parent
+    if not folder.is_dir():
+        raise UsageError(f"{path}: the folder {folder} does not exist; make it first")
+    target = path if path.exists() else folder
+    if not os.access(target, os.W_OK) or (_is_regular(path) and not os.access(folder, os.W_OK)):
+        raise UsageError(f"{path}: cannot be written (no permission)")
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower()
+    # The longest first, so that x.junit.xml is never taken for another kind of .xml.
+    for ending in sorted(reports.names(), key=len, reverse=True):
+        if name.endswith(ending) and name != ending:
+            return ending
+    raise UsageError(f"{path}: no report format has this ending; use one of {' '.join(report_endings())}")
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() or not path.exists()
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its name only when all of it is written."""
+    if not _is_regular(path):
+        # A device or a pipe (/dev/stdout) cannot be renamed onto.
+        with _clear_errors(path), path.open("wb") as device:
+            yield device
+        return
+    # Through a link, to the file that it names.
+    path = path.resolve()
+    unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    with _clear_errors(path):
+        file = unfinished.open("xb")
+    try:
+        with _clear_errors(path):
+            with file:
+                yield file
+            if path.exists():
+                unfinished.chmod(path.stat().st_mode & 0o7777)
+            unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -1,0 +1,144 @@
+"""The Markdown report: for pull requests, job summaries and wikis. No text of a chatbot becomes markup."""
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from answerkey.model.run import Run
+from answerkey.report.judge_line import judge_line
+from answerkey.report.story import tell
+from answerkey.report.value_wording import (
+    count,
+    metric_text,
+    milliseconds,
+    name_words,
+    percent,
+    points,
+    range_text,
+    score_text,
+)
+from answerkey.report.view import ReportView, build_view
+from answerkey.text.sanitise import for_markdown, one_line
+
+__all__ = ["markdown_report", "write_markdown"]
+
+# A pull request's comment holds 65,536 characters; this many questions stay well below.
+_WORST = 25
+_PARTS = 40
+
+
+def write_markdown(run: Run, file: BinaryIO) -> None:
+    """Write the report of a run."""
+    file.write(markdown_report(run).encode("utf-8"))
+
+
+def markdown_report(run: Run) -> str:
+    """The report of a run as Markdown."""
+    return "\n".join(_lines(build_view(run, worst=_WORST))) + "\n"
+
+
+def _lines(view: ReportView) -> Iterator[str]:
+    summary = view.summary
+    interval = (
+        f" ({summary.interval.level:.0%} interval {range_text(summary.interval)})" if summary.interval else ""
+    )
+    yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}"
+    yield ""
+    yield _safe(" ".join(tell(view)), 2000)
+    if view.warnings:
+        yield ""
+        yield from (f"> ⚠️ {_safe(warning, 500)}  " for warning in view.warnings)
+    if view.gates:
+        yield ""
+        yield "## Gates"
+        yield ""
+        for gate in view.gates:
+            value = metric_text(gate.value) if isinstance(gate.value, float) else _safe(str(gate.value))
+            sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
+            yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
+    yield from _table(
+        "Components",
+        ("component", "weight", "score", "95% interval"),
+        (
+            (
+                name_words(part.name),
+                percent(part.weight, 0),
+                score_text(part.score),
+                range_text(part.interval),
+            )
+            for part in view.components
+        ),
+    )
+    yield from _table(
+        "Categories, weakest first",
+        ("category", "grade", "score", "95% interval", "passed", "p95"),
+        (
+            (
+                _safe(part.name),
+                part.grade or "–",
+                score_text(part.score),
+                range_text(part.interval),
+                f"{part.passed:,}/{part.questions:,}",
+                milliseconds(part.latency_ms.p95 if part.latency_ms else None),
+            )
+            for part in view.categories[:_PARTS]
+        ),
+    )
+    if summary.metrics:
+        yield from _table(
+            "Beside the score",
+            ("metric", "mean"),
+            ((_safe(name_words(name)), metric_text(value)) for name, value in summary.metrics.items()),
+        )
+    if line := judge_line(view.info.judge):
+        yield ""
+        yield _safe(line[:1].upper() + line[1:], 300) + "."
+    yield from _latency(view)
+    yield from _worst(view)
+    yield ""
+    yield f"<sub>run {_safe(view.info.id)} · {count(summary.questions, 'question')} · coverage {percent(summary.coverage)}</sub>"
+
+
+def _safe(text: str, width: int = 200) -> str:
+    return for_markdown(one_line(text, width))
+
+
+def _table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    heads = tuple(heads)
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join('---' if index == 0 else '---:' for index in range(len(heads)))}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _latency(view: ReportView) -> Iterator[str]:
+    latency = view.summary.latency_ms
+    if latency is None:
+        return
+    heads = ("mean", "p50", "p90", "p95", "p99", "max")
+    tools = [(f"tool {_safe(name)}", taken) for name, taken in view.summary.tool_latency_ms.items()]
+    yield from _table(
+        "Latency",
+        ("", *heads),
+        (
+            (name, *(milliseconds(getattr(taken, head)) for head in heads))
+            for name, taken in [("replies", latency), *tools]
+        ),
+    )
+
+
+def _worst(view: ReportView) -> Iterator[str]:
+    if not view.worst:
+        return
+    yield ""
+    more = f" ({len(view.worst)} of {view.imperfect:,})" if view.imperfect > len(view.worst) else ""
+    yield f"## Questions that lost points{more}"
+    yield ""
+    for question in view.worst:
+        trials = f" ({question.trials_passed}/{question.trials} trials passed)" if question.trials > 1 else ""
+        head = f"**{question.grade or '–'} {score_text(question.score)}** {_safe(question.id, 60)}"
+        yield f"- {head}{trials}: {_safe(question.question, 160)}"
+        for loss in question.losses[:10]:
+            yield f"  - {_safe(loss.words, 300)} {points(loss.points)}".rstrip()

@@ -1,0 +1,57 @@
+"""A plan on the terminal."""
+
+from typing import TextIO
+
+from answerkey.comparison.planning import Plan
+from answerkey.report.terminal import emit, make_console
+from answerkey.report.value_wording import count
+from answerkey.text.sanitise import one_line
+
+__all__ = ["print_plan"]
+
+
+def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print what there is, what it can show, and what the wanted difference needs."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console(file, width=width)
+    repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
+    wanted = f"{100 * plan.wanted:.1f} points"
+    lines = [f"You have {count(plan.questions, 'question')}{repeats}."]
+    if plan.detectable is not None:
+        lines.append(
+            f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.power:.0%} power; "
+            f"a difference of {wanted} would show in {plan.power_at_hand:.0%} of such comparisons."
+        )
+    options = [
+        f"{n:,} questions asked {'once' if k == 1 else f'{k} times'}" for k, n in plan.needed.items() if n
+    ]
+    lines.append(
+        f"A difference of {wanted} needs {' or '.join(options)}."
+        if options
+        else f"No feasible number of questions shows a difference of {wanted}."
+    )
+    emit(console, "", *(Text(line) for line in lines))
+    if plan.within is not None and plan.between is not None and plan.between + plan.within > 0:
+        share = plan.within / (plan.between + plan.within)
+        emit(
+            console,
+            Text(f"{share:.0%} of the variance of scores is between repeats, the rest between questions."),
+        )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    columns = sorted({row["repeat"] for row in plan.table})
+    table.add_column("difference", no_wrap=True)
+    for repeat in columns:
+        table.add_column("asked once" if repeat == 1 else f"{repeat} times", justify="right", no_wrap=True)
+    for difference in sorted({row["difference"] for row in plan.table}):
+        found = {row["repeat"]: row["questions"] for row in plan.table if row["difference"] == difference}
+        cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
+        points = round(100 * difference)
+        table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
+    emit(console, "", Text(f"Questions needed for {plan.power:.0%} power", style="bold"), table)
+    if plan.flaky:
+        emit(console, "", Text("Flaky questions: their repeats differ most", style="bold"))
+        for identity, deviation in plan.flaky[:10]:
+            emit(console, Text(f"  ±{deviation:.2f}  {one_line(identity, 60)}"))
+    emit(console, "", *(Text(f"Assumed: {assumption}", style="dim") for assumption in plan.assumptions), "")

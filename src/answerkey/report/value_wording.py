@@ -1,0 +1,151 @@
+"""How reports word numbers: scores never rounded up into a better grade, times in the unit that reads best."""
+
+from collections.abc import Mapping
+from math import floor
+
+from answerkey.model.scorecard import round_score
+from answerkey.stats.intervals import Interval
+
+__all__ = [
+    "GRADE_MEANINGS",
+    "change_text",
+    "count",
+    "list_words",
+    "metric_text",
+    "milliseconds",
+    "milliseconds_change",
+    "money",
+    "name_words",
+    "p_text",
+    "percent",
+    "points",
+    "points_change",
+    "range_text",
+    "score_percent",
+    "score_text",
+    "used_text",
+]
+
+# The standard's own words.
+GRADE_MEANINGS = {
+    "A": "Excellent response",
+    "B": "Good response, minor issues",
+    "C": "Acceptable, needs improvement",
+    "D": "Below acceptable, investigation needed",
+    "F": "Poor response, significant issues",
+}
+
+
+def score_text(score: float | None, digits: int = 3) -> str:
+    """A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900."""
+    if score is None:
+        return "–"
+    return f"{_down(score, digits):.{digits}f}"
+
+
+def score_percent(score: float | None) -> str:
+    """A score as 86.4%, rounded down for the same reason."""
+    return "–" if score is None else _percent(_down(score, 3), 1)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as 86.7%; only the whole is 100%."""
+    if share is None:
+        return "–"
+    return _percent(min(share, 1 - 10 ** -(digits + 2)) if share < 1 else share, digits)
+
+
+def _percent(share: float, digits: int) -> str:
+    value = f"{share * 100:.{digits}f}"
+    return f"{value.rstrip('0').rstrip('.') if '.' in value else value}%"
+
+
+def _down(value: float, digits: int) -> float:
+    scale: int = 10**digits
+    return floor(round_score(value) * scale + 1e-6) / scale
+
+
+def points(lost: float | None) -> str:
+    """Lost points as (−0.08); nothing where the loss is not known."""
+    if lost is None:
+        return ""
+    digits = 2 if lost >= 0.005 else 3
+    return f"(−{lost:.{digits}f})"
+
+
+def range_text(interval: Interval | None) -> str:
+    """An interval as 0.812–0.901."""
+    return "" if interval is None else f"{score_text(interval.low)}–{score_text(interval.high)}"
+
+
+def milliseconds(taken: float | None) -> str:
+    """A time in milliseconds, seconds or minutes."""
+    if taken is None:
+        return "–"
+    if taken < 10:
+        return f"{taken:.1f} ms"
+    if taken < 1000:
+        return f"{taken:.0f} ms"
+    if taken < 120_000:
+        return f"{taken / 1000:.{2 if taken < 10_000 else 1}f} s"
+    return f"{taken / 60_000:.1f} min"
+
+
+def points_change(change: float | None) -> str:
+    """A difference of scores as +3.2 or −0.5 points of a hundred."""
+    if change is None:
+        return "–"
+    points = change * 100
+    if abs(points) < 0.05:
+        return "±0"
+    return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
+
+
+def change_text(value: float, digits: int = 3) -> str:
+    """A difference of a metric as +0.203 or −0.048."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def milliseconds_change(change: float) -> str:
+    """A difference of times as +120 ms or −1.20 s."""
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 question`, `75 questions`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def list_words(counts: Mapping[str, int]) -> str:
+    """`2 timeout, 1 empty`, most first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {name_words(name)}" for name, number in ordered if number)
+
+
+def name_words(name: str) -> str:
+    """A component's or an error kind's name as words."""
+    return name.replace("_", " ")
+
+
+def metric_text(value: float | None) -> str:
+    """A metric's value: few digits, whatever its size."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def money(amount: float) -> str:
+    """A cost in dollars, with enough digits to see it."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def used_text(amount: float, name: str) -> str:
+    """What a run used of something: money, or so many of it."""
+    return money(amount) if name == "cost" else f"{amount:,.0f}"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with two digits, never rounded to zero."""
+    if p is None:
+        return "no p-value"
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"

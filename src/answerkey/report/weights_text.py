@@ -1,0 +1,48 @@
+"""What verdicts say about weights, on the terminal."""
+
+from typing import TextIO
+
+from answerkey.report.terminal import emit, make_console
+from answerkey.report.value_wording import count, name_words, percent
+from answerkey.stats.weights import WeightsFit
+
+__all__ = ["print_weights"]
+
+
+def print_weights(fit: WeightsFit, *, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print how well the weights in force do, and whether others would do better."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console(file, width=width)
+    lines = [
+        f"{count(fit.verdicts, 'verdict')} on {count(fit.questions, 'question')}, {percent(fit.positive)} positive.",
+        f"With the weights in force a liked reply outscores a disliked one in {percent(fit.current_auc)} of pairs "
+        f"(50% is guessing); with weights fitted to other replies in {percent(fit.fitted_auc)}.",
+    ]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("component", "in force", "fitted", "95% interval"):
+        table.add_column(heading, no_wrap=True)
+    for name, weight in fit.current.items():
+        interval = f"{fit.fitted_low[name]:.2f} to {fit.fitted_high[name]:.2f}"
+        if name in fit.constant:
+            interval = "never varies: cannot be told"
+        table.add_row(name_words(name), f"{weight:.2f}", f"{fit.fitted[name]:.2f}", interval)
+    emit(console, "", *(Text(line) for line in lines), "", table, "")
+    if fit.verdict == "better":
+        emit(console, Text("The fitted weights predict verdicts clearly better:", style="bold green"))
+        emit(console, Text("  [scoring.weights]"))
+        for name, weight in rounded(fit.fitted).items():
+            emit(console, Text(f"  {name} = {weight:.2f}"))
+    else:
+        emit(console, Text("No clear reason to change the weights.", style="bold"))
+    emit(console, "")
+
+
+def rounded(weights: dict[str, float]) -> dict[str, float]:
+    """Weights in hundredths that still add up to 1."""
+    cents = {name: int(100 * weight) for name, weight in weights.items()}
+    left = 100 - sum(cents.values())
+    for name in sorted(weights, key=lambda name: 100 * weights[name] - cents[name], reverse=True)[:left]:
+        cents[name] += 1
+    return {name: value / 100 for name, value in cents.items()}

@@ -1,0 +1,224 @@
+"""A store of answerkey 0.1.0 carried over into today's tables, every row of it."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import Scorecard
+from answerkey.store.database import Connection, Database, Row
+from answerkey.store.feedback import feedback_row
+from answerkey.store.packing import id_hashes, pack_card, pack_replies
+from answerkey.store.production import production_row
+from answerkey.store.schema import TABLES, create_statements, insert
+from answerkey.store.writing import known_questions, name_key, question_row, run_row
+
+__all__ = ["carry_over"]
+
+_OLD_TABLES = (
+    "runs",
+    "questions",
+    "set_items",
+    "replies",
+    "reply_ids",
+    "reply_texts",
+    "scorecards",
+    "score_columns",
+    "baselines",
+    "feedback",
+    "production_replies",
+    "production_texts",
+    "access_tokens",
+    "judgements",
+)
+_OLD_INDEXES = (
+    "runs_by_time",
+    "runs_by_name",
+    "scorecards_by_question",
+    "scorecards_by_ask",
+    "scorecards_listing",
+    "reply_ids_by_run",
+    "feedback_by_time",
+    "feedback_by_reply",
+    "feedback_by_production",
+    "feedback_by_response",
+    "feedback_by_trace",
+    "feedback_by_conversation",
+    "production_listing",
+    "production_by_trace",
+    "production_by_conversation",
+    "judgements_by_run",
+)
+# As they were.
+_ALIKE = ("baselines", "access_tokens", "judgements")
+
+_decode_question = msgspec.json.Decoder(Question).decode
+_decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
+_decode_scorecard = msgspec.json.Decoder(Scorecard).decode
+_decode_feedback = msgspec.json.Decoder(Feedback).decode
+_decode_production = msgspec.json.Decoder(ProductionReply).decode
+
+
+def carry_over(database: Database, connection: Connection) -> None:
+    """Move every row, within the caller's transaction."""
+    for name in _OLD_INDEXES:
+        connection.run(f"DROP INDEX {name}")
+    for name in _OLD_TABLES:
+        connection.run(f"ALTER TABLE {name} RENAME TO old_{name}")
+        if database.kind == "postgresql":
+            # Names of constraints are the database's, not the table's.
+            connection.run(f"ALTER TABLE old_{name} RENAME CONSTRAINT {name}_pkey TO old_{name}_pkey")
+    if database.kind == "postgresql":
+        connection.run("ALTER TABLE old_feedback DROP CONSTRAINT feedback_idempotency_key_key")
+    for statement in create_statements(database.kind):
+        connection.run(statement)
+    for name in _ALIKE:
+        columns = ", ".join(TABLES[name].columns)
+        connection.run(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM old_{name}")
+    carrier = _Carrier(connection)
+    carrier.questions()
+    carrier.runs()
+    carrier.replies()
+    carrier.scorecards()
+    carrier.feedback()
+    carrier.production()
+    for name in _OLD_TABLES:
+        connection.run(f"DROP TABLE old_{name}")
+
+
+class _Carrier:
+    """Reads the old tables and writes the new ones, a batch at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # Numbers of runs by id, and the target that each asked last.
+        self._runs: dict[str, tuple[int, str]] = {}
+        self._names: dict[str, int] = {}
+
+    def questions(self) -> None:
+        for rows in self._old("SELECT content_hash, payload FROM old_questions"):
+            new = [question_row(bytes.fromhex(row[0]), _decode_question(row[1])) for row in rows]
+            self._connection.run_many(insert("questions"), new)
+        for rows in self._old("SELECT set_hash, position, content_hash FROM old_set_items"):
+            keys = known_questions(self._connection, list({bytes.fromhex(row[2]) for row in rows}))
+            new = [
+                (self._name(set_hash), position, keys[bytes.fromhex(content)])
+                for set_hash, position, content in rows
+            ]
+            self._connection.run_many(insert("set_items"), new)
+
+    def runs(self) -> None:
+        for rows in self._old("SELECT info, summary FROM old_runs ORDER BY created_at, id"):
+            for payload, summary in rows:
+                info = _run_info(payload)
+                row = {**run_row(self._connection, info), "summary": summary}
+                self._connection.run(insert("runs", tuple(row)), tuple(row.values()))
+                number = self._connection.value("SELECT key FROM runs WHERE id = ?", (info.id,))
+                self._runs[info.id] = (number, info.target_hash)
+
+    def replies(self) -> None:
+        query = (
+            "SELECT run_id, ask_hash, trial, target_hash, created_at, payload FROM old_replies "
+            "WHERE run_id IN (SELECT id FROM old_runs)"
+        )
+        for rows in self._old(query):
+            new, ids = [], []
+            for run_id, ask_hash, trial, target_hash, created_at, payload in rows:
+                replies = _decode_replies(payload)
+                key = (self._runs[run_id][0], bytes.fromhex(ask_hash), self._name(target_hash), trial)
+                new.append((*key, _seconds(created_at), *pack_replies(replies)))
+                ids += [(found, *key) for found in id_hashes(replies)]
+            self._connection.run_many(insert("replies"), new)
+            if ids:
+                self._connection.run_many(insert("reply_ids"), ids)
+
+    def scorecards(self) -> None:
+        query = (
+            "SELECT c.run_id, c.scoring_hash, c.position, c.trial, c.content_hash, c.latency_ms, c.cost, c.judge, "
+            "c.reply_digest, c.payload, r.target_hash FROM old_scorecards c LEFT JOIN old_replies r "
+            "ON r.run_id = c.run_id AND r.ask_hash = c.ask_hash AND r.trial = c.trial "
+            "WHERE c.run_id IN (SELECT id FROM old_runs)"
+        )
+        for rows in self._old(query):
+            keys = known_questions(self._connection, list({bytes.fromhex(row[4]) for row in rows}))
+            cards, details = [], []
+            for row in rows:
+                question = keys.get(bytes.fromhex(row[4]))
+                # Of a question that was never kept nothing could be read before either.
+                if question is not None:
+                    card, detail = self._scorecard(row, question)
+                    cards.append(card)
+                    details.append(detail)
+            self._connection.run_many(insert("scorecards"), cards)
+            self._connection.run_many(insert("scorecard_details"), details)
+
+    def _scorecard(self, row: Row, question: int) -> tuple[Row, Row]:
+        run_id, scoring_hash, position, trial, _, latency_ms, cost, judge, digest, payload, target_hash = row
+        card = _decode_scorecard(payload)
+        packed = pack_card(card)
+        run, asked_last = self._runs[run_id]
+        key = (run, self._name(scoring_hash), position, trial)
+        return (
+            *key,
+            question,
+            self._name(asked_last if target_hash is None else target_hash),
+            card.total,
+            card.grade,
+            int(card.passed),
+            None if card.error is None else card.error.kind,
+            latency_ms,
+            cost,
+            judge,
+            int(digest or "0", 16),
+            self._name(packed.measures),
+            packed.measured,
+        ), (*key, packed.details)
+
+    def feedback(self) -> None:
+        """A verdict's reply is now named with its target as well."""
+        query = (
+            "SELECT f.payload, r.target_hash FROM old_feedback f LEFT JOIN old_replies r ON r.run_id = f.run_id "
+            "AND r.ask_hash = f.ask_hash AND r.trial = f.trial"
+        )
+        for rows in self._old(query):
+            new = []
+            for payload, target_hash in rows:
+                feedback = _decode_feedback(payload)
+                if feedback.reply is not None and target_hash is not None:
+                    key = msgspec.structs.replace(feedback.reply, target_hash=target_hash)
+                    feedback = msgspec.structs.replace(feedback, reply=key)
+                new.append(feedback_row(feedback))
+            self._connection.run_many(insert("feedback"), new)
+
+    def production(self) -> None:
+        for rows in self._old("SELECT payload FROM old_production_replies"):
+            new = [production_row(_decode_production(payload)) for (payload,) in rows]
+            self._connection.run_many(insert("production_replies"), new)
+
+    def _old(self, query: str) -> Iterator[list[Row]]:
+        return self._connection.batches(query)
+
+    def _name(self, name: str) -> int:
+        if name not in self._names:
+            self._names[name] = name_key(self._connection, name)
+        return self._names[name]
+
+
+def _seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp()
+
+
+def _run_info(payload: str) -> RunInfo:
+    """What a run is; its target and its experiment stood among its options."""
+    plain = msgspec.json.decode(payload, type=dict[str, Any])
+    options = plain["options"]
+    experiment = options.pop("experiment", None)
+    plain["target_spec"] = options.pop("target", None)
+    if experiment is not None:
+        plain["experiment"] = {"runs": experiment["runs"], "early_stop": experiment["early_stop"]}
+    return msgspec.convert(plain, RunInfo)

@@ -1,0 +1,259 @@
+"""How replies and scorecards lie in columns: every text once, numbers apart from long details."""
+
+import sys
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from math import inf, isnan, nan
+from typing import Any, NamedTuple
+
+import msgspec
+
+from answerkey.model.question import Question
+from answerkey.model.reply import Failure, Reply
+from answerkey.model.scorecard import Score, Scorecard
+
+__all__ = [
+    "CARD_COLUMNS",
+    "Measures",
+    "PackedCard",
+    "PackedReplies",
+    "asked_text",
+    "fold",
+    "id_hash",
+    "id_hashes",
+    "pack_card",
+    "pack_replies",
+    "read_measures",
+    "reply_digest",
+    "storable",
+    "tools_text",
+    "unpack_card",
+    "unpack_replies",
+]
+
+# Between the texts of a conversation's turns.
+_SEPARATOR = "\x1e"
+# What scorecards' details have in common, for the compression; stores hold what was compressed with it, so it stays.
+_COMMON = (
+    b'"judge":{"reason":"","score":,"arguments":"failed","evidence":"claims":[{"text":"supported":"sources":['
+    b'["no keyword expected",["called no tool",["no tool expected",["missing ","extra "expected tool"'
+    b'"keyword":"alternatives":"number":"missing":[],"extra":[]}],["0 of 1 keywords found"],"missing":['
+    b'[[["called every expected tool",0.4,{"missing":[],"extra":[]}],["3 of 3 keywords found",0.4,{"found":["'
+    b'"],"missing":[],"matches":[{"keyword":"","found":false,"rule":"substring","start":null,"end":null,"text":null'
+    b'"},{"keyword":"","found":true,"rule":"substring","start":10,"end":20,"text":"","why":"occurs in the reply, ignoring case"}'
+    b']}],["no error",0.2,{}]],{},null,[]]'
+)
+_COMPRESSOR = zlib.compressobj(1, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, _COMMON)
+
+# Nobody can average with these; JSON has no name for them either.
+_ENDLESS = (inf, -inf)
+
+_encode = msgspec.json.Encoder().encode
+_decode_replies = msgspec.json.Decoder(tuple[Reply, ...]).decode
+_set = msgspec.structs.force_setattr
+
+
+# Texts
+
+
+def storable(text: str) -> str:
+    """Without what databases refuse: PostgreSQL takes no NUL in text, and no database a lone surrogate."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def fold(text: str) -> str | None:
+    """A text without case; None where A to Z are all that changes, which a search does by itself."""
+    if text.isascii():
+        return None
+    folded = text.casefold()
+    return None if folded.encode() == text.encode().lower() else folded
+
+
+def asked_text(question: Question) -> str:
+    """By what words a question is found."""
+    return storable("\n".join([question.id, *(turn.question for turn in question.asks)]))
+
+
+def tools_text(replies: Sequence[Reply]) -> str:
+    """The tools that replies called, each between line breaks."""
+    tools = dict.fromkeys([call.name for reply in replies for call in reply.tool_calls])
+    return storable("\n" + "\n".join(tools) + "\n") if tools else ""
+
+
+# Replies
+
+
+class PackedReplies(NamedTuple):
+    """The replies to a question's turns."""
+
+    tools: str
+    text: str | None
+    folded: str | None
+    payload: str
+
+
+def pack_replies(replies: Sequence[Reply]) -> PackedReplies:
+    """As columns. A text that a column cannot hold as it is stays in the payload as well."""
+    texts = [reply.text for reply in replies if reply.text is not None]
+    said = _SEPARATOR.join(texts)
+    kept = storable(said)
+    separable = len(texts) == 1 or said.count(_SEPARATOR) == len(texts) - 1
+    if separable and kept == said and len(texts) == len(replies):
+        replies = [msgspec.structs.replace(reply, text=None) for reply in replies]
+    return PackedReplies(tools_text(replies), kept if texts else None, fold(kept), _encode(replies).decode())
+
+
+def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
+    """The replies as they were."""
+    replies = _decode_replies(payload)
+    if text is not None and not any(reply.text is not None for reply in replies):
+        texts = [text] if len(replies) == 1 else text.split(_SEPARATOR)
+        for reply, said in zip(replies, texts, strict=True):
+            # Nobody else has seen it yet.
+            _set(reply, "text", said)
+    return replies
+
+
+def reply_digest(replies: Sequence[Reply]) -> int:
+    """Equal for replies that say the same."""
+    said = "\0".join(["\1" if reply.text is None else reply.text for reply in replies])
+    return int.from_bytes(blake2b(said.encode("utf-8", "replace"), digest_size=6).digest())
+
+
+def id_hash(kind: str, external_id: str) -> bytes:
+    """Under which a chatbot's own id of a reply is kept."""
+    return blake2b(f"{kind}:{external_id}".encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def id_hashes(replies: Sequence[Reply]) -> Iterator[bytes]:
+    """Of all ids that replies have."""
+    for reply in replies:
+        if reply.response_id:
+            yield id_hash("response", reply.response_id)
+        if reply.trace_id:
+            yield id_hash("trace", reply.trace_id)
+        if reply.conversation_id:
+            yield id_hash("conversation", reply.conversation_id)
+
+
+# Scorecards
+
+
+class Measures(msgspec.Struct, array_like=True, frozen=True):
+    """The names of a scorecard's values, in their order."""
+
+    components: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+
+class _Part(msgspec.Struct, array_like=True):
+    """A Score without its name and value."""
+
+    reason: str
+    weight: float | None
+    details: dict[str, Any]
+
+
+class _Details(msgspec.Struct, array_like=True):
+    """What a scorecard has beside its columns."""
+
+    components: list[_Part]
+    findings: dict[str, Any]
+    # Of the failure whose kind is a column.
+    error_message: str | None
+    turns: tuple[Scorecard, ...]
+
+
+_decode_details = msgspec.json.Decoder(_Details).decode
+read_measures = msgspec.json.Decoder(Measures).decode
+
+
+class PackedCard(NamedTuple):
+    """A scorecard."""
+
+    # Measures as JSON.
+    measures: str
+    measured: bytes
+    details: bytes
+
+
+# What `unpack_card` takes, in its order: `c` are scorecards, `d` their details, `m` the names of their measures.
+CARD_COLUMNS = "c.score, c.grade, c.passed, c.error_kind, m.name, c.measured, d.payload"
+
+
+def pack_card(card: Scorecard) -> PackedCard:
+    """What does not fit into plain columns."""
+    components = card.components.values()
+    values = [score.value for score in components]
+    values += card.metrics.values()
+    details = _Details(
+        [_Part(score.reason, score.weight, score.details) for score in components],
+        card.findings,
+        None if card.error is None else card.error.message,
+        card.turns,
+    )
+    return PackedCard(
+        _encode(Measures(tuple(card.components), tuple(card.metrics))).decode(),
+        pack_values(values),
+        compress(_encode(details)),
+    )
+
+
+def unpack_card(
+    score: float | None,
+    letter: str | None,
+    passed: int,
+    error_kind: Any,
+    measures: str,
+    measured: bytes,
+    payload: bytes,
+) -> Scorecard:
+    """The scorecard as it was."""
+    names = read_measures(measures)
+    values = [None if isnan(value) else value for value in unpack_values(measured)]
+    details = _decode_details(decompress(payload))
+    first = len(names.components)
+    return Scorecard(
+        components={
+            name: Score(name, value, part.reason, part.weight, part.details)
+            for name, value, part in zip(names.components, values, details.components, strict=False)
+        },
+        total=score,
+        grade=letter,
+        passed=bool(passed),
+        metrics=dict(zip(names.metrics, values[first:], strict=True)),
+        findings=details.findings,
+        error=None if error_kind is None else Failure(error_kind, details.error_message or ""),
+        turns=details.turns,
+    )
+
+
+def pack_values(values: Sequence[float | None]) -> bytes:
+    """Doubles, little-endian on every machine, so that a store can be moved; a missing value is NaN."""
+    packed = array("d", [nan if value is None or value in _ENDLESS else value for value in values])
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def unpack_values(*packed: bytes) -> "array[float]":
+    """The values of one or several rows."""
+    values = array("d", b"".join(packed))
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def compress(payload: bytes) -> bytes:
+    """JSON in a fifth of its size."""
+    compressor = _COMPRESSOR.copy()
+    return compressor.compress(payload) + compressor.flush()
+
+
+def decompress(payload: bytes) -> bytes:
+    """The JSON."""
+    return zlib.decompressobj(-12, _COMMON).decompress(payload)

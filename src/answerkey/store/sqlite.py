@@ -1,0 +1,146 @@
+"""A store in an SQLite file, through the standard library."""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from answerkey.errors import StoreError
+from answerkey.store.database import BATCH, Connection, Database, Row
+from answerkey.store.sql import SqlStore
+
+__all__ = ["SqliteDatabase", "open_sqlite"]
+
+# Seconds to wait for another program that writes: a run, and a reader at a page.
+_PATIENCE = 30.0
+_READERS_PATIENCE = 3.0
+
+
+def open_sqlite(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
+    """The store at a path, which may be relative to a folder, or at `sqlite:///path`."""
+    if url.startswith("sqlite:"):
+        # The path follows the third slash, and is relative to where the command runs.
+        name, folder = unquote(url.removeprefix("sqlite://").removeprefix("/").partition("?")[0]), None
+    else:
+        name = url
+    return SqlStore(SqliteDatabase(name, folder=folder, create=create))
+
+
+class _Connection(Connection):
+    def __init__(self, opened: sqlite3.Connection) -> None:
+        self._opened = opened
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self._opened.execute(sql, values)
+
+    def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._opened.executemany(sql, rows)
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
+        cursor = self._opened.execute(sql, values)
+        try:
+            while rows := cursor.fetchmany(BATCH):
+                yield rows
+        finally:
+            cursor.close()
+
+
+class SqliteDatabase(Database):
+    """A file. One that cannot be written, or lies where nothing can be, is read all the same."""
+
+    kind = "sqlite"
+    like = "LIKE"
+    error = sqlite3.Error
+
+    def __init__(self, name: str, *, folder: Path | None = None, create: bool = True) -> None:
+        super().__init__()
+        self._patience = _PATIENCE
+        self._serving = False
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if name in ("", ":memory:"):
+            # Until it is closed. In a file all the same, so that several connections see the same.
+            self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
+            path, self.address = Path(self._temporary.name) / "store.db", ":memory:"
+        else:
+            path = Path(name) if folder is None else folder / name
+            self.address = str(path)
+        self._path = path
+        if not create and not path.exists():
+            raise StoreError(
+                f"store {path}: no such file; `answerkey run` makes it, or name another with --store"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"store {path}: its folder cannot be made: {error.strerror}; use another --store"
+            ) from None
+        self.read_only = path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+    def tables(self, connection: Connection) -> set[str]:
+        """The tables there are."""
+        return {name for (name,) in connection.run("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def tune_for_serving(self) -> None:
+        """Readers wait less for a lock, and the same pages are read again and again."""
+        self._patience = _READERS_PATIENCE
+        self._serving = True
+        super().close()
+
+    def explain(self, reason: str) -> StoreError:
+        """An error of SQLite as one line with a remedy."""
+        remedy = "use another --store"
+        if "readonly" in reason or "read-only" in reason or "unable to open" in reason:
+            remedy = "it cannot be written; make it writable or use another --store"
+        elif "locked" in reason:
+            remedy = "another program is writing to it; try again or use another --store"
+        elif "not a database" in reason:
+            remedy = "it is not an answerkey store; use another --store"
+        return StoreError(f"store {self.address}: {reason}; {remedy}")
+
+    def close(self) -> None:
+        """Close the connections; what was kept in memory is gone."""
+        super().close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _connect(self) -> sqlite3.Connection:
+        place = str(self._path)
+        if self.read_only:
+            # Without a log beside it nobody writes it, and no file of locks need be made.
+            alone = "" if Path(f"{place}-wal").exists() else "&immutable=1"
+            place = f"file:{quote(place)}?mode=ro{alone}"
+        # Lent to one thread at a time, which need not be the one that opened it. Begin is ours: the driver's own habit
+        # of opening transactions late would let a migration run half.
+        opened = sqlite3.connect(
+            place,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=self.read_only,
+        )
+        try:
+            if not self.read_only:
+                # Write-ahead logging lets readers go on while a run writes; FULL keeps commits over a power cut.
+                opened.execute("PRAGMA journal_mode=WAL").close()
+                opened.execute("PRAGMA synchronous=FULL").close()
+            if self._serving:
+                opened.execute("PRAGMA mmap_size=268435456").close()
+        except sqlite3.Error:
+            opened.close()
+            raise
+        return opened
+
+    def _connection(self, opened: sqlite3.Connection) -> Connection:
+        return _Connection(opened)
+
+    def _begin(self, opened: sqlite3.Connection, *, writing: bool) -> None:
+        # At once for writing: a transaction that first reads could find that another has written meanwhile.
+        opened.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    def _usable(self, opened: sqlite3.Connection) -> bool:
+        return True

@@ -1,0 +1,233 @@
+"""The target `cmd:PROGRAM ARGS`: a program that answers JSON lines while it lives, or is run once for every question."""
+
+import asyncio
+import contextlib
+import shlex
+import shutil
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from answerkey.errors import ConfigError, UsageError
+from answerkey.model.reply import Failure, Reply, Timings
+from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.child_process import Child, start_child
+from answerkey.targets.request_template import Template, compile_template, values_of
+from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import Secrets
+from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.json_shapes import as_list
+from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+
+__all__ = ["CommandSettings", "CommandTarget", "make_command_target"]
+
+_MEGABYTE = 1024 * 1024
+
+
+class CommandSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a command target."""
+
+    # The program and its arguments; "{{question}}" and the like in them are filled in when it is run once per question.
+    cmd: str | list[str]
+    # lines: it is kept alive and answers one JSON line with one line. once: it is run anew for every question.
+    mode: Literal["lines", "once"] = "lines"
+    # How many of it are kept alive; the turns of a conversation stay with one of them.
+    processes: int = 1
+    # Added to the environment; `${ENV}` is expanded.
+    env: dict[str, str] = {}
+    # Where it is started.
+    folder: str | None = None
+    # The JSON that it gets, if not {"question", "conversation_id", "turn"}.
+    body: dict[str, Any] | None = None
+    reply: ReplyMapping | None = None
+    max_reply_mb: float = 16.0
+
+
+def make_command_target(rest: str, context: TargetContext) -> "CommandTarget":
+    """The factory of the kind `cmd`."""
+    settings = read_settings(context, CommandSettings)
+    if context.folder is not None:
+        settings = msgspec.structs.replace(settings, folder=str(context.folder / (settings.folder or "")))
+    return CommandTarget(settings, name=context.name, concurrency=context.concurrency)
+
+
+class CommandTarget:
+    """A program as a chatbot."""
+
+    def __init__(
+        self,
+        settings: CommandSettings,
+        *,
+        name: str | None = None,
+        concurrency: int = 10,
+        secrets: Secrets | None = None,
+    ) -> None:
+        try:
+            self._command = shlex.split(settings.cmd) if isinstance(settings.cmd, str) else list(settings.cmd)
+        except ValueError as error:
+            raise UsageError(
+                f"cmd {settings.cmd!r} cannot be split into words: {str(error).lower()}"
+            ) from None
+        if not self._command:
+            raise UsageError("cmd names no program; write cmd:PROGRAM ARGS")
+        if settings.processes < 1:
+            raise ConfigError(f"processes = {settings.processes}: must be at least 1")
+        self.name = name or f"cmd:{shlex.join(self._command)}"
+        self.fingerprint = settings_hash("cmd", [settings, self._command])
+        # How many questions it can work on at once: one for every living program.
+        self.capacity = settings.processes if settings.mode == "lines" else None
+        self._settings = settings
+        self._secrets = secrets or Secrets()
+        self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
+        default = {name: "{{" + name + "}}" for name in ("question", "conversation_id", "turn")}
+        self._body = compile_template(settings.body or default, f"target {self.name}: body")
+        self._arguments: Template | None = None
+        if settings.mode == "once":
+            self._arguments = compile_template(self._command, f"target {self.name}: cmd")
+        self._env: dict[str, str] = {}
+        self._slots: list[_Slot] = []
+        self._running: set[Child] = set()
+        # Which slot a conversation began in; only as many as can be under way.
+        self._places: OrderedDict[str, _Slot] = OrderedDict()
+        self._most_places = 2 * concurrency + 16
+
+    async def __aenter__(self) -> "CommandTarget":
+        self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env", private=True)
+        if self._settings.mode == "once":
+            program = self._command[0]
+            place = self._settings.folder if "/" in program else None
+            if shutil.which(str(Path(place, program)) if place else program) is None:
+                raise UsageError(f"there is no program {program!r}; check the target's cmd")
+        else:
+            self._slots = [_Slot() for _ in range(self._settings.processes)]
+            # The first is started at once, so that a program that does not exist is told before the first question.
+            self._slots[0].child = await self._start(self._command)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        children = [slot.child for slot in self._slots if slot.child is not None] + list(self._running)
+        self._slots = []
+        await asyncio.gather(*(child.close() for child in children))
+        self._running.clear()
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask once; a program that dies is a failure of this reply, and the next question gets a new one."""
+        reply = await (self._run_once(ask) if self._settings.mode == "once" else self._ask_line(ask))
+        if reply.failure is not None:
+            message = self._secrets.redact(reply.failure.message)
+            reply = msgspec.structs.replace(reply, failure=Failure(reply.failure.kind, message))
+        return reply
+
+    async def _ask_line(self, ask: Ask) -> Reply:
+        slot = self._slot(ask)
+        slot.waiting += 1
+        try:
+            async with slot.lock:
+                if slot.child is None or not slot.child.alive:
+                    if slot.child is not None:
+                        await slot.child.close()
+                    slot.child = await self._start(self._command)
+                return await self._exchange(slot.child, ask)
+        finally:
+            slot.waiting -= 1
+
+    async def _exchange(self, child: Child, ask: Ask) -> Reply:
+        began = time.perf_counter()
+        try:
+            with contextlib.suppress(ConnectionError):
+                child.stdin.write(msgspec.json.encode(self._body.fill(values_of(ask))) + b"\n")
+                await child.stdin.drain()
+            line = await child.stdout.readline()
+        except asyncio.CancelledError:
+            # Its answer would come when the next question is waiting for one.
+            child.kill()
+            raise
+        except ValueError:
+            child.kill()
+            return self._too_large(began)
+        timings = _since(began)
+        if not line.endswith(b"\n"):
+            # Half a line or none: it ended.
+            return Reply(failure=await child.failure(), timings=timings)
+        return msgspec.structs.replace(self._read(line), timings=timings)
+
+    async def _run_once(self, ask: Ask) -> Reply:
+        values = values_of(ask)
+        command = (
+            self._command
+            if self._arguments is None
+            else [str(part) for part in as_list(self._arguments.fill(values))]
+        )
+        began = time.perf_counter()
+        child = await self._start(command)
+        self._running.add(child)
+        try:
+            with contextlib.suppress(ConnectionError):
+                child.stdin.write(msgspec.json.encode(self._body.fill(values)) + b"\n")
+                await child.stdin.drain()
+            child.stdin.close()
+            output = bytearray()
+            while chunk := await child.stdout.read(65536):
+                output += chunk
+                if len(output) > self._most_bytes:
+                    return self._too_large(began)
+            await child.process.wait()
+            timings = _since(began)
+            if child.process.returncode != 0:
+                return Reply(failure=await child.failure(), timings=timings)
+            return msgspec.structs.replace(self._read(bytes(output)), timings=timings)
+        finally:
+            child.kill()
+            self._running.discard(child)
+            await asyncio.shield(child.close())
+
+    def _read(self, raw: bytes) -> Reply:
+        """JSON as a reply's fields; anything else is the answer itself."""
+        text = raw.decode("utf-8", "replace").strip("\r\n")
+        if self._secrets.has_private:
+            text = self._secrets.redact_reply(text)
+        try:
+            payload = decode_json(text)
+        except (ValueError, RecursionError):
+            return Reply(text=text)
+        # A bare number or word is what it says, not a JSON value.
+        return reply_from_payload(
+            payload if isinstance(payload, (dict, list)) or payload is None else text,
+            mapping=self._settings.reply,
+        )
+
+    def _too_large(self, began: float) -> Reply:
+        message = f"the reply is larger than {self._settings.max_reply_mb:g} MB; raise max_reply_mb if that is right"
+        return Reply(failure=Failure("malformed", message), timings=_since(began))
+
+    def _slot(self, ask: Ask) -> "_Slot":
+        slot = self._places.get(ask.conversation_id) if ask.turn else None
+        if slot is None:
+            slot = min(self._slots, key=lambda one: one.waiting)
+        self._places[ask.conversation_id] = slot
+        self._places.move_to_end(ask.conversation_id)
+        if len(self._places) > self._most_places:
+            self._places.popitem(last=False)
+        return slot
+
+    async def _start(self, command: list[str]) -> Child:
+        return await start_child(
+            command, env=self._env, folder=self._settings.folder, longest_line=self._most_bytes
+        )
+
+
+class _Slot:
+    """A place for one living program."""
+
+    def __init__(self) -> None:
+        self.child: Child | None = None
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+
+
+def _since(began: float) -> Timings:
+    return Timings(latency_ms=(time.perf_counter() - began) * 1000)

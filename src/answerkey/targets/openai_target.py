@@ -1,0 +1,262 @@
+"""The target `openai:MODEL`: a model behind any OpenAI-compatible API, with a loop over tools given in the configuration."""
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from answerkey.errors import ConfigError, UsageError
+from answerkey.model.json_value import JsonObject
+from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
+from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.targets.chat_histories import Conversations
+from answerkey.targets.http_reply import error_reply, retry_after_seconds
+from answerkey.targets.http_session import check_headers, open_session, preflight
+from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
+from answerkey.targets.safe_names import safe_url, settings_hash
+from answerkey.targets.secrets import Secrets
+from answerkey.targets.table_settings import read_settings
+from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields.content_text import json_text
+from answerkey.transcripts.fields.usage import add_usage
+from answerkey.transcripts.formats import openai_chat
+from answerkey.transcripts.json_shapes import as_dict, as_dicts
+from answerkey.transcripts.plain_json import decode_json
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["OpenAISettings", "OpenAITarget", "make_openai_target"]
+
+_DEFAULT_URL = "https://api.openai.com/v1"
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a model under test."""
+
+    # The model's name.
+    openai: str
+    # Where the API is; `${OPENAI_BASE_URL}` or OpenAI's own if it is not given.
+    base_url: str | None = None
+    # `${OPENAI_API_KEY}` if it is not given; a local server may need none.
+    api_key: str | None = None
+    system: str | None = None
+    tools: list[ToolSettings] = []
+    # How often the model may call tools before it must answer.
+    max_turns: int = 10
+    # Further fields of the request: temperature, seed, max_tokens, …
+    parameters: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    verify_tls: bool = True
+    ca_file: str | None = None
+
+
+def make_openai_target(rest: str, context: TargetContext) -> "OpenAITarget":
+    """The factory of the kind `openai`."""
+    return OpenAITarget(
+        read_settings(context, OpenAISettings),
+        name=context.name,
+        concurrency=context.concurrency,
+        folder=context.folder,
+    )
+
+
+class _StepError(Exception):
+    """A request that gave no message: its reply has the failure."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+class OpenAITarget:
+    """A model with tools as a chatbot."""
+
+    def __init__(
+        self,
+        settings: OpenAISettings,
+        *,
+        name: str | None = None,
+        concurrency: int = 10,
+        secrets: Secrets | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        if settings.max_turns < 1:
+            raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
+        self.name = name or f"openai:{settings.openai}"
+        base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_URL
+        self._base = base
+        self.fingerprint = settings_hash(
+            "openai", msgspec.structs.replace(settings, base_url=safe_url(base), api_key=None)
+        )
+        self._settings = settings
+        self._secrets = secrets or Secrets()
+        self._concurrency = concurrency
+        self._folder = folder
+        self._conversations = Conversations(concurrency)
+        self._tools: dict[str, Tool] = {}
+        self._session: aiohttp.ClientSession | None = None
+        self._threads: WorkerThreads | None = None
+
+    async def __aenter__(self) -> "OpenAITarget":
+        from yarl import URL
+
+        settings, where = self._settings, f"target {self.name}:"
+        base = str(self._secrets.expand(self._base, f"{where} base_url", private=True)).rstrip("/")
+        if not base.startswith(("http://", "https://")):
+            raise ConfigError(f"{where} base_url {safe_url(base)!r} is not an http:// or https:// address")
+        self._url = URL(f"{base}/chat/completions")
+        headers = {"User-Agent": "answerkey"}
+        key = self._key(base)
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        headers.update(self._secrets.expand(settings.headers, f"{where} headers", private=True))
+        check_headers(headers, self.name)
+        self._tools = make_tools(settings.tools, self._secrets, self._folder)
+        await preflight(self._url, safe_url(base))
+        # Tools at other addresses must not get the model's key, so it goes with each request and not with the session.
+        self._headers = headers
+        self._session = open_session(
+            self.name,
+            {},
+            concurrency=2 * self._concurrency,
+            verify_tls=settings.verify_tls,
+            ca_file=settings.ca_file,
+        )
+        self._threads = WorkerThreads(self._concurrency)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+        if self._threads is not None:
+            self._threads.close()
+        self._session = self._threads = None
+
+    def redact(self, text: str) -> str:
+        """`text` without the target's secrets."""
+        return self._secrets.redact(text)
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask the model, run the tools that it calls, and go on until it answers."""
+        import aiohttp
+
+        began = time.perf_counter()
+        sent = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
+        calls: list[ToolCall] = []
+        try:
+            reply = await self._loop(sent, ask, calls)
+        except _StepError as error:
+            reply = error.reply
+        except aiohttp.ClientConnectorError as error:
+            failure = Failure(
+                "connection", failure_message(self.redact(f"{self.name}: {error.strerror or error}"))
+            )
+            if isinstance(error.os_error, ConnectionRefusedError):
+                raise RetryableError(failure) from error
+            reply = Reply(failure=failure)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            reply = Reply(failure=failure_from_exception(error, self.redact))
+        self._conversations.end_turn(ask.conversation_id, sent, reply.text)
+        return msgspec.structs.replace(
+            reply,
+            tool_calls=tuple(calls),
+            evidence=Evidence(kind="transcript", tools_observed=True),
+            timings=Timings(latency_ms=(time.perf_counter() - began) * 1000),
+        )
+
+    async def _loop(self, sent: list[dict[str, str]], ask: Ask, calls: list[ToolCall]) -> Reply:
+        messages: list[JsonObject] = [{**message} for message in sent]
+        if self._settings.system:
+            messages.insert(0, {"role": "system", "content": self._settings.system})
+        usage: Usage | None = None
+        for _ in range(self._settings.max_turns):
+            message, step = await self._complete(messages, ask)
+            usage = add_usage(usage, step.usage)
+            wanted = as_dicts(message.get("tool_calls"))
+            if not wanted:
+                return msgspec.structs.replace(step, usage=usage)
+            messages.append({"role": "assistant", "content": message.get("content"), "tool_calls": [*wanted]})
+            done = await asyncio.gather(*(self._call(one) for one in wanted))
+            calls += done
+            messages += [
+                {
+                    "role": "tool",
+                    "tool_call_id": one.id,
+                    "content": f"Error: {one.error}" if one.error else _as_content(one.result),
+                }
+                for one in done
+            ]
+        message_text = f"the model still called tools after {self._settings.max_turns} turns"
+        return Reply(failure=Failure("exception", message_text), usage=usage)
+
+    async def _complete(self, messages: list[JsonObject], ask: Ask) -> tuple[JsonObject, Reply]:
+        """One request: the model's message as it is, and as a reply."""
+        if self._session is None:
+            raise UsageError("the target is not open: use it in `async with`")
+        body: JsonObject = {
+            "model": self._settings.openai,
+            "messages": [*messages],
+            **self._settings.parameters,
+        }
+        if self._tools:
+            body["tools"] = [tool.definition for tool in self._tools.values()]
+        headers = {**self._headers, "Content-Type": "application/json"}
+        if ask.traceparent:
+            headers["traceparent"] = ask.traceparent
+        data = json.dumps(body).encode()
+        async with self._session.post(
+            self._url, data=data, headers=headers, allow_redirects=False
+        ) as response:
+            raw = await response.content.read(_MOST_BYTES)
+            while len(raw) < _MOST_BYTES and (more := await response.content.read(_MOST_BYTES - len(raw))):
+                raw += more
+        text = self._secrets.redact_reply(raw.decode("utf-8", "replace"))
+        if response.status >= 300:
+            failed = error_reply(response.status, response.reason, text)
+            if response.status in (429, 503) and failed.failure is not None:
+                raise RetryableError(failed.failure, retry_after_seconds(response.headers.get("Retry-After")))
+            raise _StepError(Reply(failure=failed.failure))
+        try:
+            payload = decode_json(text)
+        except (ValueError, RecursionError) as error:
+            raise _StepError(
+                Reply(failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")))
+            ) from None
+        if not isinstance(payload, dict) or not openai_chat.detect(payload):
+            raise _StepError(
+                Reply(failure=Failure("malformed", "the reply is not a chat completion: it has no choices"))
+            )
+        choice = next(iter(as_dicts(payload.get("choices"))), {})
+        return as_dict(choice.get("message")), openai_chat.read(payload)
+
+    async def _call(self, wanted: JsonObject) -> ToolCall:
+        function = as_dict(wanted.get("function"))
+        name = function.get("name")
+        given_id = wanted.get("id")
+        identity = given_id if isinstance(given_id, str) else None
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None or self._threads is None or self._session is None:
+            return ToolCall(name=str(name), id=identity, error=f"there is no tool {name!r}")
+        call = await tool.call(function.get("arguments"), identity, self._threads, self._session)
+        return call if call.error is None else msgspec.structs.replace(call, error=self.redact(call.error))
+
+    def _key(self, base: str) -> str | None:
+        if self._settings.api_key is not None:
+            key = self._secrets.expand(self._settings.api_key, f"target {self.name}: api_key", private=True)
+            if key == self._settings.api_key:
+                self._secrets.add("api_key", key)
+            return str(key)
+        if "OPENAI_API_KEY" in os.environ or base.startswith(_DEFAULT_URL):
+            return str(self._secrets.expand("${OPENAI_API_KEY}", f"target {self.name}", private=True))
+        return None
+
+
+def _as_content(result: object) -> str:
+    return result if isinstance(result, str) else json_text(result)

@@ -1,0 +1,113 @@
+"""The target `replay:FILE`: replies that were recorded earlier, looked up by question and trial."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from answerkey.errors import InputError
+from answerkey.model.json_value import Json
+from answerkey.model.reply import Failure, Reply
+from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
+from answerkey.transcripts.reply_mapping import ReplyMapping
+from answerkey.transcripts.row_files import read_rows
+
+__all__ = ["ReplaySettings", "ReplayTarget", "make_replay_target"]
+
+_Row = Mapping[str, Json]
+
+
+class ReplaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a replay."""
+
+    # Recorded replies, as `answerkey score` reads them.
+    replay: str
+    reply: ReplyMapping | None = None
+
+
+def make_replay_target(rest: str, context: TargetContext) -> "ReplayTarget":
+    """The factory of the kind `replay`."""
+    return ReplayTarget(read_settings(context, ReplaySettings), name=context.name, folder=context.folder)
+
+
+class ReplayTarget:
+    """A record as a chatbot."""
+
+    # The engine keeps the recorded timings instead of its own.
+    replays = True
+
+    def __init__(
+        self, settings: ReplaySettings, *, name: str | None = None, folder: Path | None = None
+    ) -> None:
+        self._path = (folder or Path()) / settings.replay
+        if not self._path.is_file():
+            raise InputError("there is no such file of recorded replies", path=self._path)
+        self._settings = settings
+        self.name = name or f"replay:{settings.replay}"
+        with self._path.open("rb") as file:
+            content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        self.fingerprint = settings_hash("replay", [content, settings.reply])
+        # Question id or text → trial → the rows of its turns, in order.
+        self._rows: dict[tuple[str, str], dict[int, dict[int, _Row]]] = {}
+
+    async def __aenter__(self) -> "ReplayTarget":
+        counted: dict[tuple[str, str], int] = {}
+        for line, row in read_rows(self._path):
+            keys = _keys(row)
+            if not keys:
+                message = "has neither 'id' nor 'question', so it cannot be told which question it answers"
+                raise InputError(message, path=self._path, line=line)
+            turn = _whole(row.get("turn"))
+            trial = _whole(row.get("trial"))
+            if trial is None:
+                # Rows without a trial are counted; the turns of one trial are not trials of their own.
+                trial = counted.get(keys[0], 0) + (1 if not turn or keys[0] not in counted else 0)
+                counted[keys[0]] = trial
+            for key in keys:
+                turns = self._rows.setdefault(key, {}).setdefault(trial, {})
+                turns.setdefault(turn or 0, row)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._rows = {}
+
+    async def ask(self, ask: Ask) -> Reply:
+        """The recorded reply; one that is missing is a failure that says so."""
+        for key in (("id", ask.question_id), ("question", ask.question)):
+            turns = self._rows.get(key, {}).get(ask.trial)
+            found = None if turns is None else self._find(turns, ask)
+            if found is not None:
+                return found
+        what = f"{ask.question_id!r}" if ask.question_id else f"{ask.question!r}"
+        turn = f", turn {ask.turn + 1}" if ask.turn else ""
+        message = f"no recorded reply for {what} (trial {ask.trial}{turn}) in {self._path.name}"
+        return Reply(failure=Failure("exception", failure_message(message)))
+
+    def _find(self, turns: dict[int, _Row], ask: Ask) -> Reply | None:
+        mapping = self._settings.reply
+        if len(turns) == 1 and (0 in turns or 1 in turns):
+            row = next(iter(turns.values()))
+            return reply_in_row(row, ask.question, ask.turn, mapping)
+        # Rows of their own for each turn, counted from 0 or from 1.
+        row_of_turn = turns.get(ask.turn + (0 if 0 in turns else 1))
+        return None if row_of_turn is None else reply_in_row(row_of_turn, ask.question, 0, mapping)
+
+
+def _keys(row: _Row) -> list[tuple[str, str]]:
+    keys: list[tuple[str, str]] = []
+    identity = next((row[name] for name in ("question_id", "id") if row.get(name) is not None), None)
+    if isinstance(identity, (str, int)) and not isinstance(identity, bool):
+        keys.append(("id", str(identity)))
+    question = question_in_row(row)
+    if question is not None:
+        keys.append(("question", question))
+    return keys
+
+
+def _whole(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

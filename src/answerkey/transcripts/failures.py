@@ -1,0 +1,98 @@
+"""Failures from exceptions: what kind of error an exception is, in one clean line without secrets."""
+
+import unicodedata
+from collections.abc import Callable
+
+from answerkey.model.reply import ErrorKind, Failure
+from answerkey.protocols import RetryableError
+from answerkey.transcripts.error_kinds import classify_error, kind_of_class_name, kind_of_status
+
+__all__ = ["failure_from_exception", "failure_message", "retryable_from_exception"]
+
+Redact = Callable[[str], str]
+_LONGEST = 500
+# An OperationalError that says one of these is about the statement, not about reaching the database.
+_STATEMENT_ERRORS = ("no such", "syntax error", "near ", "has no column", "ambiguous", "does not exist")
+
+
+def failure_from_exception(exc: BaseException, redact: Redact | None = None) -> Failure:
+    """The failure that an exception of the chatbot amounts to."""
+    if isinstance(exc, RetryableError):
+        return exc.failure
+    text = str(exc)
+    message = f"{type(exc).__name__}: {text}" if text else type(exc).__name__
+    return Failure(_kind(exc), failure_message(redact(message) if redact else message))
+
+
+def retryable_from_exception(exc: BaseException, redact: Redact | None = None) -> RetryableError | None:
+    """The same as a RetryableError if the chatbot was turned away: 429, 503 or a refused connection."""
+    if isinstance(exc, RetryableError):
+        return exc
+    if isinstance(exc, ConnectionRefusedError) or _status(exc) in (429, 503):
+        return RetryableError(failure_from_exception(exc, redact), _retry_after(exc))
+    return None
+
+
+def failure_message(text: str, longest: int = _LONGEST) -> str:
+    """`text` on one line, without control characters, not longer than `longest`."""
+    # Far more than can be shown is enough to work on.
+    text = text[: longest * 8]
+    if not text.isprintable():
+        text = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+        )
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _kind(exc: BaseException, depth: int = 0) -> ErrorKind:
+    if isinstance(exc, MemoryError):
+        return "memory"
+    if isinstance(exc, TimeoutError):
+        return "timeout"
+    names = [cls.__name__ for cls in type(exc).__mro__ if cls not in (Exception, BaseException, object)]
+    status = _status(exc)
+    if status == 429:
+        return "rate_limit"
+    for name in names:
+        if kind := kind_of_class_name(name):
+            return kind
+    if isinstance(exc, ConnectionError):
+        return "connection"
+    text = str(exc)
+    # Every database driver has these two names, and they mostly mean that the database could not be had.
+    if "OperationalError" in names or "InterfaceError" in names:
+        lower = text.lower()
+        if not any(part in lower for part in _STATEMENT_ERRORS):
+            return "connection"
+        return "exception"
+    if status is not None and status >= 400:
+        return kind_of_status(status)
+    kind_in_text = classify_error(text)
+    if kind_in_text == "exception" and exc.__cause__ is not None and depth < 5:
+        return _kind(exc.__cause__, depth + 1)
+    return kind_in_text
+
+
+def _status(exc: BaseException) -> int | None:
+    """The HTTP status that an exception of an HTTP client or SDK carries."""
+    for holder in (exc, getattr(exc, "response", None)):
+        for name in ("status_code", "status", "code"):
+            value: object = getattr(holder, name, None)
+            if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
+                return value
+    return None
+
+
+def _retry_after(exc: BaseException) -> float | None:
+    for holder in (exc, getattr(exc, "response", None)):
+        headers = getattr(holder, "headers", None)
+        get = getattr(headers, "get", None)
+        if callable(get):
+            try:
+                return max(0.0, float(get("Retry-After") or get("retry-after")))
+            except (TypeError, ValueError):
+                continue
+    return None

@@ -1,0 +1,273 @@
+"""Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
+
+from answerkey.model.json_value import JsonObject
+from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
+from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.fields.json_numbers import read_duration
+from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES, has_reply_names
+from answerkey.transcripts.fields.sources import read_sources
+from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
+from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.known_formats import read_format, read_list
+from answerkey.transcripts.plain_json import as_builtin
+
+__all__ = ["read_identity", "read_payload", "read_timings"]
+
+_SOURCES = (
+    "sources",
+    "documents",
+    "contexts",
+    "retrieved_documents",
+    "retrieved_contexts",
+    "source_documents",
+)
+_PASSAGES = frozenset({"contexts", "retrieved_contexts"})
+_USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
+# Where a reply may be wrapped when none of its own names is there.
+_WRAPPERS = ("data", "result", "outputs")
+_DEEPEST = 4
+
+_EVIDENCE = {
+    (tools, sources): Evidence(tools_observed=tools, sources_observed=sources)
+    for tools in (False, True)
+    for sources in (False, True)
+}
+_NO_TIMINGS = Timings()
+
+
+def read_payload(payload: object, recorded: bool) -> Reply:
+    """The Reply in a payload. In a recorded one `id` is the question's, elsewhere the reply's own."""
+    if type(payload) is dict:
+        # The common case first: a million recorded replies go this way.
+        if payload.keys().isdisjoint(FORMAT_MARKS):
+            return _named(payload, recorded, 0)
+        return _recognised(payload, recorded, 0)
+    return _other(payload, recorded)
+
+
+def _named(payload: JsonObject, recorded: bool, depth: int, base: Reply | None = None) -> Reply:
+    """A reply under the usual names; what has none of them is taken from `base`."""
+    get = payload.get
+    text: str | None = None
+    text_name: str | None = None
+    for name in TEXT_NAMES:
+        if name in payload:
+            text_name = name
+            given = payload[name]
+            if given is None or type(given) is str:
+                text = given
+            elif base is None:
+                return _unusual(payload, name, recorded, depth)
+            else:
+                text = base.text
+            break
+
+    error = get("error")
+    failure = read_failure(error) if error else None
+
+    used, made = get("tools_used"), get("tool_calls")
+    if made is None:
+        made = get("toolCalls")
+    if made is None:
+        made = get("intermediate_steps")
+    tools_observed = used is not None or made is not None
+    # Objects tell more than names, but an empty list of them does not take the names back.
+    tools = made if used is None or (made and looks_like_calls(made)) else used
+    calls: tuple[ToolCall, ...] = read_calls(tools) if tools else ()
+
+    sources: tuple[Source, ...] = ()
+    sources_observed = False
+    for name in _SOURCES:
+        if name in payload:
+            found = payload[name]
+            if found is not None:
+                sources_observed = True
+                sources = read_sources(found, passages=name in _PASSAGES)
+            break
+
+    usage = None
+    for name in _USAGES:
+        if name in payload:
+            usage = read_usage(payload[name], get("cost"))
+            break
+    else:
+        if "cost" in payload:
+            usage = read_usage(None, payload["cost"])
+
+    if base is not None:
+        text = base.text if text_name is None else text
+        failure = failure or base.failure
+        if not tools_observed:
+            tools_observed, calls = base.evidence.tools_observed, base.tool_calls
+        if not sources_observed:
+            sources_observed, sources = base.evidence.sources_observed, base.sources
+        usage = usage or base.usage
+        evidence = Evidence(
+            kind=base.evidence.kind,
+            completeness=base.evidence.completeness,
+            tools_observed=tools_observed,
+            sources_observed=sources_observed,
+        )
+        timings = read_timings(payload, base.timings)
+    else:
+        if text_name is None and failure is None and not tools_observed and not sources_observed:
+            return _without_text(payload, recorded, depth)
+        evidence = _EVIDENCE[tools_observed, sources_observed]
+        timings = read_timings(payload, _NO_TIMINGS)
+    response_id = get("response_id")
+    if response_id is None and not recorded:
+        response_id = get("id")
+    return Reply(
+        text=text if text is None or text.isascii() else safe_text(text),
+        tool_calls=calls,
+        sources=sources,
+        failure=failure,
+        timings=timings,
+        usage=usage,
+        evidence=evidence,
+        conversation_id=read_identity(get("conversation_id")) or (base.conversation_id if base else None),
+        response_id=read_identity(response_id) or (base.response_id if base else None),
+        trace_id=read_identity(get("trace_id")) or (base.trace_id if base else None),
+    )
+
+
+def read_timings(payload: JsonObject, base: Timings) -> Timings:
+    latency = payload.get("latency_ms")
+    if latency is None:
+        latency = payload.get("latencyMs")
+    first = payload.get("first_byte_ms")
+    if first is None:
+        first = payload.get("ttft_ms")
+    if latency is None and first is None:
+        return base
+    latency, first = read_duration(latency), read_duration(first)
+    return Timings(
+        latency_ms=base.latency_ms if latency is None else latency,
+        first_byte_ms=base.first_byte_ms if first is None else first,
+    )
+
+
+def read_identity(value: object) -> str | None:
+    if value is None or type(value) is str:
+        return value if not value or value.isascii() else safe_text(value)
+    return (
+        str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+    )
+
+
+def _recognised(payload: JsonObject, recorded: bool, depth: int) -> Reply:
+    """A reply with a format's mark: read as that, with the usual names on top where both are there."""
+    found = read_format(payload)
+    return _named(payload, recorded, depth) if found is None else _with_names(found, payload, recorded, depth)
+
+
+def _with_names(found: Reply, payload: JsonObject, recorded: bool, depth: int) -> Reply:
+    """A format's reply with what stands beside it under the usual names."""
+    names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
+    if found.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
+        # In a response these names are the format's own, and were read as it means them.
+        names.pop("tool_calls", None)
+        if found.usage is not None:
+            names.pop("usage", None)
+    if "id" in payload and not recorded and found.response_id is None:
+        names["id"] = payload["id"]
+    return _named(names, recorded, depth, found) if names else found
+
+
+# Names that mean the same beside a format's own fields; the others (`output`, `content`, `usage`, …) are the format's.
+_OWN_NAMES = frozenset(
+    {
+        *(
+            "answer",
+            "response",
+            "tools_used",
+            "tool_calls",
+            "intermediate_steps",
+            "sources",
+            "documents",
+            "contexts",
+        ),
+        *(
+            "retrieved_documents",
+            "retrieved_contexts",
+            "source_documents",
+            "error",
+            "cost",
+            "latency_ms",
+            "latencyMs",
+        ),
+        *("first_byte_ms", "ttft_ms", "conversation_id", "response_id", "trace_id", "usage", "text"),
+    },
+)
+
+
+def _unusual(payload: JsonObject, name: str, recorded: bool, depth: int) -> Reply:
+    """A text field that is not text: a format, a reply inside a reply, content parts, or an odd type."""
+    found = read_format(payload)
+    if found is not None:
+        return _with_names(found, payload, recorded, depth)
+    value = payload[name]
+    if isinstance(value, dict) and depth < _DEEPEST and has_reply_names(value):
+        found = _recognised(value, recorded, depth + 1)
+    else:
+        found = Reply(text=read_text(value))
+    rest = {key: part for key, part in payload.items() if key != name}
+    return _named(rest, recorded, depth, found)
+
+
+def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
+    """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
+    found = read_format(payload)
+    if found is not None:
+        return found
+    if depth < _DEEPEST:
+        for name in _WRAPPERS:
+            inner = payload.get(name)
+            if isinstance(inner, dict):
+                return _recognised(inner, recorded, depth + 1)
+            if isinstance(inner, str):
+                return _named({**payload, "answer": inner}, recorded, depth)
+    names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
+    return Reply(
+        failure=Failure(
+            "malformed",
+            failure_message(
+                f"the reply has no text under answer, response, text, output or message (it has: {names})"
+            ),
+        ),
+        timings=read_timings(payload, _NO_TIMINGS),
+    )
+
+
+def _other(payload: object, recorded: bool) -> Reply:
+    """A payload that is not a plain dict."""
+    if payload is None:
+        return Reply()
+    if isinstance(payload, str):
+        return Reply(text=safe_text(payload))
+    if isinstance(payload, Reply):
+        return payload
+    if isinstance(payload, list):
+        found = read_list(payload)
+        return found if found is not None else Reply(text=read_text(payload))
+    if isinstance(payload, (bool, int, float)):
+        return Reply(text=json_text(payload))
+    if isinstance(payload, bytes):
+        try:
+            return Reply(text=payload.decode())
+        except UnicodeDecodeError:
+            return Reply(
+                failure=Failure("malformed", f"the reply is {len(payload)} bytes that are not UTF-8 text")
+            )
+    plain = as_builtin(payload)
+    if isinstance(plain, dict):
+        return _recognised(plain, recorded, 0)
+    if plain is not payload:
+        return _other(plain, recorded)
+    return Reply(
+        failure=Failure(
+            "malformed", f"the reply is a {type(payload).__name__} object, which is neither text nor a dict"
+        ),
+    )

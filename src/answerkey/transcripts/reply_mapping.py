@@ -1,0 +1,138 @@
+"""From whatever a chatbot gives back to a Reply: the usual names, the known formats, or JMESPath expressions."""
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.model.json_value import JsonObject
+from answerkey.model.reply import Failure, Reply
+from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.fields.content_text import read_text
+from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.fields.sources import read_sources
+from answerkey.transcripts.fields.tool_calls import read_calls
+from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.payloads import read_identity, read_payload, read_timings
+from answerkey.transcripts.plain_json import as_builtin, as_json
+
+if TYPE_CHECKING:
+    from jmespath.parser import ParsedResult
+
+__all__ = ["ReplyMapping", "reply_from_exception", "reply_from_object", "reply_from_payload"]
+
+
+class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a chatbot's reply has its parts: JMESPath expressions; a part without one is found by its usual name."""
+
+    text: str | None = None
+    tool_calls: str | None = None
+    sources: str | None = None
+    error: str | None = None
+    usage: str | None = None
+    cost: str | None = None
+    latency_ms: str | None = None
+    first_byte_ms: str | None = None
+    conversation_id: str | None = None
+    response_id: str | None = None
+    trace_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, expression in self.expressions().items():
+            _compiled(name, expression)
+
+    def expressions(self) -> dict[str, str]:
+        """The parts that have an expression."""
+        given = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: expression for name, expression in given if expression is not None}
+
+
+def reply_from_payload(
+    payload: object, *, mapping: ReplyMapping | None = None, recorded: bool = False
+) -> Reply:
+    """The Reply in what a chatbot gave back; never raises on its contents.
+
+    In a recorded reply `id` is the question's, elsewhere the reply's own.
+    """
+    if mapping is not None and isinstance(payload, (dict, list)):
+        return _mapped(payload, mapping, recorded)
+    return read_payload(payload, recorded)
+
+
+def reply_from_object(value: object, *, mapping: ReplyMapping | None = None) -> Reply:
+    """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
+    reply = reply_from_payload(as_builtin(value), mapping=mapping)
+    try:
+        msgspec.json.encode(reply)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        plain = as_json(msgspec.structs.asdict(reply))
+        return msgspec.convert(plain, Reply, strict=False)
+    return reply
+
+
+def reply_from_exception(error: BaseException) -> Reply:
+    """A chatbot's exception as a reply: its failure, and the calls made before it if the exception carries them."""
+    calls = getattr(error, "tool_calls", None)
+    seen = {"tool_calls": calls} if isinstance(calls, (list, tuple)) else {}
+    return msgspec.structs.replace(
+        reply_from_object({"answer": None, **seen}), failure=failure_from_exception(error)
+    )
+
+
+@lru_cache(maxsize=256)
+def _compiled(name: str, expression: str) -> "ParsedResult":
+    import jmespath
+    from jmespath.exceptions import JMESPathError, LexerError, ParseError
+
+    try:
+        return jmespath.compile(expression)
+    except (ParseError, LexerError) as error:
+        position = getattr(error, "lex_position", None)
+        if position is None:
+            position = getattr(error, "lexer_position", None)
+        where = "" if position is None else f" at position {position + 1}"
+        raise ConfigError(
+            f"reply.{name} = {expression!r} is not a JMESPath expression: error{where}"
+        ) from None
+    except JMESPathError as error:
+        raise ConfigError(
+            f"reply.{name} = {expression!r} is not a JMESPath expression: {failure_message(str(error))}"
+        ) from None
+
+
+def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
+    """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
+    from jmespath.exceptions import JMESPathError
+
+    base = reply_from_payload(payload, recorded=recorded)
+    found: JsonObject = {}
+    for name, expression in mapping.expressions().items():
+        try:
+            found[name] = _compiled(name, expression).search(payload)
+        except (JMESPathError, TypeError, ValueError, RecursionError) as error:
+            message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
+            return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
+    changes: dict[str, object] = {}
+    evidence = base.evidence
+    if "text" in found:
+        changes["text"] = read_text(found["text"])
+        if base.failure is not None and base.failure.kind == "malformed":
+            changes["failure"] = None
+    if "error" in found:
+        changes["failure"] = read_failure(found["error"])
+    if "tool_calls" in found:
+        changes["tool_calls"] = read_calls(found["tool_calls"])
+        evidence = msgspec.structs.replace(evidence, tools_observed=found["tool_calls"] is not None)
+    if "sources" in found:
+        changes["sources"] = read_sources(found["sources"])
+        evidence = msgspec.structs.replace(evidence, sources_observed=found["sources"] is not None)
+    if "usage" in found or "cost" in found:
+        changes["usage"] = read_usage(found.get("usage"), found.get("cost"))
+    changes["timings"] = read_timings(
+        {name: found.get(name) for name in ("latency_ms", "first_byte_ms")}, base.timings
+    )
+    for name in ("conversation_id", "response_id", "trace_id"):
+        if name in found:
+            changes[name] = read_identity(found[name])
+    return msgspec.structs.replace(base, evidence=evidence, **changes)

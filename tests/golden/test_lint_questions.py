@@ -1,0 +1,210 @@
+"""Every kind of finding, on the smallest set that has it, and silence on sets that are well written."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answerkey.datasets.questions import parse_question
+from answerkey.golden.findings import Finding, findings_document, worst_severity
+from answerkey.golden.lint_questions import lint_questions
+from answerkey.model.question import QuestionSet
+
+
+def lint(*rows: dict[str, Any]) -> list[Finding]:
+    questions = [
+        parse_question({"id": f"q{index}", **row}, line=index) for index, row in enumerate(rows, start=1)
+    ]
+    return lint_questions(QuestionSet(questions=tuple(questions)))
+
+
+def codes(*rows: dict[str, Any]) -> set[str]:
+    return {finding.code for finding in lint(*rows)}
+
+
+GOOD = {
+    "question": "What is the EIN?",
+    "expected_tools": ["query_database"],
+    "expected_keywords": ["83-4567890"],
+}
+
+
+def test_a_good_question_has_no_finding() -> None:
+    assert lint(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("keyword", "code", "severity"),
+    [
+        ("the", "common-word", "warning"),
+        ("And", "common-word", "warning"),
+        ("property", "generic-term", "warning"),
+        ("LLC", "generic-term", "warning"),
+        ("x", "one-letter", "warning"),
+        ("CO", "inside-words", "warning"),
+        ("12", "short-number", "warning"),
+        (" Montrose", "keyword-spaces", "warning"),
+        ("The company was formed in Colorado to hold and rent real estate", "long-keyword", "warning"),
+        ("EIN", "echo", "warning"),
+        ({"regex": ".*"}, "pattern-matches-anything", "error"),
+        (["the", "83-4567890"], "common-word", "warning"),
+    ],
+)
+def test_keywords_to_avoid(keyword: Any, code: str, severity: str) -> None:
+    findings = lint({**GOOD, "expected_keywords": [keyword]})
+    assert (code, severity) in {(finding.code, finding.severity) for finding in findings}
+
+
+@pytest.mark.parametrize(
+    "keyword", ["442300", "83-4567890", "900", "depreciation", "Montrose", "August", "rental income"]
+)
+def test_the_standards_good_keywords(keyword: str) -> None:
+    assert lint({**GOOD, "expected_keywords": [keyword]}) == []
+
+
+def test_co_is_found_inside_income() -> None:
+    (finding,) = lint({**GOOD, "expected_keywords": ["CO"]})
+    assert "income" in finding.message
+    assert r"\\bCO\\b" in finding.remedy
+
+
+def test_words_of_the_set_itself_count() -> None:
+    (finding,) = lint({**GOOD, "question": "Who is Mr Zyxwin?", "expected_keywords": ["zyx"]})[:1]
+    assert finding.code in {"inside-words", "echo"}
+
+
+def test_echoes_are_numbers_too() -> None:
+    (finding,) = lint(
+        {**GOOD, "question": "Is the basis $442,300?", "expected_keywords": ["442300", "depreciation"]}
+    )
+    assert finding.code == "echo"
+    assert "442300" in finding.message
+    assert "depreciation" not in finding.message
+
+
+def test_a_turn_is_checked_against_its_own_question() -> None:
+    row = {
+        "question": "Where is Montrose?",
+        "turns": [
+            {"question": "Where is our house?", "expected_keywords": ["Montrose"]},
+            {"question": "And the zip of Ouray?", "expected_keywords": ["Ouray"]},
+        ],
+    }
+    (finding,) = lint(row)
+    assert finding.code == "echo"
+    assert finding.message.startswith("turn 2: ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "severity"),
+    [
+        ({"expected_keywords": ["Montrose", "montrose"]}, "repeated-keyword", "warning"),
+        ({"expected_keywords": ["rental income", "rental"]}, "contained-keyword", "info"),
+        ({"reference_answer": "It is 12-3456789."}, "not-in-reference", "warning"),
+        (
+            {"reference_answer": "83-4567890, not 99", "forbidden_keywords": ["99"]},
+            "forbidden-in-reference",
+            "error",
+        ),
+        ({"forbidden_keywords": ["4567"]}, "forbidden-expected", "error"),
+        (
+            {"expected_keywords": [["Montrose", "Ouray"]], "forbidden_keywords": ["Ouray"]},
+            "forbidden-alternative",
+            "warning",
+        ),
+        ({"forbidden_keywords": ["EIN"]}, "forbidden-in-question", "info"),
+        ({"forbidden_tools": ["query_database"]}, "forbidden-tool-expected", "error"),
+        ({"expected_tools": [], "expected_keywords": []}, "no-expectations", "warning"),
+    ],
+)
+def test_expectations_against_each_other(changes: dict[str, Any], code: str, severity: str) -> None:
+    findings = lint({**GOOD, **changes})
+    assert [(finding.code, finding.severity) for finding in findings] == [(code, severity)]
+
+
+def test_must_use_no_tool_is_an_expectation() -> None:
+    assert lint({"question": "Hello there", "tools": "none"}) == []
+
+
+def test_the_same_question_twice() -> None:
+    (finding,) = lint(GOOD, {**GOOD, "question": "what is the  EIN"})
+    assert (finding.code, finding.line, finding.id) == ("duplicate-question", 2, "q2")
+    assert "line 1" in finding.message
+    assert lint(GOOD, {**GOOD, "persona": "tenant"}) == []
+
+
+def test_a_tool_that_looks_mistyped() -> None:
+    mistyped = {**GOOD, "question": "Other?", "expected_tools": ["query_databse"]}
+    (finding,) = lint(GOOD, {**GOOD, "question": "More?"}, mistyped)
+    assert (finding.code, finding.id) == ("tool-typo", "q3")
+    assert "query_database" in finding.message
+
+
+def test_a_tool_written_another_way() -> None:
+    other = {**GOOD, "question": "Other?", "expected_tools": ["QueryDatabase"]}
+    assert codes(GOOD, {**GOOD, "question": "More?"}, other) == {"tool-typo"}
+
+
+def test_tools_that_differ_in_a_number_are_different_tools() -> None:
+    rows = [
+        {**GOOD, "question": f"Question {number}?", "expected_tools": ["search_v1"]} for number in range(3)
+    ]
+    assert codes(*rows, {**GOOD, "expected_tools": ["search_v2"]}) == set()
+
+
+def test_names_that_many_questions_use_are_no_slips() -> None:
+    rows = [
+        {**GOOD, "question": f"{name} {number}?", "expected_tools": [name]}
+        for name in ("read_file", "read_files")
+        for number in range(4)
+    ]
+    assert codes(*rows) == set()
+
+
+def test_a_tool_that_nobody_else_uses() -> None:
+    rows = [{**GOOD, "question": f"Question {number}?"} for number in range(6)]
+    rows.append({**GOOD, "question": "Other?", "expected_tools": ["send_letter"]})
+    assert codes(*rows) == {"lone-tool"}
+
+
+def test_thin_and_mistyped_categories() -> None:
+    rows = [{**GOOD, "question": f"Question {number}?", "category": "taxation"} for number in range(3)]
+    assert codes(*rows) == set()
+    assert codes(*rows, {**GOOD, "category": "leases"}) == {"thin-category"}
+    assert codes(*rows, {**GOOD, "category": "Taxation"}) == {"category-typo"}
+    assert codes(*rows, GOOD) == {"uncategorised"}
+
+
+def test_a_question_without_an_id() -> None:
+    question = parse_question({key: value for key, value in GOOD.items() if key != "id"})
+    (finding,) = lint_questions(QuestionSet(questions=(question,)))
+    assert finding.code == "no-id"
+
+
+def test_findings_are_complete_and_in_the_files_order() -> None:
+    findings = lint(
+        {**GOOD, "expected_keywords": ["LLC"]}, {**GOOD, "question": "B?", "forbidden_keywords": ["4567"]}
+    )
+    assert [finding.line for finding in findings] == [1, 2]
+    assert worst_severity(findings) == "error"
+    (first, _) = findings_document(findings)["findings"]
+    assert set(first) == {"code", "severity", "line", "id", "message", "remedy"}
+    assert all(first[name] for name in ("code", "message", "remedy"))
+
+
+def test_hostile_keywords_are_shown_harmless() -> None:
+    (finding,) = lint({**GOOD, "question": "\x1b[31m?", "expected_keywords": ["\x1b[31m"]})
+    assert "\x1b" not in finding.message
+
+
+@given(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=4), st.text())
+def test_any_text_can_be_checked(question: str, keywords: list[str], answer: str) -> None:
+    row = {
+        "question": question + "?",
+        "reference_answer": answer,
+        "expected_keywords": [f"{word}k" for word in keywords],
+    }
+    for finding in lint(row, {**row, "forbidden_keywords": [f"{word}k" for word in keywords]}):
+        finding.message.encode("utf-8")
+        assert finding.remedy

@@ -1,0 +1,101 @@
+import pytest
+
+from answerkey.errors import UnknownNameError
+from answerkey.model.reply import Failure, Reply
+from answerkey.store import open_store
+from answerkey.store.questions import QuestionList, RowFilter
+
+from .filling import add_run, golden, good_reply
+
+
+@pytest.fixture
+def store(store_url):
+    with open_store(store_url) as opened:
+        yield opened
+
+
+def ids(page):
+    return [row.id for row in page[0]]
+
+
+def test_the_worst_questions_come_first_and_the_total_counts_all(store):
+    info = add_run(store, "r1", questions=golden(9))
+    rows, total = QuestionList(store).rows(info, RowFilter(), limit=4)
+    assert total == 9
+    # A timeout scores 0.0 (no tool, no keyword, an error); without tool and one keyword it is 0.4.
+    assert [(row.id, row.score) for row in rows] == [("q2", 0.0), ("q5", 0.0), ("q8", 0.0), ("q1", 0.4)]
+    assert [row.grade for row in rows] == ["F", "F", "F", "F"]
+    assert rows[0].error == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (RowFilter(category="property"), ["q0", "q3"]),
+        (RowFilter(grade="A"), ["q0", "q3"]),
+        (RowFilter(result="failed"), ["q2", "q5", "q1", "q4"]),
+        (RowFilter(result="passed"), ["q0", "q3"]),
+        (RowFilter(result="error"), ["q2", "q5"]),
+        (RowFilter(result="lost"), ["q2", "q5", "q1", "q4"]),
+        (RowFilter(error="timeout"), ["q2", "q5"]),
+        (RowFilter(tool="query_database"), ["q0", "q3"]),
+        (RowFilter(tool="query"), []),
+        (RowFilter(text="FACT4"), ["q4"]),
+        (RowFilter(text="%"), []),
+        (RowFilter(sort="order"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (RowFilter(sort="slowest"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
+        (RowFilter(sort="best", category="tax"), ["q1", "q4"]),
+    ],
+)
+def test_filters_and_orders(store, wanted, expected):
+    info = add_run(store, "r1")
+    assert ids(QuestionList(store).rows(info, wanted)) == expected
+
+
+def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(store):
+    def flaky(question, trial):
+        reply = good_reply(question, trial)
+        return reply if trial == 1 else type(reply)(text="nothing")
+
+    info = add_run(store, "r1", flaky, repeat=2)
+    rows, total = QuestionList(store).rows(info, RowFilter(sort="order"))
+    assert total == 6
+    assert (rows[0].trials, rows[0].trials_passed, rows[0].score) == (2, 1, pytest.approx(0.6))
+    # The row's reasons are those of the worst trial.
+    assert rows[0].scorecard.total == pytest.approx(0.2)
+
+
+def test_distribution_counts_questions_by_tenths_of_the_score(store):
+    info = add_run(store, "r1")
+    assert QuestionList(store).distribution(info) == [2, 0, 0, 0, 2, 0, 0, 0, 0, 2]
+
+
+def test_history_is_the_same_question_over_runs(store):
+    add_run(store, "old", day=0)
+    add_run(store, "new", good_reply, day=1)
+    points = QuestionList(store).history("q1")
+    assert [(point.run_id, point.score, point.passed) for point in points] == [
+        ("new", 1.0, True),
+        ("old", 0.4, False),
+    ]
+
+
+def test_an_unknown_question_is_named(store):
+    info = add_run(store, "r1")
+    with pytest.raises(UnknownNameError, match="no scored question 'nope'"):
+        store.results_of(info, "nope")
+    with pytest.raises(UnknownNameError, match="in trial 7"):
+        QuestionList(store).reply_key(info, "q1", 7)
+
+
+def test_a_question_is_found_by_one_of_its_trials_and_keeps_the_figures_of_all(store):
+    def first_fails(question, trial):
+        if trial == 1:
+            return Reply(failure=Failure("timeout", "no reply in 60 s"))
+        return good_reply(question, trial)
+
+    info = add_run(store, "moody", first_fails, questions=golden(3), repeat=2)
+    for wanted in (RowFilter(error="timeout"), RowFilter(text="montrose"), RowFilter(tool="query_database")):
+        rows, total = QuestionList(store).rows(info, wanted)
+        assert total == 3
+        assert [(row.score, row.trials, row.trials_passed) for row in rows] == [(0.5, 2, 1)] * 3
