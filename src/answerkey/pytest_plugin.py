@@ -200,7 +200,7 @@ class _Grading:
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
         for gate in run.gates:
             self.summary.append(
-                f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value})"
+                f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value}){gate.because}"
             )
         if run.gates and not self.others_failed:
             session.exitstatus = pytest.ExitCode.OK if run.passed else pytest.ExitCode.TESTS_FAILED

@@ -9,7 +9,7 @@ from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
-from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 
 QUESTIONS = QuestionSet(
@@ -35,7 +35,7 @@ def info_for(identity: str, *, at: str = "2026-01-01T00:00:00+00:00", name: str 
 
 def graded(position: int, reply: Reply, trial: int = 1) -> Trial:
     question = QUESTIONS.questions[position]
-    return Trial(question, trial, position, (reply,), Grader().grade(question, (reply,)))
+    return Trial(question, trial, position, (reply,), make_grader().grade(question, (reply,)))
 
 
 def test_what_goes_in_comes_out_in_the_sets_order(store_url: str) -> None:

@@ -84,6 +84,7 @@ async def evaluate_async(
     # Everything that can be wrong is found before the first question is asked.
     assembly = assemble(chosen, settings, scorers=scorers)
     golden = _selected(golden_set(questions, settings), chosen)
+    assembly.grader.check_questions(golden)
     baseline = find_baseline(settings, chosen.store, chosen.baseline)
     if baseline is not None:
         kept = msgspec.structs.replace(chosen, baseline=baseline.id)
@@ -188,6 +189,7 @@ def ab(
     # The verdict is the comparison of the two; gates and baselines are for runs.
     assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
     golden = _selected(golden_set(questions, settings), chosen)
+    assembly.grader.check_questions(golden)
     return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop))
 
 
@@ -228,6 +230,8 @@ def score_replies(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers
     )
     golden = None if questions is None else golden_set(questions, settings)
+    if golden is not None:
+        assembly.grader.check_questions(golden)
     if assembly.judge is None:
         run = score_recorded(paths, grader=assembly.grader, questions=golden, progress=progress)
     else:

@@ -12,7 +12,7 @@ from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import engines, load_object
-from answerkey.protocols import Engine, Target
+from answerkey.protocols import Direction, Engine, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike, resolve_target
@@ -59,22 +59,24 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
 def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:
     """Find the parts; whatever is wrong with one of them is said here."""
     judge = _make_judge(options, settings)
+    grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
     return Assembly(
         settings=settings,
         options=options,
-        grader=make_grader(options.scoring, settings, judge=judge, scorers=scorers),
+        grader=grader,
         judge=judge,
-        gates=_make_gates(options),
+        gates=_make_gates(options, grader.directions),
         engine=engines.get(options.engine)(options),
     )
 
 
-def _make_gates(options: Options) -> "tuple[Gate, ...]":
+def _make_gates(options: Options, measures: Mapping[str, Direction]) -> "tuple[Gate, ...]":
+    """The run's conditions; a name that none of its measures has is refused."""
     if not options.gates and options.baseline is None:
         return ()
     from answerkey.gate import check_gates  # loaded where there are conditions
 
-    return tuple(check_gates(options.gates, options.baseline, components=options.scoring.weights))
+    return tuple(check_gates(options.gates, measures, baseline=options.baseline))
 
 
 def _make_judge(options: Options, settings: Settings) -> "Judge | None":

@@ -320,7 +320,7 @@ def _gates(view: ReportView) -> "RenderableType":
             (
                 sign,
                 colour,
-                f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}",
+                f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}{gate.because}",
             )
         )
     return _marked(rows)
