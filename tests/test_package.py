@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,16 @@ def test_the_version_is_one() -> None:
     from importlib.metadata import version
 
     assert version("answerkey") == answerkey.__version__
+
+
+def test_templates_style_sheets_and_scripts_are_written_to_be_read() -> None:
+    package = Path(answerkey.__file__).parent
+    written = [
+        path
+        for path in package.rglob("*")
+        if path.suffix in (".j2", ".css", ".js", ".html") and package / "demo" not in path.parents
+    ]
+    assert written
+    for path in written:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            assert len(line) <= 160, f"{path.relative_to(package)}:{number}: {len(line)} characters"

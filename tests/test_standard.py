@@ -152,12 +152,12 @@ def test_keyword_rows_hold_in_every_mode_that_promises_them(mode: str) -> None:
         assert card.components["response_quality"].value == wanted
 
 
-def test_a_component_without_a_value_leaves_the_weights() -> None:
+def test_a_component_without_a_value_never_leaves_the_weights() -> None:
     weights = {"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.2}
-    assert total(
-        {"tool_usage": 1.0, "response_quality": None, "error_handling": 0.0}, weights
-    ) == pytest.approx(2 / 3)
+    assert total({"tool_usage": 1.0, "response_quality": None, "error_handling": 1.0}, weights) is None
     assert total({"tool_usage": None, "response_quality": None, "error_handling": None}, weights) is None
+    # A component that weighs nothing is no part of the score.
+    assert total({"a": 1.0, "b": None}, {"a": 1.0, "b": 0.0}) == 1.0
 
 
 def test_means_are_over_questions_not_over_replies(command: Any, write_rows: Any) -> None:

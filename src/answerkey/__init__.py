@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from answerkey.model.scorecard import Score, Scorecard
     from answerkey.model.summary import Summary
     from answerkey.model.trial import Trial
+    from answerkey.scorers.own import scorer
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _LOCATIONS = {
     "rescore": "answerkey.evaluation.api",
     "resume": "answerkey.evaluation.api",
     "score": "answerkey.evaluation.api",
+    "scorer": "answerkey.scorers.own",
     "score_replies": "answerkey.evaluation.api",
 }
 
@@ -87,6 +89,7 @@ __all__ = [
     "resume",
     "score",
     "score_replies",
+    "scorer",
 ]
 
 

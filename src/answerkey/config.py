@@ -3,18 +3,34 @@
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from math import fsum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
+from answerkey.model.scorecard import DEFAULT_WEIGHTS
+from answerkey.plugins import scorers
 
-__all__ = ["DEFAULT_STORE", "Settings", "load_settings"]
+__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings"]
 
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
+
+
+class ScorerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A scorer of the user's: the settings of `[scorers.NAME]`."""
+
+    # Where it is, as "checks.py:polite"; None: it is registered by that name.
+    python: str | None = None
+    # Its share of the score, beside `[scoring.weights]`; None: it is reported beside the score.
+    weight: float | None = None
+    # Which way it is better, where the scorer itself does not say.
+    direction: Literal["higher", "lower"] | None = None
+    # Everything else in the table: the scorer's own arguments.
+    arguments: dict[str, Any] = {}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store: str | None = None
     run: dict[str, Any] = {}
     scoring: Scoring = Scoring()
+    # Scorers of the user's, by the name that they are reported under.
+    scorers: dict[str, ScorerSettings] = {}
     targets: dict[str, dict[str, Any]] = {}
     # Conditions that every run must meet: {expressions = ["score >= 0.85"]} or a plain list.
     gates: list[str] | dict[str, Any] = []
@@ -101,11 +119,47 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
     if "path" in section:
         raise ConfigError(f"{path}: unknown setting 'path'")
     try:
-        return msgspec.convert({**section, "path": str(path)}, Settings)
+        settings = msgspec.convert({**_with_scorers(section), "path": str(path)}, Settings)
+        for name, scorer in settings.scorers.items():
+            if scorer.python is not None:
+                scorers.refer(name, scorer.python, settings.folder)
+        return settings
     except msgspec.ValidationError as error:
         raise ConfigError(_explain(error, str(path), "", Settings)) from None
-    except ConfigError as error:
+    except UsageError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section with each scorer's free arguments apart, and with its weight among the scoring's."""
+    tables = section.get("scorers", {})
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError("[scorers] holds a table for each scorer, such as [scorers.polite]")
+    own = set(ScorerSettings.__struct_fields__) - {"arguments"}
+    split = {
+        name: {
+            **{key: value for key, value in table.items() if key in own},
+            "arguments": {key: value for key, value in table.items() if key not in own},
+        }
+        for name, table in tables.items()
+    }
+    weights = {name: table["weight"] for name, table in tables.items() if table.get("weight") is not None}
+    if not weights:
+        return {**section, "scorers": split}
+    scoring = section.get("scoring", {})
+    listed = scoring.get("weights", DEFAULT_WEIGHTS)
+    both = next((name for name in weights if name in listed), None)
+    if both is not None:
+        raise ConfigError(f"[scoring.weights] {both} and [scorers.{both}] weight say the same; keep one")
+    joined = {**listed, **weights}
+    numbers = [weight for weight in joined.values() if isinstance(weight, int | float)]
+    if len(numbers) == len(joined) and abs(fsum(numbers) - 1) > 1e-9:
+        places = " and ".join(f"[scorers.{name}] weight" for name in weights)
+        raise ConfigError(
+            f"[scoring.weights] ({fsum(listed.values()):g}) and {places} ({fsum(weights.values()):g}) "
+            f"add up to {fsum(numbers):g}; change them so that they add up to 1"
+        )
+    return {**section, "scorers": split, "scoring": {**scoring, "weights": joined}}
 
 
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:

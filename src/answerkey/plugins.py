@@ -14,12 +14,18 @@ A package brings its own under the entry point group `answerkey.targets`, `answe
 """
 
 import importlib
+import importlib.util
+import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
+from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
@@ -30,6 +36,7 @@ __all__ = [
     "exporters",
     "importers",
     "load_object",
+    "load_python",
     "reports",
     "scorers",
     "stores",
@@ -51,6 +58,63 @@ def load_object(reference: str, *, feature: str = "", extra: str = "") -> Any:
     return getattr(found, name) if name else found
 
 
+def load_python(reference: str, start: Path | None = None) -> tuple[Any, ModuleType]:
+    """The user's object behind "module:name" or "path/file.py:name", and its module.
+
+    Modules and files are looked for in the folder `start`, or else in the current one.
+    """
+    place, _, path = reference.rpartition(":")
+    if not place or not path:
+        raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
+    folder = str((start or Path()).resolve())
+    if folder not in sys.path:
+        # As `python -m` does: the user's modules are where the user is.
+        sys.path.insert(0, folder)
+    is_file = place.endswith(".py") or "/" in place or "\\" in place
+    try:
+        module = _load_file((start or Path()) / place) if is_file else importlib.import_module(place)
+    except UsageError:
+        raise
+    except ModuleNotFoundError as error:
+        if not is_file and error.name is not None and f"{place}.".startswith(f"{error.name}."):
+            raise UsageError(
+                f"there is no module {place!r} in {folder} or among the installed packages"
+            ) from None
+        raise UsageError(
+            f"importing {place} failed: there is no module {error.name!r}; install it first"
+        ) from None
+    except (Exception, SystemExit) as error:  # the user's module may raise anything
+        raise UsageError(
+            one_line(f"importing {place} failed: {type(error).__name__}: {error}", 300)
+        ) from error
+    found: Any = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            offered = [other for other, part in vars(module).items() if other[0] != "_" and callable(part)]
+            raise UsageError(
+                f"{place} has no {path!r}; "
+                + (f"it has {', '.join(offered[:10])}" if offered else "it has no callable"),
+            )
+        found = getattr(found, name)
+    return found, module
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    full = path.resolve()
+    spec = importlib.util.spec_from_file_location(full.stem, full)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    if str(full.parent) not in sys.path:
+        sys.path.insert(0, str(full.parent))
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickling look the module up by its name; another module of that name keeps its place.
+    sys.modules.setdefault(full.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
 class Registry(Generic[_Part]):
     """The parts of one kind, by name; nothing is imported before it is asked for."""
 
@@ -63,12 +127,22 @@ class Registry(Generic[_Part]):
         # Name → the extra that must be installed for it.
         self._extras = dict(extras or {})
         self._own: dict[str, _Part] = {}
+        # Name → "file.py:name" and the folder that it starts from, as a configuration file says.
+        self._references: dict[str, tuple[str, Path]] = {}
 
     def add(self, name: str, part: _Part) -> None:
-        """Register a part of the caller's own; a name that is taken is refused."""
-        if self._own.get(name, part) is not part or name in self._built_in:
+        """Register a part of the caller's own; a name that is taken is refused, unless by the same part made again."""
+        known = self._own.get(name, part)
+        made_again = known is part or _origin(known) == _origin(part) is not None
+        if not made_again or name in self._built_in or any(self._installed(name)):
             raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
         self._own[name] = part
+
+    def refer(self, name: str, reference: str, folder: Path) -> None:
+        """Register what "file.py:name" in a folder holds; it is loaded when it is asked for."""
+        if name in self._built_in or any(self._installed(name)):
+            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
+        self._references[name] = (reference, folder)
 
     def get(self, name: str) -> _Part:
         """The part with this name; an unknown one is refused with those that there are."""
@@ -82,9 +156,12 @@ class Registry(Generic[_Part]):
 
     def find(self, name: str) -> _Part | None:
         """The part with this name, if there is one."""
+        part: _Part
+        if name in self._references:
+            part, _ = load_python(*self._references[name])
+            return part
         if name in self._own:
             return self._own[name]
-        part: _Part
         if name in self._built_in:
             part = load_object(
                 self._built_in[name], feature=f"the {self.kind} {name!r}", extra=self._extras.get(name, "")
@@ -97,7 +174,8 @@ class Registry(Generic[_Part]):
 
     def names(self) -> list[str]:
         """Every name there is: built in, the caller's own, and those that installed packages bring."""
-        return sorted({*self._built_in, *self._own, *(point.name for point in self._installed())})
+        own = {*self._own, *self._references}
+        return sorted({*self._built_in, *own, *(point.name for point in self._installed())})
 
     def built_in(self) -> list[str]:
         """Names that come with answerkey, in the order of their registration."""
@@ -105,15 +183,29 @@ class Registry(Generic[_Part]):
 
     def __contains__(self, name: str) -> bool:
         """Whether there is a part with this name; nothing is imported for it."""
-        return name in self._built_in or name in self._own or any(self._installed(name))
+        own = name in self._own or name in self._references
+        return own or name in self._built_in or any(self._installed(name))
 
     def added(self) -> list[str]:
         """Names that are not built in."""
         return [name for name in self.names() if name not in self._built_in]
 
     def _installed(self, name: str | None = None) -> Iterator[EntryPoint]:
-        group = f"answerkey.{self.kind}s"
-        yield from entry_points(group=group) if name is None else entry_points(group=group, name=name)
+        for point in _entry_points(f"answerkey.{self.kind}s", tuple(sys.path)):
+            if name is None or point.name == name:
+                yield point
+
+
+@lru_cache(maxsize=64)
+def _entry_points(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """What installed packages on the path bring; looking takes tens of milliseconds, so once for each path."""
+    return tuple(entry_points(group=group))
+
+
+def _origin(part: Any) -> tuple[str, str] | None:
+    """Where a part was written: a cell that is run again, or a file that is loaded again, makes the same part anew."""
+    name = getattr(part, "__qualname__", None)
+    return None if name is None else (part.__module__, name)
 
 
 def _load(kind: str, point: EntryPoint) -> Any:
@@ -138,7 +230,18 @@ targets: Registry["TargetFactory"] = Registry(
         "demo": "answerkey.targets.demo_target:make_demo_target",
     },
 )
-scorers: Registry[Any] = Registry("scorer", {})
+scorers: Registry[Any] = Registry(
+    "scorer",
+    {
+        "checks": "answerkey.scorers.checks:Checks",
+        "error_handling": "answerkey.scorers.error_handling:ErrorHandling",
+        "groundedness": "answerkey.scorers.groundedness:Groundedness",
+        "response_quality": "answerkey.scorers.response_quality:ResponseQuality",
+        "retrieval": "answerkey.scorers.retrieval.scorer:RetrievalQuality",
+        "source_hygiene": "answerkey.scorers.retrieval.scorer:SourceHygiene",
+        "tool_usage": "answerkey.scorers.tool_usage:ToolUsage",
+    },
+)
 engines: Registry["EngineFactory"] = Registry(
     "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
 )

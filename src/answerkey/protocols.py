@@ -18,13 +18,14 @@ from answerkey.model.trial import Trial
 
 __all__ = [
     "Ask",
-    "ConversationScorer",
+    "Direction",
     "Engine",
     "EngineFactory",
     "Exported",
     "Exporter",
     "Imported",
     "Importer",
+    "Need",
     "ReportWriter",
     "RetryableError",
     "Scorer",
@@ -140,12 +141,18 @@ Exporter: TypeAlias = Callable[[QuestionSet], Exported]
 ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
 
 
+# Which way a value is better.
+Direction = Literal["higher", "lower"]
+# What a scorer cannot do without: a judge; a tool's result or a source's text; sources; the turns before this one.
+Need = Literal["judge", "evidence", "sources", "earlier"]
+
+
 class Scorer(Protocol):
-    """One component or metric."""
+    """One component or metric, or several that are found together."""
 
     @property
     def name(self) -> str:
-        """The key under which its scores are reported."""
+        """The key under which its score is reported."""
         ...
 
     @property
@@ -153,19 +160,23 @@ class Scorer(Protocol):
         """Changes whenever the same reply could get another score."""
         ...
 
-    def score(self, question: Question, reply: Reply) -> Score | Sequence[Score]:
-        """Score one reply to one turn."""
+    @property
+    def direction(self) -> Direction | Mapping[str, Direction]:
+        """Which way its value is better; of a scorer with several, each one's name with its direction."""
         ...
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a reply or run must have so that it can say anything."""
+        ...
 
-@runtime_checkable
-class ConversationScorer(Protocol):
-    """A scorer to which the earlier turns of a conversation matter."""
+    @property
+    def score(self) -> Callable[..., Score | Sequence[Score]]:
+        """Score one reply to one turn: `score(question, reply)`.
 
-    def score_turn(
-        self, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
-    ) -> Score | Sequence[Score]:
-        """Score one reply to one turn after others."""
+        One that needs "earlier" is given `earlier=` as well: the turns before this one, with their replies.
+        One that needs a "judge" is given `judged=`: what the judge said of this reply.
+        """
         ...
 
 

@@ -184,7 +184,9 @@ class _Grading:
             run = keep_results(
                 self.assembly, results, self.questions, self.target, store, target_spec=self.target_spec
             )
-            run = judge_gates(compare_with_baseline(run, self.baseline, store), self.assembly.gates)
+            if self.baseline is not None:
+                run = compare_with_baseline(run, self.baseline, store)
+            run = judge_gates(run, self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [
@@ -198,7 +200,7 @@ class _Grading:
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
         for gate in run.gates:
             self.summary.append(
-                f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value})"
+                f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value}){gate.because}"
             )
         if run.gates and not self.others_failed:
             session.exitstatus = pytest.ExitCode.OK if run.passed else pytest.ExitCode.TESTS_FAILED

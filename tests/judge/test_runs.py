@@ -125,7 +125,9 @@ def test_a_blend_weighs_both(project: Path, scripted: ScriptedJudge) -> None:
     assert quality.details["missing"] == ["answer", "Montrose"]
 
 
-def test_an_unjudged_reply_leaves_the_weights_and_is_counted(project: Path, scripted: ScriptedJudge) -> None:
+def test_an_unjudged_reply_is_unscored_and_counts_against_the_coverage(
+    project: Path, scripted: ScriptedJudge
+) -> None:
     run = answerkey.evaluate(
         "golden.jsonl", "bot.py:answer", scoring=Scoring(quality="judge"), judge=scripted.settings("prose")
     )
@@ -133,15 +135,16 @@ def test_an_unjudged_reply_leaves_the_weights_and_is_counted(project: Path, scri
     card = results[0].scorecard
     assert card.components["response_quality"].value is None
     assert "not judged: the judge answered in prose" in card.components["response_quality"].reason
-    # Tool usage and error handling are left: 0.4 and 0.2, both in full.
-    assert card.total == 1.0
+    assert card.components["tool_usage"].value == 1.0
+    assert card.total is None
     assert card.metrics["judge"] is None
     # The null reply was not put to the judge: it is worth nothing.
-    assert run.summary.unscored == {"response_quality": 19}
+    assert sum(run.summary.unscored.values()) == 19
+    assert all(reason.startswith("response_quality: not judged") for reason in run.summary.unscored)
     assert run.info.judge["unscored"] == 19
     assert any("19 of 20 replies were not judged (unreadable)" in line for line in run.warnings)
+    assert run.summary.coverage == 0.05
     # Nothing else is lost.
-    assert run.summary.coverage == 1.0
     assert run.summary.components["error_handling"] == 0.95
 
 

@@ -6,7 +6,7 @@ import answerkey as ak
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.model.scorecard import Score
-from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
 
 TEXTS = st.one_of(st.none(), st.text(max_size=200))
 WORDS = st.lists(st.text(min_size=1, max_size=12).filter(str.strip), max_size=5)
@@ -126,7 +126,7 @@ def test_a_conversation_scores_the_mean_of_its_turns() -> None:
             ak.Question(id="c#2", question="address?", expected_keywords=("900",)),
         ),
     )
-    card = Grader().grade(question, (Reply(text="hello"), Reply(text="no idea")))
+    card = make_grader().grade(question, (Reply(text="hello"), Reply(text="no idea")))
     assert [turn.total for turn in card.turns] == [1.0, 0.6]
     assert card.total == 0.8
     assert "turn 2" in card.components["response_quality"].reason
@@ -134,7 +134,7 @@ def test_a_conversation_scores_the_mean_of_its_turns() -> None:
 
 def test_a_turn_that_was_never_reached_scores_as_a_null_reply() -> None:
     turns = tuple(ak.Question(id=f"c#{n}", question="?", expected_keywords=("x",)) for n in (1, 2))
-    card = Grader().grade(ak.Question(id="c", question="?", turns=turns), (Reply(text="x"),))
+    card = make_grader().grade(ak.Question(id="c", question="?", turns=turns), (Reply(text="x"),))
     assert [turn.total for turn in card.turns] == [1.0, 0.4]
 
 
@@ -147,9 +147,20 @@ class Broken:
 
 
 def test_a_scorer_that_fails_gives_a_score_without_a_value() -> None:
-    card = Grader(metrics=[Broken()]).grade_turn(ak.Question(id="q", question="?"), Reply(text="x"))
+    card = make_grader(scorers=[Broken()]).grade_turn(ak.Question(id="q", question="?"), Reply(text="x"))
     assert card.metrics["broken"] is None
+    assert card.findings["broken"] == {"unscored": "raised RuntimeError: no model"}
     assert card.total == 1.0
+
+
+def test_a_weighted_component_without_a_value_leaves_the_reply_unscored() -> None:
+    scoring = ak.Scoring(weights={"tool_usage": 0.5, "broken": 0.5})
+    card = make_grader(scoring, scorers=[Broken()]).grade_turn(
+        ak.Question(id="q", question="?"), Reply(text="x")
+    )
+    assert (card.total, card.grade, card.passed) == (None, None, False)
+    assert card.components["tool_usage"].value == 1.0
+    assert card.components["broken"].reason == "raised RuntimeError: no model"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +177,7 @@ def test_weights_that_make_no_mean_are_refused(weights: dict[str, float], says: 
 
 def test_an_unknown_component_is_refused() -> None:
     with pytest.raises(ConfigError, match="no such component"):
-        Grader(ak.Scoring(weights={"tool_usage": 0.5, "vibes": 0.5}))
+        make_grader(ak.Scoring(weights={"tool_usage": 0.5, "vibes": 0.5}))
 
 
 class Sometimes:
@@ -177,9 +188,12 @@ class Sometimes:
         return (Score(self.name, 0.5, "half"),) if reply.text == "yes" else ()
 
 
-def test_a_component_that_only_some_turns_have_is_the_mean_of_those() -> None:
+def test_a_turn_without_a_weighted_component_leaves_the_conversation_unscored() -> None:
     turns = tuple(ak.Question(id=f"c#{n}", question="?") for n in (1, 2))
-    grader = Grader(ak.Scoring(weights={"tool_usage": 0.5, "sometimes": 0.5}), metrics=[Sometimes()])
-    card = grader.grade(ak.Question(id="c", question="?", turns=turns), (Reply(text="no"), Reply(text="yes")))
-    assert card.components["sometimes"].value == 0.5
-    assert [turn.total for turn in card.turns] == [1.0, 0.75]
+    scoring = ak.Scoring(weights={"tool_usage": 0.5, "sometimes": 0.5})
+    card = make_grader(scoring, scorers=[Sometimes()]).grade(
+        ak.Question(id="c", question="?", turns=turns), (Reply(text="no"), Reply(text="yes"))
+    )
+    assert [turn.total for turn in card.turns] == [None, 0.75]
+    assert card.components["sometimes"].value is None
+    assert card.total is None

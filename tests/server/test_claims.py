@@ -49,7 +49,7 @@ def test_judge_groundedness_stands_beside_groundedness(tmp_path):
         store.finish_run(finished(info), summarise([result], planned=1))
     with serving(lambda: open_store(path)) as client:
         page = client.get("/runs/abcd1/questions/income?at=0").text
-    rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th><td class="number">(.*?)</td>', page)
+    rows = re.findall(r'<tr>\s*<th scope="row"><bdi>(.*?)</bdi></th>\s*<td class="number">(.*?)</td>', page)
     assert ("without a model", "50%") in rows
     assert ("by judge-9", "0%") in rows
     assert rows.index(("without a model", "50%")) + 1 == rows.index(("by judge-9", "0%"))

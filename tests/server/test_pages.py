@@ -141,7 +141,7 @@ def test_a_comparison_shows_components_categories_and_what_else_changed(client):
     for name in ("Used the right tools", "Said what it should", "<bdi>tax</bdi>", "Mean time"):
         assert name in text
     assert text.count('class="likely"') == 6
-    assert "New kinds of error: " in text
+    assert "New kinds of error:" in text
     assert "40 broken" in text
 
 

@@ -10,7 +10,7 @@ from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
-from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackBook
@@ -38,7 +38,7 @@ def info_for(identity: str, *, at: str = "2026-01-01T00:00:00+00:00", name: str 
 
 def graded(position: int, reply: Reply, trial: int = 1) -> Trial:
     question = QUESTIONS.questions[position]
-    return Trial(question, trial, position, (reply,), Grader().grade(question, (reply,)))
+    return Trial(question, trial, position, (reply,), make_grader().grade(question, (reply,)))
 
 
 def test_what_goes_in_comes_out_in_the_sets_order(store_url: str) -> None:
@@ -171,7 +171,7 @@ def test_rescoring_with_questions_that_no_set_has_yet(store_url: str) -> None:
         store.add(info, [graded(0, Reply(text="0"))])
         changed = msgspec.structs.replace(info, scoring_hash="s2")
         replies = (Reply(text="0"),)
-        card = Grader().grade(edited, replies)
+        card = make_grader().grade(edited, replies)
         store.add(changed, [Trial(edited, 1, 0, replies, card)], with_replies=False)
         assert [trial.scorecard.total for trial in store.results(info)] == [1.0]
         assert [(t.question.expected_keywords, t.scorecard) for t in store.results(changed)] == [

@@ -10,22 +10,16 @@ from answerkey.comparison.pairing import Pairing, paired_clusters
 from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
+from answerkey.protocols import Direction
 from answerkey.stats.multiple import holm
 from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
 __all__ = ["Paired"]
 
-# Metrics that count something unwanted: less of it is better.
-_UNWANTED = (
-    "duplicate",
-    "uncited",
-    "unretrieved",
-    "unsupported",
-    "ungrounded",
-    "contradicted",
-    "forbidden",
-    "invented",
+# Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
+_COUNTS: dict[str, Direction] = dict.fromkeys(
+    ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
 )
 # Scores are compared as rounded to nine decimals.
 _HALF_UNIT = 5e-10
@@ -46,6 +40,8 @@ class Paired:
         self._second = candidate.scores[pairing.candidate]
         self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
         self._clusters = paired_clusters(base, candidate, pairing)
+        # Which way each metric is better, as the runs keep it.
+        self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
 
     def score(self) -> Measure:
         """The difference of the score, which decides."""
@@ -113,12 +109,18 @@ class Paired:
                 counted=unbounded,
                 difference=difference,
                 p_adjusted=p,
-                verdict=_verdict(name, difference, p),
+                verdict=self._verdict(name, difference, p),
             )
             for (name, first, second, _), unbounded, difference, p in zip(
                 parts, counted, found, adjusted, strict=True
             )
         )
+
+    def _verdict(self, name: str, difference: Difference | None, p_value: float | None) -> Verdict:
+        if difference is None:
+            return "no clear difference"
+        higher = self._directions.get(name, "higher") == "higher"
+        return verdict_of(difference, p_value=p_value, higher_is_better=higher)
 
     def unbounded(self, name: str, first: Floats, second: Floats) -> Measure | None:
         """Latency or cost: less is better."""
@@ -221,15 +223,9 @@ def _passed(scores: Floats, info: RunInfo) -> Any:
 
 def _counted(name: str, first: Floats, second: Floats) -> bool:
     """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
-    if name.startswith(_UNWANTED):
+    if name in _COUNTS:
         return True
     return bool(min(first.min(), second.min()) < 0.0 or max(first.max(), second.max()) > 1.0)
-
-
-def _verdict(name: str, difference: Difference | None, p_value: float | None) -> Verdict:
-    if difference is None:
-        return "no clear difference"
-    return verdict_of(difference, p_value=p_value, higher_is_better=not name.startswith(_UNWANTED))
 
 
 def _mean(values: Floats) -> float:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
+from answerkey.datasets.checks import parse_checks
 from answerkey.errors import InputError
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
@@ -26,6 +27,7 @@ EXPECTATION_FIELDS = frozenset(
         "forbidden_keywords",
         "reference_answer",
         "relevant_documents",
+        "checks",
     }
 )
 _NOTES = frozenset({"id", "question", "category", "context", "persona", "tags", "weight", "turns"})
@@ -38,6 +40,7 @@ _LIST_FIELDS = (
     "forbidden_keywords",
     "tags",
     "relevant_documents",
+    "checks",
 )
 
 
@@ -145,6 +148,7 @@ def _expectations(row: Mapping[str, Any]) -> dict[str, Any]:
         "forbidden_keywords": _keywords(row, "forbidden_keywords"),
         "reference_answer": _text(row, "reference_answer"),
         "relevant_documents": _documents(row),
+        "checks": parse_checks(row["checks"]) if row.get("checks") else (),
     }
 
 

@@ -13,7 +13,7 @@ from answerkey.golden.know_nothing_bots import know_nothing_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.scorecard import Scorecard, round_score
-from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
 from answerkey.text.sanitise import one_line
 
 __all__ = ["Audit", "BotScore", "QuestionFloor", "audit_document", "audit_questions"]
@@ -53,7 +53,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 def audit_questions(questions: QuestionSet, scoring: Scoring | None = None) -> Audit:
     """Let the bots answer every question, scored as any chatbot is."""
-    grader = Grader(scoring)
+    grader = make_grader(scoring)
     bots = know_nothing_bots(questions)
     scores: dict[str, list[float]] = {name: [] for name in bots}
     passed: dict[str, list[str]] = {name: [] for name in bots}

@@ -56,6 +56,7 @@ def new_run(
         repeat=options.repeat,
         match=options.scoring.match,
         weights=options.scoring.weights,
+        directions=assembly.grader.lower_is_better,
         pass_mark=options.scoring.pass_mark,
         options=options,
         scoring_hash=assembly.grader.hash,

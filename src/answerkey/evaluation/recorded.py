@@ -206,7 +206,7 @@ def recorded_run(
     if questions is not None:
         summary = _with_coverage(summary, questions, trials)
     info = recorded_info(grader.scoring, grader.hash, source=paths[0].stem, questions=questions)
-    info = msgspec.structs.replace(info, repeat=trials, judge=judge or {})
+    info = msgspec.structs.replace(info, repeat=trials, judge=judge or {}, directions=grader.lower_is_better)
     return Run(
         info=info, summary=summary, warnings=run_warnings(info, summary), results=StreamedResults(spool.read)
     )

@@ -41,6 +41,7 @@ async def rescore_run(
         info,
         match=scoring.match,
         weights=scoring.weights,
+        directions=assembly.grader.lower_is_better,
         pass_mark=scoring.pass_mark,
         scoring_hash=assembly.grader.hash,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,

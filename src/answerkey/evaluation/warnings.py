@@ -14,9 +14,11 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     """One line for each thing that was not observed, not asked or not scored."""
     lines = []
     if info.status != "complete" or summary.coverage < 1:
+        never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
+        remedy = f"; go on with: answerkey resume {info.id}" if never_asked > 0 else ""
         lines.append(
-            f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and some were not scored; "
-            f"go on with: answerkey resume {info.id}"
+            f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
+            f"{summary.planned - summary.trials} have no score{remedy}"
         )
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
@@ -24,9 +26,8 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
             "none used; supply them as 'tools_used' or 'tool_calls' in the reply, or map them in the configuration"
         )
-    for name, count in summary.unscored.items():
-        if count:
-            lines.append(f"{name} could not be scored in {count} replies, which leave it out of their total")
+    for reason, count in summary.unscored.items():
+        lines.append(f"not scored: {reason} ({count} of {summary.planned})")
     synonyms = info.match == "smart" and info.options.scoring.embeddings
     if synonyms and not embeddings_installed():
         lines.append(embedding_status(True))

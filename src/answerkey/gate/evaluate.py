@@ -6,15 +6,12 @@ import operator as operators
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import msgspec
-
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gate.parse import COMPARISON_NAMES, GRADES, Gate, parse_gate
 from answerkey.model.reply import ERROR_KINDS
 from answerkey.model.run import GateResult
-from answerkey.model.tally import summarise
 
-__all__ = ["evaluate_gates", "known_names", "unknown_name"]
+__all__ = ["LATENCY", "evaluate_gates", "unknown_name"]
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operators.ge,
@@ -24,7 +21,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operators.eq,
     "!=": operators.ne,
 }
-_LATENCY = ("mean", "p50", "p90", "p95", "p99", "max")
+LATENCY = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
 class _Document(Protocol):
@@ -38,13 +35,32 @@ def evaluate_gates(
 ) -> list[GateResult]:
     """Judge each gate over the run document (its results are not looked at) and the comparison, in order.
 
-    A value that is missing (no latency was measured, say) fails its gate; a name that is unknown is an error.
+    A value that is missing (no latency was measured, say) fails its gate; a name that is unknown is an error. A run with
+    coverage below 1 fails every gate but those on the coverage, unless there is one on it, and it holds: what was not scored
+    may be what would fail.
     """
     compared = None
     if comparison is not None:
         compared = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
     parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
-    return [_evaluate(gate, document, compared) for gate in parsed]
+    results = [_evaluate(gate, document, compared) for gate in parsed]
+    coverage = document["summary"].get("coverage")
+    allowed = any(
+        gate.name == "coverage" and result.passed for gate, result in zip(parsed, results, strict=True)
+    )
+    if coverage is None or coverage >= 1 or allowed:
+        return results
+    return [
+        result if gate.name == "coverage" else _not_covered(result, coverage)
+        for gate, result in zip(parsed, results, strict=True)
+    ]
+
+
+def _not_covered(result: GateResult, coverage: float) -> GateResult:
+    if not result.passed:
+        return result
+    reason = f"coverage is {coverage:.1%}; allow that with a gate such as coverage >= {math.floor(coverage * 100) / 100:g}"
+    return GateResult(result.gate, False, result.value, reason)
 
 
 def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> GateResult:
@@ -116,7 +132,7 @@ def _names(part: Mapping[str, Any]) -> dict[str, Any]:
     interval = part.get("interval") or {}
     names["score_low"], names["score_high"] = interval.get("low"), interval.get("high")
     latency = part.get("latency_ms") or {}
-    for statistic in _LATENCY:
+    for statistic in LATENCY:
         names[f"{statistic}_latency_ms"] = latency.get(statistic)
     # Short names, the standard's own last so that no metric can take their place.
     names.update(part.get("metrics") or {})
@@ -150,12 +166,6 @@ def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:
     if isinstance(value, str):
         raise UsageError(f"gate {gate.text!r}: {gate.name!r} is not a number")
     return None if value is None else float(value)
-
-
-def known_names() -> frozenset[str]:
-    """What a gate may name in any run, whichever components and metrics it has."""
-    empty = msgspec.to_builtins(summarise((), planned=0))
-    return frozenset(_names(empty))
 
 
 def unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:

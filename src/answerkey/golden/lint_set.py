@@ -177,13 +177,24 @@ def _categories(questions: QuestionSet) -> Iterator[Finding]:
 def _expectations(question: Question) -> Iterator[Finding]:
     for number, turn in enumerate(question.asks, start=1):
         where = f"turn {number} " if question.turns else ""
+        if any(check.kind == "rubric" for check in turn.checks):
+            yield Finding.of(
+                question,
+                "rubric-needs-judge",
+                "info",
+                f"{where}has a check with a rubric, which only a judge can decide",
+                "run it with --judge MODEL; without one, its checks are unscored",
+            )
         if turn.tools == "none":
             continue
         if not (
             turn.expected_tools or turn.expected_keywords or turn.forbidden_tools or turn.forbidden_keywords
         ):
-            unscored = [field for field in ("reference_answer", "relevant_documents") if getattr(turn, field)]
+            fields = ("reference_answer", "relevant_documents", "checks")
+            unscored = [field for field in fields if getattr(turn, field)]
             only = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
+            if turn.checks:
+                only += "; checks do where [scoring.weights] gives them a weight"
             yield Finding.of(
                 question,
                 "no-expectations",

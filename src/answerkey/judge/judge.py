@@ -1,6 +1,6 @@
 """Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -14,6 +14,7 @@ from answerkey.judge.judgement import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
 from answerkey.model.options import JudgeSettings, Scoring
+from answerkey.protocols import Direction
 
 __all__ = ["LOCAL", "Judge", "make_judge"]
 
@@ -49,6 +50,12 @@ class Judge:
     def score_names(self) -> Sequence[str]:
         """What its scores are called."""
         return (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
+
+    @property
+    def direction(self) -> Mapping[str, Direction]:
+        """Which way its scores are better."""
+        claims = (JUDGE_GROUNDEDNESS,) if self.settings.claims else ()
+        return dict.fromkeys((*self.score_names, *claims), "higher")
 
     @cached_property
     def version(self) -> str:

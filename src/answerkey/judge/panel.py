@@ -55,6 +55,10 @@ class Panel:
         # Answers that were there already.
         self.cached = 0
 
+    def with_rubric(self, rubric: Rubric) -> "Panel":
+        """The same judges, cache and ledger under another rubric."""
+        return Panel(self.settings, rubric, self._client, self._cache, self._ledger)
+
     async def judge(self, item: Item, *, salt: str = "", model: str | None = None) -> Judgement:
         """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
         models = (model,) if model else self.settings.models

@@ -17,6 +17,7 @@ from answerkey.judge.judgement import scores_of, worthless
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
+from answerkey.judge.rubric_checks import RubricChecks
 from answerkey.judge.tally import Tally, canary_documents, reliability
 from answerkey.model.judgement import Spent
 from answerkey.model.question import Question
@@ -37,6 +38,7 @@ class JudgingSession:
         self._ledger = ledger
         # With the settings that are really used: the local judge has less room.
         self._claims = ClaimCheck(panel.settings, panel)
+        self._rubrics = RubricChecks(panel)
         self._tally = Tally(judge.settings)
         self._canaries: tuple[CanaryResult, ...] = ()
         self._checking: asyncio.Task[None] | None = None
@@ -53,6 +55,7 @@ class JudgingSession:
         for index, turn in enumerate(question.asks):
             reply = replies[index] if index < len(replies) else Reply()
             context = turn.context or question.context
+            item = None
             if not (reply.text or "").strip():
                 judgement = worthless(self.rubric)
             else:
@@ -67,7 +70,8 @@ class JudgingSession:
                 judgement = await self.panel.judge(item)
             self._tally.add(judgement)
             claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
-            found.append((*scores_of(judgement, self.rubric), *claims))
+            rubrics = await self._rubrics.scores(turn, item) if turn.checks else ()
+            found.append((*scores_of(judgement, self.rubric), *claims, *rubrics))
             earlier.append((turn.question, reply.text))
         return tuple(found)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from answerkey.model.check import Check
 from answerkey.text.keyword import Keyword
 
 __all__ = ["UNCATEGORISED", "ExpectedTool", "Question", "QuestionSet", "question_id"]
@@ -38,6 +39,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     # Saying one of these is wrong whatever else was said.
     forbidden_keywords: tuple[Keyword, ...] = ()
     reference_answer: str | None = None
+    # Further conditions; their weighted mean is the metric or component `checks`.
+    checks: tuple[Check, ...] = ()
     # Document id → how relevant it is (1 when the golden set gives no grades).
     relevant_documents: dict[str, float] = {}
     context: str | None = None

@@ -42,6 +42,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 1
     match: str = "standard"
     weights: dict[str, float]
+    # Metrics of which less is better, as their scorers declare it; of all others more is.
+    directions: dict[str, Literal["higher", "lower"]] = {}
     pass_mark: float = 0.7
     # How it was asked and scored, so that `resume` can go on alike.
     options: Options = Options()
@@ -53,12 +55,19 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     experiment: ExperimentLink | None = None
 
 
-class GateResult(msgspec.Struct, frozen=True):
+class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """A gate, whether the run passed it, and the value it saw."""
 
     gate: str
     passed: bool
     value: Any
+    # Why it failed, where the value alone does not tell.
+    reason: str = ""
+
+    @property
+    def because(self) -> str:
+        """The reason as it stands behind the value."""
+        return f" ({self.reason})" if self.reason else ""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,6 +42,7 @@ def run_header(run: "Run") -> dict[str, Any]:
             "repeat": info.repeat,
             "match": info.match,
             "weights": info.weights,
+            **({"directions": info.directions} if info.directions else {}),
             "pass_mark": info.pass_mark,
         },
         "summary": _summary_document(summary),

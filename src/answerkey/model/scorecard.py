@@ -1,5 +1,6 @@
 """Score and Scorecard: what one reply is worth, component by component, and why."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One component's or metric's value, with the reason in words."""
 
     name: str
-    # None: it could not be scored; it then leaves the weights and is counted as missing.
+    # None: it could not be scored. A component without a value leaves its reply without a score.
     value: float | None
     reason: str = ""
     # Its share of the total; None for a metric, which is reported beside the total.
@@ -42,7 +43,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """All scores of one reply; of a conversation, the mean of its turns with the turns beside it."""
 
     components: dict[str, Score]
-    # None only if no component could be scored.
+    # None if a component that has a weight has no value: the reply is unscored as a whole.
     total: float | None
     grade: str | None
     passed: bool
@@ -72,16 +73,13 @@ def grade(score: float) -> str:
     return "F"
 
 
-def total(values: dict[str, float | None], weights: dict[str, float]) -> float | None:
-    """The weighted mean of the values that exist; None if none does."""
+def total(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
+    """The weighted sum; None if a component with a weight has no value: left out, failing would pay."""
     weighed = 0.0
-    weight_sum = 0.0
     for name, weight in weights.items():
         value = values.get(name)
         if value is not None:
             weighed += weight * value
-            weight_sum += weight
-    if weight_sum <= 0:
-        return None
-    # Divide only where a component is missing, so that complete cards carry no division noise.
-    return round_score(weighed if abs(weight_sum - 1) < 1e-9 else weighed / weight_sum)
+        elif weight:
+            return None
+    return round_score(weighed)

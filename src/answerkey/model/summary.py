@@ -23,7 +23,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     questions: int
-    # Trials scored, and their replies: a conversation's trial has one for every turn.
+    # Trials that have a score, and the replies of all: a conversation's trial has one for every turn.
     trials: int
     replies: int
     score: float | None
@@ -55,7 +55,7 @@ class Summary(Slice, frozen=True, kw_only=True):
     coverage: float
     # Replies in which tool calls could not be observed; they count as "none used".
     tools_unobserved: int
-    # Components that could not be scored, by name.
+    # Why trials were asked but have no score → how many; those that were never asked show in the coverage alone.
     unscored: dict[str, int]
     usage: dict[str, float]
     categories: tuple[Slice, ...]

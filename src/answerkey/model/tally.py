@@ -8,7 +8,7 @@ from math import fsum, nan
 
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
-from answerkey.model.scorecard import PASS_MARK, grade, round_score
+from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, round_score
 from answerkey.model.summary import Latency, Slice, SlowQuestion, Summary
 from answerkey.model.trial import Trial
 from answerkey.stats.intervals import mean_interval
@@ -22,6 +22,9 @@ _UNGRADED = 255
 # Longer names than these are for people; the bounds are words in the question.
 _LENGTHS = ((8, "short (up to 8 words)"), (20, "medium (9 to 20 words)"), (None, "long (over 20 words)"))
 _SLOWEST_LISTED = 5
+# Reasons may hold a message of any kind: so many different ones are told apart, up to this length.
+_REASONS_LISTED = 20
+_REASON_LENGTH = 200
 
 
 class Tally:
@@ -78,7 +81,7 @@ class Tally:
         """What it all comes to; without a plan, everything there is was planned."""
         whole = self._whole
         overall = self._slice("overall", range(self._rows))
-        planned = overall.trials if planned is None else planned
+        planned = overall.trials + whole.unscored.total() if planned is None else planned
         return Summary(
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
@@ -158,7 +161,7 @@ class Measured:
     def add(self, trial: Trial) -> None:
         """Count one trial."""
         card = trial.scorecard
-        self.trials += 1
+        self.trials += card.total is not None
         self.replies += len(trial.replies)
         self._scores.append(card.total)
         self._components.append({name: score.value for name, score in card.components.items()})
@@ -172,7 +175,7 @@ class Measured:
 
     def means(self) -> Means:
         """Score, components and metrics, each the mean of the trials that have it."""
-        if self.trials == 1:
+        if len(self._scores) == 1:
             return self._scores[0], self._components[0], self._metrics[0]
         return _mean(self._scores), _means(self._components), _means(self._metrics)
 
@@ -201,9 +204,10 @@ class _WholeRun:
         self._usage: Counter[str] = Counter()
 
     def add(self, trial: Trial) -> None:
-        for name, score in trial.scorecard.components.items():
-            if score.value is None:
-                self.unscored[name] += 1
+        if trial.scorecard.total is None:
+            reason = _unscored_reason(trial.scorecard)
+            listed = reason in self.unscored or len(self.unscored) < _REASONS_LISTED
+            self.unscored[reason if listed else "other reasons"] += 1
         for reply in trial.replies:
             self._add_reply(reply)
         taken = trial.latency_ms
@@ -241,6 +245,14 @@ class _WholeRun:
 
     def usage(self) -> dict[str, float]:
         return {name: round(amount, 9) for name, amount in self._usage.items()}
+
+
+def _unscored_reason(card: Scorecard) -> str:
+    """Why a trial has no score: the first component that has a weight and no value."""
+    for score in card.components.values():
+        if score.value is None and score.weight:
+            return f"{score.name}: {score.reason[:_REASON_LENGTH]}"
+    return "not scored"
 
 
 def _slice_names(question: Question) -> Iterator[tuple[str, str]]:

@@ -226,18 +226,32 @@ def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
     """The reasons that scorers give in words; of model judges, those of each criterion."""
-    found = {name: score.details for name, score in card.components.items() if "judges" in score.details}
+    found = {
+        name: score.details
+        for name, score in card.components.items()
+        if "judges" in score.details or "checks" in score.details
+    }
     for name, finding in {**card.findings, **found}.items():
         if name in ("groundedness", "judge_groundedness") or not isinstance(finding, Mapping):
             continue
         if isinstance(finding.get("reason"), str) and finding["reason"]:
             yield one_line(name, 60), one_line(finding["reason"], 400)
+        elif isinstance(finding.get("unscored"), str):
+            yield one_line(name, 60), f"not scored: {one_line(finding['unscored'], 400)}"
+        for check in finding.get("checks") or ():
+            yield f"check {one_line(str(check.get('name')), 60)}", _checked(check)
         for judge in finding.get("judges") or ():
             # Several samples of a judge say much the same: the first speaks for them.
             for criterion, graded in next(iter(judge.get("samples") or ()), {}).items():
                 if graded.get("reason"):
                     who = f"{one_line(str(judge.get('model', name)), 60)}, {one_line(str(criterion), 40)}"
                     yield who, f"{graded.get('score')}: {one_line(str(graded['reason']), 400)}"
+
+
+def _checked(check: Mapping[str, Any]) -> str:
+    value = check.get("score")
+    outcome = {None: "not scored", 1.0: "passed", 0.0: "failed"}.get(value, value)
+    return f"{outcome}: {one_line(str(check.get('reason')), 400)}"
 
 
 def _rules(matches: Any) -> dict[str, str]:

@@ -52,7 +52,7 @@ def tell_github(run: Run, stream: TextIO) -> None:
 def annotations(run: Run) -> list[str]:
     """Workflow commands: failed gates, then broken questions, then the worst of the failed ones."""
     found = [
-        _command("error", "Gate failed", f"{gate.gate}: the value is {gate.value}")
+        _command("error", "Gate failed", f"{gate.gate}: the value is {gate.value}{gate.because}")
         for gate in run.gates
         if not gate.passed
     ]

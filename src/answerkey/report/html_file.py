@@ -11,10 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.model.run import Run
+from answerkey.model.summary import Latency
 from answerkey.report.detail import Limits
-from answerkey.report.markup import make_environment, report_asset
-from answerkey.report.story import tell
+from answerkey.report.markup import make_environment, report_asset, report_style
+from answerkey.report.story import tell, tell_phases
 from answerkey.report.view import ReportView, build_view
+from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -25,6 +27,8 @@ __all__ = ["MOST_ROWS", "write_html"]
 MOST_ROWS = 500
 # With more questions than this, less of each is shown, so that the file stays small enough to mail.
 _MANY = 100
+# Categories in the table of speed.
+_MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
 
 
@@ -37,7 +41,7 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
 
 
 def _context(view: ReportView) -> dict[str, object]:
-    style, script = report_asset("report.css"), report_asset("report.js")
+    style, script = report_style(), report_asset("report.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "img-src 'none'; base-uri 'none'; form-action 'none'"
@@ -51,7 +55,23 @@ def _context(view: ReportView) -> dict[str, object]:
         "categories": sorted({row.category for row in view.rows}),
         "errors": sorted({row.error for row in view.rows if row.error}),
         "shown_failures": sum(not row.passed for row in view.rows),
+        "latencies": _latencies(view),
+        "phases": tell_phases(view.summary.phases_ms),
     }
+
+
+def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
+    """The rows of the table of speed: all replies, each tool, and the first categories; none where nothing was timed."""
+    summary = view.summary
+    if summary.latency_ms is None:
+        return []
+    tools = [(f"tool {one_line(name, 120)}", taken) for name, taken in summary.tool_latency_ms.items()]
+    categories = [
+        (part.name, part.latency_ms)
+        for part in view.categories[:_MOST_CATEGORIES]
+        if part.latency_ms is not None
+    ]
+    return [("All replies", summary.latency_ms), *tools, *categories]
 
 
 def _hash(text: str) -> str:

@@ -69,6 +69,11 @@ def _head(run: Run, tally: _Tally) -> str:
         "answerkey.score": score_text(summary.score),
         "answerkey.grade": summary.grade or "",
         "answerkey.coverage": f"{summary.coverage:g}",
+        **{
+            f"answerkey.{name}": f"{value:g}"
+            for name, value in {**summary.metrics, **summary.components}.items()
+            if value is not None
+        },
     }
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -97,7 +102,7 @@ def _gate(gate: GateResult, tally: _Tally) -> str:
     if gate.passed:
         return f'<testcase classname="answerkey.gates" name={name} time="0"/>\n'
     tally.failures += 1
-    message = f"{gate.gate}: the value is {gate.value}"
+    message = f"{gate.gate}: the value is {gate.value}{gate.because}"
     return (
         f'<testcase classname="answerkey.gates" name={name} time="0">'
         f'<failure type="gate" message={_attribute(message)}/></testcase>\n'
@@ -119,7 +124,9 @@ def _question(trials: list[Trial], run: Run, tally: _Tally) -> str:
     scores = [result.scorecard.total for result in trials if result.scorecard.total is not None]
     if not scores:
         tally.skipped += 1
-        return f'{head}<skipped message="not scored"/></testcase>\n'
+        unscored = [str(loss) for loss in losses_of(trials[0].scorecard) if loss.points is None]
+        message = _attribute(": ".join(["not scored", *unscored])[:1000])
+        return f"{head}<skipped message={message}/></testcase>\n"
     score = round_score(fsum(scores) / len(scores))
     output = f"<system-out>{_content(_transcript(trials))}</system-out>"
     if score >= run.info.pass_mark:

@@ -21,7 +21,7 @@ class Loss(msgspec.Struct, frozen=True):
     component: str
     # "missing keywords: depreciation"; for a conversation with its turn before it.
     words: str
-    # Points of the question's 1.0; None: the component could not be scored and left the weights.
+    # Points of the question's 1.0; None: the component could not be scored, and so the reply was not.
     points: float | None
 
     def __str__(self) -> str:
@@ -49,14 +49,13 @@ def _cost(loss: Loss) -> float:
 
 
 def _losses(card: Scorecard) -> Iterator[Loss]:
-    weighed = sum(score.weight or 0.0 for score in card.components.values() if score.value is not None)
     for name, score in card.components.items():
         if score.value is None:
             yield Loss(
                 name, f"{name_words(name)}: {one_line(score.reason or 'not scored', _MESSAGE_WIDTH)}", None
             )
         elif score.value < 1 and score.weight:
-            yield Loss(name, _words(name, score, card), score.weight * (1 - score.value) / weighed)
+            yield Loss(name, _words(name, score, card), score.weight * (1 - score.value))
 
 
 def _words(name: str, score: Score, card: Scorecard) -> str:

@@ -53,7 +53,8 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield ""
         for gate in view.gates:
             value = metric_text(gate.value) if isinstance(gate.value, float) else _safe(str(gate.value))
-            yield f"- {'✅' if gate.passed else '❌'} {_safe(gate.gate)}: {'passed' if gate.passed else 'failed'} with {value}"
+            sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
+            yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
     yield from _table(
         "Components",
         ("component", "weight", "score", "95% interval"),
@@ -82,6 +83,12 @@ def _lines(view: ReportView) -> Iterator[str]:
             for part in view.categories[:_PARTS]
         ),
     )
+    if summary.metrics:
+        yield from _table(
+            "Beside the score",
+            ("metric", "mean"),
+            ((_safe(name_words(name)), metric_text(value)) for name, value in summary.metrics.items()),
+        )
     if line := judge_line(view.info.judge):
         yield ""
         yield _safe(line[:1].upper() + line[1:], 300) + "."

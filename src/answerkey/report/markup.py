@@ -1,15 +1,18 @@
 """How report and dashboard make pages: Jinja2 with escaping always on, every text made harmless, numbers in our words."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from answerkey.model.scorecard import grade
 from answerkey.report.judge_line import judge_line
 from answerkey.report.story import component_words
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
+    change_text,
     count,
     metric_text,
     milliseconds,
@@ -17,8 +20,9 @@ from answerkey.report.value_wording import (
     name_words,
     p_text,
     percent,
-    range_text,
+    points_change,
     score_percent,
+    used_text,
 )
 from answerkey.text.sanitise import for_terminal, one_line
 
@@ -26,7 +30,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["make_environment", "report_asset"]
+__all__ = ["compact_css", "make_environment", "report_asset", "report_style"]
+
+# A later one overrides those before it.
+_SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "media.css")
+# Before markup, where it means nothing: a page of many rows would be an eighth larger with it.
+_INDENT = re.compile(r"^[ \t]+(?=[<{])", re.MULTILINE)
 
 
 def make_environment(own: Callable[[str], str | None]) -> "Environment":
@@ -34,7 +43,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: own(name) or report_asset(name)),
+        loader=FunctionLoader(lambda name: _INDENT.sub("", own(name) or report_asset(name))),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_harmless,
@@ -43,22 +52,23 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
     )
     environment.filters.update(
         brief=lambda text, width=120: one_line(str(text), width),
-        change=_change,
-        change_ms=_change_ms,
+        change=change_text,
         component=component_words,
-        day=lambda moment: str(moment)[:10],
-        delta=_delta,
+        delta=points_change,
+        direction=_direction,
         first_up=lambda text: text[:1].upper() + text[1:],
+        grade=lambda share: None if share is None else grade(share),
         metric=metric_text,
         money=money,
         ms=milliseconds,
+        number="{:,}".format,
         p=p_text,
         points=_points,
         rate=percent,
         score=score_percent,
         seg=lambda text: quote(str(text), safe=""),
-        span=range_text,
         ticks=_ticks,
+        used=used_text,
         when=lambda moment: str(moment)[:16].replace("T", " "),
         width=lambda share: f"{max(0.0, min(100.0, 100 * (share or 0))):.2f}%",
         words=name_words,
@@ -74,31 +84,22 @@ def report_asset(name: str) -> str:
     return (files("answerkey.report") / "templates" / name).read_text("utf-8").strip()
 
 
+@cache
+def report_style() -> str:
+    """The style sheet of the report, on which the dashboard builds."""
+    return compact_css("\n".join(map(report_asset, _SHEETS)))
+
+
+def compact_css(sheet: str) -> str:
+    """A style sheet as it is delivered: without its comments and its layout."""
+    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)).strip()
+
+
 def _harmless(value: object) -> object:
     """Every text on its way into a page, except the page's own markup."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return for_terminal(value)
     return value
-
-
-def _delta(change: float | None) -> str:
-    """A difference of scores as +3.2 or −0.5 points of a hundred."""
-    if change is None:
-        return "–"
-    points = change * 100
-    if abs(points) < 0.05:
-        return "±0"
-    return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
-
-
-def _change(value: float, digits: int = 3) -> str:
-    """A difference of a metric as +0.203 or −0.048."""
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def _change_ms(change: float) -> str:
-    """A difference of times as +120 ms or −1.20 s."""
-    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
 
 
 def _ticks(text: str) -> "Markup":
@@ -112,6 +113,13 @@ def _ticks(text: str) -> "Markup":
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
     )
+
+
+def _direction(change: float | None) -> str:
+    """Where a score went: up, down, or flat where the difference would not show."""
+    if change is None or abs(change) <= 0.0005:
+        return "flat"
+    return "up" if change > 0 else "down"
 
 
 def _points(lost: float | None) -> str:

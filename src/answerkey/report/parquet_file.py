@@ -95,6 +95,11 @@ def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
         ("error", error),
         ("reply", reply),
     ]
+    if "checks" in (*components, *metrics):
+        check = pyarrow.struct(
+            [("name", text), ("kind", text), ("score", number), ("weight", number), ("reason", text)]
+        )
+        fields.append(("checks", pyarrow.list_(check)))
     if metrics:
         # A struct without fields cannot be written.
         fields.append(("metrics", pyarrow.struct([(name, number) for name in metrics])))
@@ -108,6 +113,8 @@ def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:
         {**call, "arguments": _json(call.get("arguments")), "result": _json(call.get("result"))}
         for call in reply["tool_calls"]
     ]
+    found = row["components"].get("checks") or row.get("findings", {}).get("checks") or {}
+    row["checks"] = found.get("checks")
     row["metrics"] = {name: row["metrics"].get(name) for name in metrics}
     return row
 

@@ -1,6 +1,6 @@
 """A run in plain sentences, for a reader who knows nothing of scoring."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
@@ -14,7 +14,7 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import ReportView
 from answerkey.text.sanitise import one_line
 
-__all__ = ["COMPONENT_WORDS", "component_words", "tell"]
+__all__ = ["COMPONENT_WORDS", "component_words", "tell", "tell_phases"]
 
 # Component → (what it is when it is good, why points are lost when it is not).
 COMPONENT_WORDS = {
@@ -32,6 +32,21 @@ def component_words(name: str) -> str:
 def tell(view: ReportView) -> tuple[str, ...]:
     """What happened, in the order in which somebody would ask."""
     return tuple(_sentences(view))
+
+
+def tell_phases(phases: Mapping[str, float]) -> str:
+    """Where the time of an average reply went; empty where that is not known."""
+    if not phases:
+        return ""
+    words = {"first_byte": "to the first byte", "tools": "in tools", "rest": "the rest"}
+    spent = ", ".join(
+        f"{milliseconds(phases[name])} {what}" for name, what in words.items() if phases.get(name)
+    )
+    waited = ""
+    if phases.get("queue") or phases.get("retry"):
+        queue, retry = milliseconds(phases.get("queue", 0)), milliseconds(phases.get("retry", 0))
+        waited = f"; waiting that is not the chatbot’s is not counted (queue {queue}, retries {retry})"
+    return f"On average {spent}{waited}."
 
 
 def _sentences(view: ReportView) -> Iterator[str]:

@@ -8,18 +8,22 @@ from answerkey.stats.intervals import Interval
 
 __all__ = [
     "GRADE_MEANINGS",
+    "change_text",
     "count",
     "list_words",
     "metric_text",
     "milliseconds",
+    "milliseconds_change",
     "money",
     "name_words",
     "p_text",
     "percent",
     "points",
+    "points_change",
     "range_text",
     "score_percent",
     "score_text",
+    "used_text",
 ]
 
 # The standard's own words.
@@ -87,6 +91,26 @@ def milliseconds(taken: float | None) -> str:
     return f"{taken / 60_000:.1f} min"
 
 
+def points_change(change: float | None) -> str:
+    """A difference of scores as +3.2 or −0.5 points of a hundred."""
+    if change is None:
+        return "–"
+    points = change * 100
+    if abs(points) < 0.05:
+        return "±0"
+    return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
+
+
+def change_text(value: float, digits: int = 3) -> str:
+    """A difference of a metric as +0.203 or −0.048."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def milliseconds_change(change: float) -> str:
+    """A difference of times as +120 ms or −1.20 s."""
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{milliseconds(abs(change))}"
+
+
 def count(number: int, one: str, many: str | None = None) -> str:
     """`1 question`, `75 questions`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -113,6 +137,11 @@ def metric_text(value: float | None) -> str:
 def money(amount: float) -> str:
     """A cost in dollars, with enough digits to see it."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def used_text(amount: float, name: str) -> str:
+    """What a run used of something: money, or so many of it."""
+    return money(amount) if name == "cost" else f"{amount:,.0f}"
 
 
 def p_text(p: float | None) -> str:

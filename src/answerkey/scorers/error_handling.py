@@ -8,6 +8,7 @@ from answerkey.detect.detector import detect_failure
 from answerkey.model.question import Question
 from answerkey.model.reply import ErrorKind, Failure, Reply
 from answerkey.model.scorecard import Score
+from answerkey.protocols import Direction, Need
 
 __all__ = ["ErrorHandling", "find_failure"]
 
@@ -17,6 +18,8 @@ class ErrorHandling:
 
     name = "error_handling"
     version = "error_handling/2"
+    direction: Direction = "higher"
+    needs: frozenset[Need] = frozenset()
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

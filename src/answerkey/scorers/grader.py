@@ -5,23 +5,22 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
-from answerkey.errors import ConfigError
+from answerkey.errors import ConfigError, InputError, UsageError
+from answerkey.model.check import RUBRIC_PREFIX
 from answerkey.model.options import Scoring
-from answerkey.model.question import Question
+from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
+from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
-from answerkey.protocols import ConversationScorer, Scorer
-from answerkey.scorers.error_handling import ErrorHandling
-from answerkey.scorers.response_quality import ResponseQuality
-from answerkey.scorers.tool_usage import ToolUsage
-
-if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
+from answerkey.protocols import Direction, Scorer
+from answerkey.scorers.checks import Checks
+from answerkey.scorers.directions import directions_of
+from answerkey.text.sanitise import one_line
 
 __all__ = ["Grader"]
 
@@ -29,33 +28,79 @@ __all__ = ["Grader"]
 _AHEAD = 32
 
 
+class JudgeScores(Protocol):
+    """What the grader must know of a judge, whose scores it is given: judging takes time and happens before."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the same reply could get another judgement."""
+        ...
+
+    @property
+    def direction(self) -> Mapping[str, Direction]:
+        """What its scores are called, and which way each is better."""
+        ...
+
+
 class Grader:
-    """Applies scorers to replies. Scorers named in the weights are components, all others are metrics."""
+    """Applies scorers to replies. What is named in the weights is a component, everything else a metric."""
 
     def __init__(
-        self,
-        scoring: Scoring | None = None,
-        *,
-        metrics: Sequence[Scorer] = (),
-        judge: "Judge | None" = None,
+        self, scoring: Scoring, scorers: Sequence[Scorer], *, judge: JudgeScores | None = None
     ) -> None:
-        self.scoring = scoring or Scoring()
+        self.scoring = scoring
         self._judge = judge
-        self._quality_shares = self.scoring.quality_shares
+        self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
-        self._quality = ResponseQuality(self.scoring.match, embeddings=self.scoring.embeddings)
-        self._scorers: tuple[Scorer, ...] = (
-            ToolUsage(self.scoring.tool_mode),
-            self._quality,
-            ErrorHandling(),
-            *metrics,
-        )
-        known = {scorer.name for scorer in self._scorers} | set(judge.score_names if judge else ())
-        unknown = sorted(set(self.scoring.weights) - known)
-        if unknown:
-            raise ConfigError(
-                f"[scoring.weights] {unknown[0]}: no such component; there are {', '.join(sorted(known))}"
-            )
+        self._scorers = tuple(scorers)
+        # Each with whether it is given the earlier turns, and what the judge said.
+        self._called = [(one, "earlier" in one.needs, "judge" in one.needs) for one in scorers]
+        self._preparing: list[Any] = [one for one in scorers if getattr(one, "prepares", False)]
+        # Every name that a score may have, with the way in which it is better.
+        self.directions: dict[str, Direction] = {
+            **directions_of(self._scorers),
+            **(judge.direction if judge is not None else {}),
+        }
+        self._check_names()
+
+    def _check_names(self) -> None:
+        seen: set[str] = set()
+        for scorer in self._scorers:
+            names = directions_of([scorer])
+            reserved = next((name for name in names if name in Summary.__struct_fields__), None)
+            if reserved is not None:
+                raise UsageError(
+                    f"a scorer cannot be called {reserved!r}, a name that every summary has; give yours another"
+                )
+            twice = next((name for name in names if name in seen), None)
+            if twice is not None:
+                raise UsageError(f"there is a scorer {twice!r} already; give yours another name")
+            seen |= set(names)
+        for name in self.scoring.weights:
+            if name not in self.directions:
+                raise ConfigError(
+                    f"[scoring.weights] {name}: no such component; there are {', '.join(sorted(self.directions))}"
+                    " (a scorer of your own needs [scorers.NAME] or scorers=[…])"
+                )
+            if self.directions[name] == "lower":
+                raise ConfigError(
+                    f"[scoring.weights] {name}: of it less is better, and a component must be better when higher; "
+                    "let its scorer give 1 - value"
+                )
+
+    @property
+    def lower_is_better(self) -> dict[str, Direction]:
+        """The directions that a run keeps: those that are not the usual one."""
+        return {name: way for name, way in self.directions.items() if way == "lower"}
+
+    def check_questions(self, questions: QuestionSet) -> None:
+        """Refuse, before anything is asked, a golden set whose checks can never be decided."""
+        checks = next((scorer for scorer in self._scorers if isinstance(scorer, Checks)), None)
+        for question in questions:
+            for turn in question.asks if checks is not None else ():
+                problem = checks.problem(turn) if checks is not None and turn.checks else None
+                if problem:
+                    raise InputError(problem, path=questions.path, line=question.line)
 
     @cached_property
     def hash(self) -> str:
@@ -66,16 +111,18 @@ class Grader:
 
     def ahead(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """The same trials; where a scorer is faster on many replies at once, it sees some of them before they are graded."""
-        if not self._quality.prepares:
+        if not self._preparing:
             yield from trials
             return
         waiting = iter(trials)
         while window := list(islice(waiting, _AHEAD)):
-            self._quality.prepare(
+            pairs = [
                 (ask, reply)
                 for trial in window
                 for ask, reply in zip(trial.question.asks, trial.replies, strict=False)
-            )
+            ]
+            for scorer in self._preparing:
+                scorer.prepare(pairs)
             yield from window
 
     def grade(
@@ -110,24 +157,26 @@ class Grader:
         metrics: dict[str, float | None] = {}
         findings: dict[str, Any] = {}
         error: Failure | None = None
-        given: list[Score] = []
-        for scorer in self._scorers:
-            given += _scores(scorer, question, reply, earlier)
-        given += judged
-        for score in given:
+        for score in self._scores(question, reply, judged, earlier):
             name = score.name
-            if name == ErrorHandling.name:
+            if name == "error_handling":
                 if score.details:
                     error = Failure(score.details["kind"], score.details["message"])
-            elif self._blends and name == ResponseQuality.name:
+            elif self._blends and name == "response_quality":
                 score = _blended(score, judged, self._quality_shares)  # the same score, blended
             weight = weights.get(name)
             if weight is not None:
-                components[name] = Score(name, score.value, score.reason, weight, score.details)
+                components[name] = _component(score, weight)
             else:
                 metrics[name] = score.value
                 if score.details:
                     findings[name] = score.details
+        if len(components) < len(weights):
+            components |= {
+                name: Score(name, None, "its scorer said nothing of this reply", weight)
+                for name, weight in weights.items()
+                if name not in components
+            }
         points = total({name: score.value for name, score in components.items()}, weights)
         return Scorecard(
             components=components,
@@ -139,14 +188,46 @@ class Grader:
             error=error,
         )
 
+    def _scores(
+        self,
+        question: Question,
+        reply: Reply,
+        judged: Sequence[Score],
+        earlier: Sequence[tuple[Question, Reply]],
+    ) -> list[Score]:
+        given: list[Score] = []
+        for scorer, takes_earlier, takes_judged in self._called:
+            try:
+                if takes_judged:
+                    more = {"earlier": earlier} if takes_earlier else {}
+                    scores = scorer.score(question, reply, judged=judged, **more)
+                elif takes_earlier:
+                    scores = scorer.score(question, reply, earlier=earlier)
+                else:
+                    scores = scorer.score(question, reply)
+            except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
+                reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
+                given += [
+                    Score(name, None, reason, None, {"unscored": reason}) for name in directions_of([scorer])
+                ]
+                continue
+            if type(scores) is Score:
+                given.append(scores)
+            else:
+                given += scores  # type: ignore[arg-type]  # then it is a sequence
+        # What the judge said of a check's rubric is the check's to report.
+        given += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)] if judged else ()
+        return given
+
     def _mean_of_turns(self, cards: Sequence[Scorecard]) -> Scorecard:
         components = {
             name: _mean_component(name, [card.components.get(name) for card in cards])
             for name in dict.fromkeys(name for card in cards for name in card.components)
         }
         names = dict.fromkeys(name for card in cards for name in card.metrics)
-        points = _mean([card.total for card in cards])
-        points = None if points is None else round_score(points)
+        totals = [card.total for card in cards if card.total is not None]
+        # A turn without a score leaves the conversation without one, as a component does its reply.
+        points = round_score(fsum(totals) / len(totals)) if len(totals) == len(cards) else None
         return Scorecard(
             components=components,
             total=points,
@@ -178,17 +259,12 @@ def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, floa
     return Score(keywords.name, value, f"judge: {judge.reason}; {keywords.reason}", None, details)
 
 
-def _scores(
-    scorer: Scorer, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
-) -> Sequence[Score]:
-    try:
-        if earlier and isinstance(scorer, ConversationScorer):
-            scores = scorer.score_turn(question, reply, earlier)
-        else:
-            scores = scorer.score(question, reply)
-    except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
-        return (Score(scorer.name, None, f"could not be scored: {type(error).__name__}: {error}"),)
-    return (scores,) if type(scores) is Score else scores  # type: ignore[return-value]  # then it is a sequence
+def _component(score: Score, weight: float) -> Score:
+    value = score.value
+    if value is None or 0.0 <= value <= 1.0:
+        return Score(score.name, value, score.reason, weight, score.details)
+    reason = f"gave {value:g}, which is not between 0 and 1"
+    return Score(score.name, None, reason, weight, score.details)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -197,13 +273,14 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _mean_component(name: str, turns: Sequence[Score | None]) -> Score:
-    """A component over a conversation's turns; a turn that has none of it does not count."""
+    """A component over a conversation's turns; a turn without a value leaves it without one."""
     scored = [(number, turn) for number, turn in enumerate(turns, start=1) if turn is not None]
+    unscored = any(turn.value is None for _, turn in scored)
     lost = "; ".join(f"turn {number}: {turn.reason}" for number, turn in scored if turn.value != 1.0)
     first = scored[0][1]
     return Score(
         name,
-        _mean([turn.value for _, turn in scored]),
+        None if unscored else _mean([turn.value for _, turn in scored]),
         lost or first.reason,
         first.weight,
         _joined([turn.details for _, turn in scored]),

@@ -1,10 +1,11 @@
 """The groundedness scorer: supported ÷ checkable claims, and the inconsistencies beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
+from answerkey.protocols import Direction, Need
 
 __all__ = ["Groundedness", "has_evidence"]
 
@@ -17,15 +18,16 @@ class Groundedness:
 
     name = "groundedness"
     version = "groundedness/3"
+    direction: Mapping[str, Direction] = {"groundedness": "higher", "consistency": "higher"}
+    needs: frozenset[Need] = frozenset({"evidence", "earlier"})
 
-    def score(self, question: Question, reply: Reply) -> Sequence[Score]:
-        """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all."""
-        return self.score_turn(question, reply, ())
-
-    def score_turn(
-        self, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+    def score(
+        self, question: Question, reply: Reply, *, earlier: Sequence[tuple[Question, Reply]] = ()
     ) -> Sequence[Score]:
-        """The same for a turn of a conversation, which may rest on what the tools gave in the turns before it."""
+        """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all.
+
+        A turn of a conversation may rest on what the tools gave in the turns before it.
+        """
         if reply.text is None or not reply.text.strip():
             return ()
         shown = [reply, *(before for _, before in earlier)]

@@ -1,35 +1,77 @@
-"""Which scorers a run uses: the three components, and metrics beside them."""
+"""Which scorers a run uses: the three components, metrics beside them, and the user's own."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Any
 
+from answerkey import plugins
 from answerkey.config import Settings
+from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.groundedness import Groundedness
+from answerkey.scorers.directions import directions_of
+from answerkey.scorers.grader import Grader, JudgeScores
+from answerkey.scorers.own import make_scorer
 from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN, Ranker
-from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 
-if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
-
-__all__ = ["make_grader"]
+__all__ = ["configured_scorers", "make_grader"]
 
 
 def make_grader(
-    scoring: Scoring,
+    scoring: Scoring | None = None,
     settings: Settings | None = None,
     *,
-    judge: "Judge | None" = None,
-    scorers: Sequence[Scorer] = (),
+    judge: JudgeScores | None = None,
+    scorers: Iterable[Any] = (),
 ) -> Grader:
-    """The grader for a scoring under the settings in force; with a judge, one that takes its scores."""
+    """The grader for a scoring under the settings in force; with a judge, one that takes its scores.
+
+    `scorers` are the caller's own (functions, objects, registered names), beside those of the configuration.
+    """
+    scoring = scoring or Scoring()
+    settings = settings or Settings()
+    own = {scorer.name: scorer for scorer in configured_scorers(settings)}
+    # One that the caller gives stands in the place of a configured one of its name.
+    own |= {scorer.name: scorer for scorer in _distinct(scorers)}
+    known = {*directions_of(own.values()), *(judge.direction if judge is not None else ())}
+    built_in = _built_in(scoring, settings)
+    known |= set(directions_of(built_in))
+    for name in scoring.weights:
+        # An installed scorer that has a weight need not be configured as well.
+        if name not in known and plugins.scorers.find(name) is not None:
+            own[name] = make_scorer(name)
+    return Grader(scoring, [*built_in, *own.values()], judge=judge)
+
+
+def configured_scorers(settings: Settings) -> list[Scorer]:
+    """The scorers of `[scorers.NAME]`, loaded; one that cannot be is refused with its name."""
+    found: list[Scorer] = []
+    for name, chosen in settings.scorers.items():
+        try:
+            found.append(make_scorer(name, direction=chosen.direction, arguments=chosen.arguments))
+        except UsageError as error:
+            raise ConfigError(f"{settings.path}: [scorers.{name}] {error}") from None
+    return found
+
+
+def _distinct(scorers: Iterable[Any]) -> list[Scorer]:
+    made: list[Scorer] = [make_scorer(part) for part in scorers]
+    names = [scorer.name for scorer in made]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two scorers are called {twice!r}; give one another name")
+    return made
+
+
+def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
     ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
-    metrics: list[Scorer] = [
-        RetrievalQuality(scoring.retrieval, ranker=ranker),
-        SourceHygiene(ranker=ranker),
-    ]
+    arguments: dict[str, dict[str, Any]] = {
+        "tool_usage": {"mode": scoring.tool_mode},
+        "response_quality": {"mode": scoring.match, "embeddings": scoring.embeddings},
+        "error_handling": {},
+        "retrieval": {"measures": scoring.retrieval, "ranker": ranker},
+        "source_hygiene": {"ranker": ranker},
+        "checks": {"folder": settings.folder, "weighted": "checks" in scoring.weights},
+    }
     if scoring.groundedness:
-        metrics.append(Groundedness())
-    return Grader(scoring, metrics=[*metrics, *scorers], judge=judge)
+        arguments["groundedness"] = {}
+    return [plugins.scorers.get(name)(**given) for name, given in arguments.items()]

@@ -14,6 +14,7 @@ from answerkey.match.keywords import (
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
+from answerkey.protocols import Direction, Need
 from answerkey.text.keyword import describe_keyword
 
 __all__ = ["ResponseQuality"]
@@ -27,6 +28,8 @@ class ResponseQuality:
     """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
 
     name = "response_quality"
+    direction: Direction = "higher"
+    needs: frozenset[Need] = frozenset()
 
     def __init__(self, mode: MatchMode = "standard", *, embeddings: bool = False) -> None:
         self.mode: MatchMode = mode

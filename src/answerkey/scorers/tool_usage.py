@@ -1,12 +1,13 @@
 """Component 1: did the chatbot use the tools that the question needs?"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from answerkey.model.options import ToolMode
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
+from answerkey.protocols import Direction, Need
 from answerkey.scorers.tool_matching import ToolFit, fit_tools
 
 __all__ = ["ToolUsage"]
@@ -19,6 +20,11 @@ class ToolUsage:
     """
 
     name = "tool_usage"
+    direction: Mapping[str, Direction] = dict.fromkeys(
+        ("tool_usage", "tool_partial", "tool_precision", "tool_f1", "tool_ordered", "tool_arguments"),
+        "higher",
+    )
+    needs: frozenset[Need] = frozenset()
 
     def __init__(self, mode: ToolMode = "standard") -> None:
         self.mode = mode

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
+from answerkey.report.markup import compact_css, report_style
 from answerkey.server import charts
 from answerkey.server.query import read_query
 from answerkey.server.satisfaction import feedback_figures
@@ -26,12 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["asset_routes", "draw_charts"]
 
-_STATIC = {
-    "report.css": ("answerkey.report", "templates/report.css", "text/css"),
-    "dashboard.css": ("answerkey.server", "static/dashboard.css", "text/css"),
-    "dashboard.js": ("answerkey.server", "static/dashboard.js", "text/javascript"),
-    "icon.svg": ("answerkey.server", "static/icon.svg", "image/svg+xml"),
-}
+# What the dashboard adds to the report's style sheet; a later one overrides those before it.
+_SHEETS = ("frame.css", "lists.css", "trial.css", "compare.css", "judging.css", "media.css")
 # The colour of each tenth of the score is that of its grade.
 _TINTS = ("F", "F", "F", "F", "F", "F", "D", "C", "B", "A")
 _TENTHS = tuple(f"{step * 10}–{step * 10 + 10}%" for step in range(10))
@@ -59,12 +56,11 @@ def asset_routes(get_store: "Callable[[], SqlStore]") -> list[Route]:
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]
-        if name == "theme.css":
-            return _cached(request, theme_sheet().encode(), "text/css", "no-cache")
-        if name not in _STATIC:
+        found = _static_files().get(name)
+        if found is None:
             raise UnknownNameError(f"there is no file {name[:80]!r}")
-        content, kind = _static(name)
-        return _cached(request, content, kind, "no-cache")
+        content, kind = found
+        return _cached(request, content.encode(), kind, "no-cache")
 
     def chart(request: Request) -> Response:
         query = read_query(request, _ChartQuery)
@@ -104,9 +100,20 @@ def asset_routes(get_store: "Callable[[], SqlStore]") -> list[Route]:
 
 
 @cache
-def _static(name: str) -> tuple[bytes, str]:
-    package, path, kind = _STATIC[name]
-    return (files(package) / path).read_bytes(), kind
+def _static_files() -> dict[str, tuple[str, str]]:
+    """Name → content and media type of the files that every page loads."""
+    sheet = "\n".join(map(_read, _SHEETS))
+    return {
+        "report.css": (report_style(), "text/css"),
+        "theme.css": (theme_sheet(), "text/css"),
+        "dashboard.css": (compact_css(sheet), "text/css"),
+        "dashboard.js": (_read("dashboard.js"), "text/javascript"),
+        "icon.svg": (_read("icon.svg"), "image/svg+xml"),
+    }
+
+
+def _read(name: str) -> str:
+    return (files("answerkey.server") / "static" / name).read_text("utf-8")
 
 
 def _cached(request: Request, content: bytes, kind: str, policy: str) -> Response:

@@ -9,12 +9,21 @@ from urllib.parse import parse_qsl, quote, urlencode
 from starlette.datastructures import Headers
 
 from answerkey.report.markup import make_environment
-from answerkey.server.theme import THEMES
+from answerkey.server.theme import THEME_AFTER, THEME_SIGNS, THEMES
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = ["render"]
+
+# The pages that every page leads to.
+_NAVIGATION = (
+    ("/", "Runs"),
+    ("/compare", "Compare"),
+    ("/review", "Review"),
+    ("/replies", "Replies"),
+    ("/feedback", "Feedback"),
+)
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
@@ -29,6 +38,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             who=state.get("who"),
             signed_in=bool(state.get("needs_token")),
             theme=_theme(scope),
+            navigation=[(address, name, _is_here(address, path)) for address, name in _NAVIGATION],
             path=path,
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
@@ -37,6 +47,28 @@ def render(template: str, scope: Any, **context: Any) -> str:
             **context,
         )
     )
+
+
+def _is_here(address: str, path: str) -> bool:
+    """Whether a path belongs to a page of the navigation; runs are found under the first."""
+    return path == "/" or path.startswith("/runs") if address == "/" else path.startswith(address)
+
+
+def _chart_sources(name: str, params: dict[str, str], size: str, theme: str) -> list[tuple[str, str]]:
+    """A chart's (media, address), the first that fits is shown; the last fits always.
+
+    A phone gets a smaller one, and a reader who lets the system choose the theme gets that theme's.
+    """
+    automatic = theme == "auto"
+    sources = []
+    for shape, width in (("small", "(max-width: 700px)"), (size, "")):
+        for tone in ("dark", "light") if automatic else (theme,):
+            # Light is what is shown where nothing else fits.
+            scheme = f"(prefers-color-scheme: {tone})" if automatic and (width or tone == "dark") else ""
+            media = " and ".join(filter(None, (width, scheme)))
+            query = urlencode({**params, "size": shape, "theme": tone})
+            sources.append((media, f"/charts/{name}.svg?{query}"))
+    return sources
 
 
 def _theme(scope: Any) -> str:
@@ -64,7 +96,9 @@ class _Linker:
 
 @cache
 def _environment() -> "Environment":
-    return make_environment(_source)
+    environment = make_environment(_source)
+    environment.globals.update(chart_sources=_chart_sources, theme_after=THEME_AFTER, theme_signs=THEME_SIGNS)
+    return environment
 
 
 @cache

@@ -2,11 +2,15 @@
 
 import re
 from functools import cache
-from importlib.resources import files
 
-__all__ = ["THEMES", "colours", "theme_sheet"]
+from answerkey.report.markup import compact_css, report_asset
+
+__all__ = ["THEMES", "THEME_AFTER", "THEME_SIGNS", "colours", "theme_sheet"]
 
 THEMES = ("auto", "light", "dark")
+# What the button beside the navigation changes to, and how it shows what is chosen now.
+THEME_AFTER = {"auto": "dark", "dark": "light", "light": "auto"}
+THEME_SIGNS = {"auto": "◐", "dark": "☾", "light": "☀"}
 
 _BLOCK = re.compile(r":root\s*\{([^}]*)\}")
 _TOKEN = re.compile(r"--([\w-]+):\s*([^;]+);")
@@ -14,9 +18,8 @@ _TOKEN = re.compile(r"--([\w-]+):\s*([^;]+);")
 
 @cache
 def _blocks() -> tuple[str, str]:
-    """The light and the dark block of the report's style sheet: the one place where the colours are written."""
-    sheet = (files("answerkey.report") / "templates" / "report.css").read_text("utf-8")
-    found = _BLOCK.findall(sheet)
+    """The light and the dark block of the report's tokens: the one place where the colours are written."""
+    found = _BLOCK.findall(compact_css(report_asset("tokens.css")))
     return found[0].strip(), found[1].strip()
 
 

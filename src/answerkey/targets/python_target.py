@@ -1,20 +1,16 @@
 """The target `python:module:callable` (also `file.py:callable`): any function of the user's, sync or async."""
 
 import hashlib
-import importlib.util
 import inspect
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply, Timings
-from answerkey.plugins import load_object
+from answerkey.plugins import load_python
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.safe_names import settings_hash
 from answerkey.targets.table_settings import read_settings
@@ -220,47 +216,7 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
 
     Modules and files are looked for in the folder `start`, or else in the current one.
     """
-    place, _, path = reference.rpartition(":")
-    if not place or not path:
-        raise UsageError(f"{reference!r} names no callable; write module:callable or file.py:callable")
-    folder = str((start or Path()).resolve())
-    if folder not in sys.path:
-        # As `python -m` does: the user's modules are where the user is.
-        sys.path.insert(0, folder)
-    is_file = place.endswith(".py") or "/" in place or "\\" in place
-    try:
-        module = _load_file((start or Path()) / place) if is_file else load_object(place)
-    except UsageError:
-        raise
-    except ModuleNotFoundError as error:
-        if (
-            not is_file
-            and error.name is not None
-            and (place == error.name or place.startswith(error.name + "."))
-        ):
-            raise UsageError(
-                f"there is no module {place!r} in {folder} or among the installed packages"
-            ) from None
-        raise UsageError(
-            f"importing {place} failed: there is no module {error.name!r}; install it first"
-        ) from None
-    except (Exception, SystemExit) as error:  # the user's module may raise anything
-        raise UsageError(
-            failure_message(f"importing {place} failed: {type(error).__name__}: {error}")
-        ) from error
-    found: Any = module
-    for name in path.split("."):
-        if not hasattr(found, name):
-            offered = [
-                other
-                for other in vars(module)
-                if not other.startswith("_") and callable(getattr(module, other))
-            ]
-            raise UsageError(
-                f"{place} has no {path!r}; "
-                + (f"it has {', '.join(offered[:10])}" if offered else "it has no callable"),
-            )
-        found = getattr(found, name)
+    found, module = load_python(reference, start)
     if isinstance(found, type):
         found = _instance(found, reference)
     if not callable(found):
@@ -269,22 +225,6 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
             raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
     source = getattr(module, "__file__", None)
     return found, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
-
-
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}")
-    resolved = path.resolve()
-    spec = importlib.util.spec_from_file_location(resolved.stem, resolved)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    if str(resolved.parent) not in sys.path:
-        sys.path.insert(0, str(resolved.parent))
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickling look the module up by its name; another module of that name keeps its place.
-    sys.modules.setdefault(resolved.stem, module)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _instance(cls: type, reference: str) -> object:

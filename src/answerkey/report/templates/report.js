@@ -1,3 +1,4 @@
+// Filters, opening and printing of the report's questions. Everything can be read without this file.
 "use strict";
 (function () {
   const byId = (id) => document.getElementById(id);
@@ -9,7 +10,16 @@
     return texts.get(row);
   };
   const fits = (row, status) =>
-    !status || row.dataset.status === status || (status === "lost" && row.dataset.lost) || (status === "error" && row.dataset.error);
+    !status ||
+    row.dataset.status === status ||
+    (status === "lost" && row.dataset.lost) ||
+    (status === "error" && row.dataset.error);
+
+  function tellShown(shown) {
+    const all = rows.length + (rows.length === 1 ? " question" : " questions");
+    byId("shown").textContent = shown === rows.length ? all : shown + " of " + rows.length + " questions match";
+    byId("nothing").hidden = shown > 0 || rows.length === 0;
+  }
 
   function apply() {
     const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -26,8 +36,7 @@
       row.hidden = !keep;
       if (keep) shown += 1;
     }
-    byId("shown").textContent = shown === rows.length ? shown + (shown === 1 ? " question" : " questions") : shown + " of " + rows.length + " questions match";
-    byId("nothing").hidden = shown > 0 || rows.length === 0;
+    tellShown(shown);
   }
 
   function setOpen(open) {

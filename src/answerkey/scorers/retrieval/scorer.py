@@ -8,6 +8,7 @@ from answerkey.errors import MissingExtraError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
+from answerkey.protocols import Direction, Need
 from answerkey.scorers.retrieval.citations import find_citations
 from answerkey.scorers.retrieval.measures import DEFAULT_MEASURES, Evaluator, parse_measures
 from answerkey.scorers.retrieval.ranking import (
@@ -29,6 +30,7 @@ class RetrievalQuality:
     """Retrieval measures by name, for questions with `relevant_documents`; all others get no score."""
 
     name = "retrieval"
+    needs: frozenset[Need] = frozenset({"sources"})
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class RetrievalQuality:
     ) -> None:
         names = tuple(DEFAULT_MEASURES if measures is None else measures)
         self._names = names
+        self.direction: Mapping[str, Direction] = dict.fromkeys(names, "higher")
         self._ranker = ranker or Ranker(chunk_pattern)
         self._missing: MissingExtraError | None = None
         self._evaluator: Evaluator | None = None
@@ -60,7 +63,7 @@ class RetrievalQuality:
             except MissingExtraError as error:
                 self._missing = error
         if self._evaluator is None:
-            return (Score(self.name, None, str(self._missing)),)
+            return self._unscored(str(self._missing))
         problem = _problem(relevant, reply)
         if problem:
             return self._unscored(problem)
@@ -149,6 +152,10 @@ class SourceHygiene:
 
     name = "source_hygiene"
     version = "source_hygiene/1"
+    direction: Mapping[str, Direction] = dict.fromkeys(
+        ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
+    )
+    needs: frozenset[Need] = frozenset({"sources"})
 
     def __init__(self, *, chunk_pattern: str = CHUNK_PATTERN, ranker: Ranker | None = None) -> None:
         self._ranker = ranker or Ranker(chunk_pattern)

@@ -3,19 +3,28 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const one = (selector) => document.querySelector(selector);
+  const make = (name, text) => {
+    const element = document.createElement(name);
+    element.textContent = text;
+    return element;
+  };
+  // Rounded down, as everywhere: a score must not read better than its grade.
+  const percentOf = (score) => Math.floor(score * 1000 + 1e-6) / 10 + "%";
+
   for (const element of document.querySelectorAll(".needs-js")) element.hidden = false;
 
   // Moving through rows.
   const rows = [...document.querySelectorAll("[data-row]")];
   let here = -1;
   const go = (to) => {
-    if (!rows.length) return;
+    if (!rows.length) return false;
     if (here >= 0) rows[here].classList.remove("here");
     here = Math.max(0, Math.min(rows.length - 1, to));
     rows[here].classList.add("here");
     rows[here].scrollIntoView({ block: "nearest" });
     const link = rows[here].querySelector("[data-open]");
     if (link) link.focus({ preventScroll: true });
+    return true;
   };
   const follow = (selector) => {
     const link = one(selector);
@@ -24,8 +33,11 @@
   };
 
   // The switcher: names come from others, so they are only ever set as text.
-  const switcher = byId("switcher"), field = byId("switcher-text"), list = byId("switcher-list");
-  let asked = 0, chosen = 0;
+  const switcher = byId("switcher");
+  const field = byId("switcher-text");
+  const list = byId("switcher-list");
+  let asked = 0;
+  let chosen = 0;
   const choose = (to) => {
     const links = [...list.querySelectorAll("a")];
     if (!links.length) return;
@@ -33,27 +45,25 @@
     links.forEach((link, index) => link.classList.toggle("here", index === chosen));
     links[chosen].scrollIntoView({ block: "nearest" });
   };
+  const itemOf = (row) => {
+    const { info, figures } = row;
+    const score = figures && figures.score !== null ? ` ${figures.grade} ${percentOf(figures.score)}` : "";
+    const when = info.created_at.slice(0, 16).replace("T", " ");
+    const link = document.createElement("a");
+    link.href = "/runs/" + encodeURIComponent(info.id);
+    link.append(make("bdi", info.name.slice(0, 80)));
+    link.append(make("small", `${score} · ${info.target.slice(0, 60)} · ${when}`));
+    const item = document.createElement("li");
+    item.append(link);
+    return item;
+  };
   const search = async () => {
     const mine = ++asked;
     const answer = await fetch("/api/runs?text=" + encodeURIComponent(field.value.slice(0, 200)));
+    // An answer to what was typed before is no longer wanted.
     if (mine !== asked || !answer.ok) return;
-    const found = await answer.json();
-    list.replaceChildren(...found.rows.slice(0, 12).map((row) => {
-      const item = document.createElement("li"), link = document.createElement("a"), note = document.createElement("small");
-      link.href = "/runs/" + encodeURIComponent(row.info.id);
-      const score = row.figures && row.figures.score !== null ? ` ${row.figures.grade} ${(Math.floor(row.figures.score * 1000 + 1e-6) / 10)}%` : "";
-      link.append(document.createElement("bdi"));
-      link.firstChild.textContent = row.info.name.slice(0, 80);
-      note.textContent = `${score} · ${row.info.target.slice(0, 60)} · ${row.info.created_at.slice(0, 16).replace("T", " ")}`;
-      link.append(note);
-      item.append(link);
-      return item;
-    }));
-    if (!found.rows.length) {
-      const nothing = document.createElement("li");
-      nothing.textContent = "No run matches.";
-      list.replaceChildren(nothing);
-    }
+    const found = (await answer.json()).rows.slice(0, 12).map(itemOf);
+    list.replaceChildren(...(found.length ? found : [make("li", "No run matches.")]));
     choose(0);
   };
   const openSwitcher = () => {
@@ -66,32 +76,47 @@
   if (byId("find-run")) byId("find-run").addEventListener("click", openSwitcher);
   field.addEventListener("input", search);
   field.addEventListener("keydown", (event) => {
-    if (event.key === "ArrowDown") { event.preventDefault(); choose(chosen + 1); }
-    if (event.key === "ArrowUp") { event.preventDefault(); choose(chosen - 1); }
-    if (event.key === "Enter") { event.preventDefault(); follow("#switcher a.here"); }
-  });
-
-  document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); openSwitcher(); return; }
-    // A dialog that was just closed may still hold the focus: it no longer keeps the keys.
-    const dialog = event.target.closest("dialog");
-    const typing = dialog ? dialog.open : event.target.closest("input, textarea, select");
-    if (typing && event.key === "Escape" && !dialog) { event.target.blur(); return; }
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = event.key;
-    if (key === "?") byId("keys").showModal();
-    else if (key === "/" && byId("search")) byId("search").focus();
-    else if (key === "u") follow("[data-up]");
-    else if (key === "j" || key === "n") { if (!follow("[data-next]")) go(here + 1); }
-    else if (key === "k" || key === "p") { if (!follow("[data-prev]")) go(here < 0 ? 0 : here - 1); }
-    else if (key === "c" && one(".judge textarea")) one(".judge textarea").focus();
-    else if (key.length === 1 && /[a-z]/.test(key) && follow(`[data-key="${key}"]`)) { /* done */ }
+    if (event.key === "ArrowDown") choose(chosen + 1);
+    else if (event.key === "ArrowUp") choose(chosen - 1);
+    else if (event.key === "Enter") follow("#switcher a.here");
     else return;
     event.preventDefault();
   });
-  const comment = one(".judge textarea");
-  if (comment) comment.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") comment.blur();
+
+  // Keys: each says whether it did something.
+  const focusOn = (element) => {
+    if (element) element.focus();
+    return Boolean(element);
+  };
+  const openDialog = (dialog) => {
+    dialog.showModal();
+    return true;
+  };
+  const keys = {
+    "?": () => openDialog(byId("keys")),
+    "/": () => focusOn(byId("search")),
+    c: () => focusOn(one(".judge textarea")),
+    u: () => follow("[data-up]"),
+    j: () => follow("[data-next]") || go(here + 1),
+    k: () => follow("[data-prev]") || go(here - 1),
+  };
+  keys.n = keys.j;
+  keys.p = keys.k;
+  document.addEventListener("keydown", (event) => {
+    const key = event.key;
+    if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") {
+      event.preventDefault();
+      openSwitcher();
+      return;
+    }
+    // A dialog that was just closed may still hold the focus: it no longer keeps the keys.
+    const dialog = event.target.closest("dialog");
+    const typing = dialog ? dialog.open : event.target.closest("input, textarea, select");
+    if (typing && key === "Escape" && !dialog) event.target.blur();
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Some pages have keys of their own.
+    const done = keys[key] ? keys[key]() : /^[a-z]$/.test(key) && follow(`[data-key="${key}"]`);
+    if (done) event.preventDefault();
   });
 
   // Addresses without empty parameters are easier to read and to share.
@@ -105,22 +130,28 @@
   });
 
   // A run under way.
-  const follow_run = async (element) => {
+  const followRun = async (element) => {
     const answer = await fetch("/api/runs/" + encodeURIComponent(element.dataset.progress) + "/progress");
     if (!answer.ok) return;
     const now = await answer.json();
-    const percent = now.planned ? Math.floor((100 * now.done) / now.planned) : 0;
-    const bar = element.querySelector("progress");
-    if (bar) { bar.max = now.planned; bar.value = now.done; }
-    const set = (name, text) => { const part = element.querySelector(`[data-${name}]`); if (part) part.textContent = text; };
+    const set = (name, text) => {
+      const part = element.querySelector(`[data-${name}]`);
+      if (part) part.textContent = text;
+    };
     set("done", now.done.toLocaleString("en"));
     set("planned", now.planned.toLocaleString("en"));
-    if (now.score !== null) set("score", (Math.floor(now.score * 1000 + 1e-6) / 10) + "%");
+    if (now.score !== null) set("score", percentOf(now.score));
+    const bar = element.querySelector("progress");
+    if (bar) {
+      bar.max = now.planned;
+      bar.value = now.done;
+    }
+    const percent = now.planned ? Math.floor((100 * now.done) / now.planned) : 0;
     if (element.classList.contains("tag")) element.textContent = `running ${percent}%`;
-    if (now.status !== "running" && element.dataset.reload !== undefined) { location.reload(); return; }
-    if (now.status === "running") setTimeout(() => follow_run(element), 1500);
+    if (now.status === "running") setTimeout(() => followRun(element), 1500);
+    else if (element.dataset.reload !== undefined) location.reload();
   };
   for (const element of document.querySelectorAll("[data-progress]")) {
-    if (element.classList.contains("tag") || element.textContent.includes("under way")) follow_run(element);
+    if (element.classList.contains("tag") || element.textContent.includes("under way")) followRun(element);
   }
 })();

@@ -10,6 +10,7 @@ from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.server.comparisons import compare_stored, rank_stored
+from answerkey.server.views.measures import MeasureTable, measure_tables, tone_of
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
 from answerkey.store.sql import SqlStore
@@ -48,6 +49,17 @@ class Side(msgspec.Struct, frozen=True):
     grade: str | None
 
 
+class RowSide(msgspec.Struct, frozen=True):
+    """A question in one run."""
+
+    score: float | None
+    grade: str | None
+    # Candidate minus base; None in the base, and where one of them has no score.
+    change: float | None
+    reply: tuple[Piece, ...] | None
+    other_text: bool
+
+
 class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     """A question in all runs."""
 
@@ -64,6 +76,12 @@ class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     same_text: bool
     # Which replies share so little with the base's that marking differences would only hide them.
     other_text: tuple[bool, ...]
+
+    @property
+    def sides(self) -> tuple[RowSide, ...]:
+        """The same by run, the base first."""
+        changes = (None, *self.changes)
+        return tuple(map(RowSide, self.scores, self.grades, changes, self.replies, self.other_text))
 
 
 class CompareView(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +102,25 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     recent: tuple[RunInfo, ...] = ()
     paging: Paging
     rows: tuple[CompareRow, ...] = ()
+
+    @property
+    def tone(self) -> str:
+        """The colour of the verdict on two runs."""
+        return "" if self.versus is None else tone_of(self.versus.verdict)
+
+    @property
+    def tables(self) -> tuple[MeasureTable, ...]:
+        """What changed between two runs, in tables."""
+        return () if self.versus is None else measure_tables(self.versus)
+
+    @property
+    def suggested(self) -> dict[str, str]:
+        """Which runs the form proposes while there are not two: the one given, and the newest beside it."""
+        newest, before = self.recent[0].id, self.recent[1].id
+        if not self.sides:
+            return {"base": before, "run": newest}
+        given = self.sides[0].info.id
+        return {"base": before if given == newest else newest, "run": given}
 
 
 def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:

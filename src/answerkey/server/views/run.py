@@ -1,5 +1,8 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
+from typing import Any
+from urllib.parse import urlencode
+
 import msgspec
 
 from answerkey.model.run import Run, RunInfo
@@ -21,6 +24,13 @@ class RunQuery(RowFilter, frozen=True, kw_only=True):
     """Which of the run's questions, and in what order."""
 
     page: PageNumber = 1
+
+    def parameters(self, **more: Any) -> str:
+        """The filters that are set, after `more`, as the query of an address."""
+        names = ("text", "result", "grade", "category", "error", "tool")
+        chosen = {name: value for name in names if (value := getattr(self, name))}
+        order = {} if self.sort == "worst" else {"sort": self.sort}
+        return urlencode({**more, **chosen, **order})
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
