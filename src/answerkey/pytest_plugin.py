@@ -184,7 +184,9 @@ class _Grading:
             run = keep_results(
                 self.assembly, results, self.questions, self.target, store, target_spec=self.target_spec
             )
-            run = judge_gates(compare_with_baseline(run, self.baseline, store), self.assembly.gates)
+            if self.baseline is not None:
+                run = compare_with_baseline(run, self.baseline, store)
+            run = judge_gates(run, self.assembly.gates)
         self.run = run
         interval = range_text(run.summary.interval)
         self.summary = [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.demo import Chatbot, open_chatbot
-from answerkey.demo.knowledge import bundled_data
+from answerkey_demo import Chatbot, open_chatbot
+from answerkey_demo.knowledge import bundled_data
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from answerkey.demo import Chatbot
+from answerkey_demo import Chatbot
 
 NASTY = [
     "",

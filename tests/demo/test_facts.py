@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from answerkey.demo import open_chatbot
+from answerkey_demo import open_chatbot
 
 
 def replace(path: Path, old: str, new: str) -> None:

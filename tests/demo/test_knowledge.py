@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.demo.knowledge import bundled_data, open_knowledge
-from answerkey.demo.tools.search import Searcher
+from answerkey_demo.knowledge import bundled_data, open_knowledge
+from answerkey_demo.tools.search import Searcher
 
 
 def test_is_built_once_into_the_cache(cache: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(
 
 def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
     program = (
-        "from answerkey.demo.knowledge import open_knowledge; k = open_knowledge(); "
+        "from answerkey_demo.knowledge import open_knowledge; k = open_knowledge(); "
         "print(k.built, len(k.passages), len(k.read('SELECT id FROM transactions')))"
     )
     environment = {**os.environ, "ANSWERKEY_CACHE_DIR": str(tmp_path)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.demo import Chatbot
+from answerkey_demo import Chatbot
 
 DATABASE, SEARCH, LIST = "query_database", "search_document_content", "list_business_documents"
 
@@ -116,6 +116,20 @@ def test_declines_what_is_not_its_business_without_a_tool(bot: Chatbot, question
     assert reply["answer"].startswith("Sorry, I can't help with that")
 
 
+def test_every_document_that_mentions_a_property_is_found(bot: Chatbot) -> None:
+    answer = bot.ask_sync("Which documents mention 900 S 9th St?")["answer"]
+    passages = bot.toolbox.knowledge.passages
+    titles = {p.title for p in passages if "9th" in f"{p.title} {p.text}"}
+    assert f"{len(titles)} documents" in answer
+    assert all(title in answer for title in titles)
+
+
+def test_what_a_document_contains_is_told_in_its_order(bot: Chatbot) -> None:
+    answer = bot.ask_sync("What's in our operating agreement?")["answer"]
+    assert "12 sections" in answer
+    assert answer.index("Business purpose:") < answer.index("Voting:") < answer.index("Dissolution:")
+
+
 def test_greets_and_says_what_it_can_do(bot: Chatbot) -> None:
     assert "properties, transactions, obligations" in bot.ask_sync("Hello!")["answer"]
     assert "properties, transactions, obligations" in bot.ask_sync("What can you do?")["answer"]
@@ -145,7 +159,7 @@ def test_a_follow_up_without_its_conversation_is_not_guessed(bot: Chatbot) -> No
 
 
 def test_conversations_are_forgotten_one_by_one() -> None:
-    from answerkey.demo.planner.conversation import Conversations
+    from answerkey_demo.planner import Conversations
 
     known = Conversations(limit=3)
     first = known.get("a")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from answerkey.demo import VARIANTS, golden_set_path, open_chatbot, parse_variant
-from answerkey.demo.brains.flaky import FAULTS
+from answerkey_demo import VARIANTS, golden_set_path, open_chatbot, parse_variant
+from answerkey_demo.brains.flaky import FAULTS
 
 
 @pytest.mark.parametrize("text", ["", "default", "demo", "demo:default"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import answerkey
-import answerkey.demo
+import answerkey_demo
 from answerkey.config import Settings
 from answerkey.errors import StoreError
 from answerkey.evaluation.progress import Silent
@@ -147,7 +147,7 @@ def test_a_failed_write_ends_the_run_and_is_tried_once_more(store: SqlStore) -> 
 
 
 def test_what_is_reported_from_memory_is_what_the_store_has(tmp_path: Path) -> None:
-    golden = answerkey.demo.golden_set_path()
+    golden = answerkey_demo.golden_set_path()
     path = str(tmp_path / "runs.db")
     run = answerkey.evaluate(str(golden), target="demo:flaky?rate=0.3&seed=5", store=path)
     with open_store(path) as opened:

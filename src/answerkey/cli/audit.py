@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import json_flag, match_flag
+from answerkey.cli.flags import json_flag, match_flag
 
 __all__ = ["audit"]
 
@@ -28,7 +28,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
       answerkey audit golden.jsonl
       answerkey audit golden.jsonl --max-floor 0.65 --json
     """
-    from answerkey.cli.options import scoring_for
+    from answerkey.cli.flags import scoring_for
     from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
     from answerkey.evaluation.audit import audit_document, audit_questions

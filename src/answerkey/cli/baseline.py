@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, store_flag, store_opener
 
 __all__ = ["baseline"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import JudgeFlags, json_flag, judge_flags, store_flag, store_opener
+from answerkey.cli.flags import JudgeFlags, json_flag, judge_flags, store_flag, store_opener
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import json_flag
+from answerkey.cli.flags import json_flag
 from answerkey.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
-    from answerkey.demo import Chatbot
+    from answerkey_demo import Chatbot
 
 __all__ = ["demo"]
 
@@ -112,8 +112,8 @@ def serve(
     try:
         import uvicorn
 
-        from answerkey.demo.service.app import create_app
-        from answerkey.demo.service.feedback import FeedbackLog
+        from answerkey_demo.service.app import create_app
+        from answerkey_demo.service.feedback import FeedbackLog
     except ImportError as error:
         raise MissingExtraError("the demo's HTTP service", "server") from error
     if feedback_url is not None and not feedback_url.startswith(("http://", "https://")):
@@ -150,7 +150,7 @@ def serve(
 
 
 def _open(variant: str, data: Path | None) -> "Chatbot":
-    from answerkey.demo import open_chatbot
+    from answerkey_demo import open_chatbot
 
     try:
         return open_chatbot(variant, data=data)

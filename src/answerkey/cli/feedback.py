@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, store_flag, store_opener
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:

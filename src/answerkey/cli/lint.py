@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import json_flag
+from answerkey.cli.flags import json_flag
 
 __all__ = ["lint"]
 

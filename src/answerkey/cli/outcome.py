@@ -12,9 +12,10 @@ __all__ = ["conclude", "print_json"]
 
 def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
     """Write the reports and show the run; returns the exit code."""
-    from answerkey.report.files import write_reports
+    if outputs:
+        from answerkey.report.files import write_reports
 
-    write_reports(run, outputs)
+        write_reports(run, outputs)
     if as_json:
         print_json(run)
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import json_flag, output_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, output_flag, store_flag, store_opener
 
 __all__ = ["report"]
 

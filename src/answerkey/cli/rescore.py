@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.options import (
+from answerkey.cli.flags import (
     JudgeFlags,
     json_flag,
     judge_flags,

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.asking_flags import AskingFlags, asking_flags
-from answerkey.cli.options import (
+from answerkey.cli.flags import (
+    AskingFlags,
     JudgeFlags,
+    asking_flags,
     json_flag,
     judge_flags,
     output_flag,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from answerkey.cli.options import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, store_flag, store_opener
 
 __all__ = ["weights"]
 

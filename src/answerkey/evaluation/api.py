@@ -14,6 +14,7 @@ from answerkey.config import Settings, load_settings
 from answerkey.datasets.questions import parse_question
 from answerkey.errors import UsageError
 from answerkey.evaluation.assembly import (
+    Assembly,
     JudgeLike,
     QuestionsLike,
     assemble,
@@ -22,14 +23,12 @@ from answerkey.evaluation.assembly import (
     make_options,
 )
 from answerkey.evaluation.progress import Progress, Silent
-from answerkey.evaluation.selection import select_questions
 from answerkey.evaluation.stored import find_baseline, open_configured_store
-from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
 from answerkey.evaluation.waiting import wait_for
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
-from answerkey.model.run import Run
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
@@ -37,6 +36,7 @@ from answerkey.transcripts.reply_mapping import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
+    from answerkey.store.sql import SqlStore
 
 __all__ = ["ab", "evaluate", "evaluate_async", "rescore", "resume", "score", "score_replies"]
 
@@ -95,7 +95,7 @@ async def evaluate_async(
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
-    return judge_gates(compare_with_baseline(run, baseline, store), assembly.gates)
+    return _with_verdicts(run, assembly, baseline, store)
 
 
 def resume(
@@ -124,8 +124,7 @@ def resume(
         async with assembly.target(given) as opened:
             return await ask_again(assembly, info, questions, opened, opened_store, progress or Silent())
 
-    finished = compare_with_baseline(wait_for(ask()), baseline, opened_store)
-    return judge_gates(finished, assembly.gates)
+    return _with_verdicts(wait_for(ask()), assembly, baseline, opened_store)
 
 
 def rescore(
@@ -242,12 +241,29 @@ def score_replies(
             run = judge_recorded(
                 paths, grader=assembly.grader, judge=assembly.judge, store=opened, questions=golden
             )
-    return judge_gates(run, assembly.gates)
+    return _with_verdicts(run, assembly)
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:
     return judge(own) if callable(judge) else judge_settings(judge, own)
 
 
+def _with_verdicts(
+    run: Run, assembly: Assembly, baseline: RunInfo | None = None, store: "SqlStore | None" = None
+) -> Run:
+    """A finished run with its comparison and its gates, where it has any."""
+    if baseline is None and not assembly.gates:
+        return run
+    from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
+
+    if baseline is not None and store is not None:
+        run = compare_with_baseline(run, baseline, store)
+    return judge_gates(run, assembly.gates)
+
+
 def _selected(questions: QuestionSet, options: Options) -> QuestionSet:
+    if not options.where and options.sample is None:
+        return questions
+    from answerkey.evaluation.selection import select_questions
+
     return select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)

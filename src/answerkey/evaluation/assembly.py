@@ -9,16 +9,16 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.datasets.questions import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
-from answerkey.gate import Gate, check_gates
-from answerkey.model.options import JudgeSettings, Options, Scoring
+from answerkey.model.options import JudgeSettings, Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import engines, load_object
-from answerkey.protocols import Engine, Target
+from answerkey.protocols import Direction, Engine, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike, resolve_target
 
 if TYPE_CHECKING:
+    from answerkey.gate import Gate
     from answerkey.judge.judge import Judge
 
 __all__ = [
@@ -43,7 +43,7 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
     grader: Grader
     # None: no model grades.
     judge: "Judge | None"
-    gates: tuple[Gate, ...]
+    gates: "tuple[Gate, ...]"
     engine: Engine
 
     def target(self, spec: TargetLike) -> Target:
@@ -65,9 +65,18 @@ def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = (
         options=options,
         grader=grader,
         judge=judge,
-        gates=tuple(check_gates(options.gates, grader.directions, baseline=options.baseline)),
+        gates=_make_gates(options, grader.directions),
         engine=engines.get(options.engine)(options),
     )
+
+
+def _make_gates(options: Options, measures: Mapping[str, Direction]) -> "tuple[Gate, ...]":
+    """The run's conditions; a name that none of its measures has is refused."""
+    if not options.gates and options.baseline is None:
+        return ()
+    from answerkey.gate import check_gates  # loaded where there are conditions
+
+    return tuple(check_gates(options.gates, measures, baseline=options.baseline))
 
 
 def _make_judge(options: Options, settings: Settings) -> "Judge | None":
@@ -112,7 +121,7 @@ def golden_set(questions: QuestionsLike | None, settings: Settings) -> QuestionS
     if questions is None:
         if settings.questions is not None:
             return read_questions(settings.folder / settings.questions)
-        return read_questions(load_object("answerkey.demo:golden_set_path")())
+        return read_questions(load_object("answerkey_demo:golden_set_path")())
     return _from_objects(questions)
 
 
@@ -132,8 +141,3 @@ def _from_objects(items: Iterable[Question | Mapping[str, Any]]) -> QuestionSet:
     if not found:
         raise UsageError("the golden set holds no question")
     return QuestionSet(questions=tuple(found))
-
-
-def scoring_with(scoring: Scoring, match: str | None) -> Scoring:
-    """A scoring with another way of finding keywords, where one is given."""
-    return scoring if match is None else msgspec.structs.replace(scoring, match=match)

@@ -22,10 +22,8 @@ __all__ = ["compare_with_baseline", "judge_gates", "with_wordings"]
 _MOST_WORDINGS = 50
 
 
-def compare_with_baseline(run: Run, baseline: RunInfo | None, store: "SqlStore") -> Run:
-    """The run with its comparison beside it, where it has a baseline."""
-    if baseline is None:
-        return run
+def compare_with_baseline(run: Run, baseline: RunInfo, store: "SqlStore") -> Run:
+    """The run with its comparison beside it."""
     from answerkey.comparison.columns import columns_from_run, columns_from_store
     from answerkey.comparison.runs import compare_runs
 
@@ -36,8 +34,6 @@ def compare_with_baseline(run: Run, baseline: RunInfo | None, store: "SqlStore")
 
 def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """The run with its gates judged, over its document and its comparison."""
-    if not gates:
-        return run
     return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run), run.comparison)))
 
 

@@ -306,7 +306,8 @@ def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     if parts:
         yield from _section("Beside the score", console)
         yield Columns([_text(f"  {part}") for part in parts], padding=(0, 2))
-    if line := judge_line(view.info.judge):
+    if view.info.judge:
+        line = judge_line(view.info.judge)
         yield _indented(line)
 
 

@@ -37,7 +37,7 @@ class DemoTarget:
 
     async def __aenter__(self) -> "DemoTarget":
         # Imported when it is opened: its language tools are heavy.
-        open_chatbot = load_object("answerkey.demo:open_chatbot")
+        open_chatbot = load_object("answerkey_demo:open_chatbot")
         try:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
         except ValueError as error:

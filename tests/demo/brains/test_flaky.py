@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from answerkey.demo import Chatbot, open_chatbot
-from answerkey.demo.brains.flaky import FAULTS, FlakyBrain
-from answerkey.demo.tools.failure import ToolExecutionError
+from answerkey_demo import Chatbot, open_chatbot
+from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
+from answerkey_demo.tools.failure import ToolExecutionError
 
 QUESTION = "What was my rental income in August 2024?"
 
@@ -66,7 +66,7 @@ def test_the_seed_decides_and_nothing_else() -> None:
     questions = [f"Question {number}?" for number in range(400)]
 
     def faults(seed: int) -> list[str | None]:
-        brain = FlakyBrain(open_chatbot()._brain, rate=0.3, seed=seed)
+        brain = FlakyBrain(open_chatbot().brain, rate=0.3, seed=seed)
         return [brain.fault(question, 0) for question in questions]
 
     assert faults(7) == faults(7)
@@ -77,6 +77,6 @@ def test_the_seed_decides_and_nothing_else() -> None:
 
 
 def test_another_attempt_may_succeed() -> None:
-    brain = FlakyBrain(open_chatbot()._brain, rate=0.5, seed=3)
+    brain = FlakyBrain(open_chatbot().brain, rate=0.5, seed=3)
     attempts = {brain.fault(QUESTION, attempt) is None for attempt in range(20)}
     assert attempts == {True, False}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from answerkey.demo import open_chatbot
-from answerkey.demo.tools.failure import ToolExecutionError
+from answerkey_demo import open_chatbot
+from answerkey_demo.tools.failure import ToolExecutionError
 
 Script = Callable[[list[dict[str, Any]]], dict[str, Any]]
 

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from answerkey.demo.language.periods import find_periods
-from answerkey.demo.language.words import normalise
+from answerkey_demo.language.periods import find_periods
+from answerkey_demo.language.words import normalise
 
 TODAY = date(2025, 12, 31)
 
@@ -43,6 +43,11 @@ TODAY = date(2025, 12, 31)
         ("year to date", "2025-01-01", "2025-12-31"),
         ("the last three months", "2025-10-01", "2025-12-31"),
         ("in the next 60 days", "2025-12-31", "2026-03-01"),
+        ("from May 1 to July 31, 2025", "2025-05-01", "2025-07-31"),
+        ("between January 1 and March 31, 2024", "2024-01-01", "2024-03-31"),
+        ("from 2025-03-01 through 2025-05-15", "2025-03-01", "2025-05-15"),
+        ("from Q2 to Q3 2024", "2024-04-01", "2024-09-30"),
+        ("until March 15, 2024", "1900-01-01", "2024-03-15"),
         ("in August", "2025-08-01", "2025-08-31"),
         ("in May", "2025-05-01", "2025-05-31"),
     ],
@@ -67,8 +72,19 @@ def test_two_months_share_the_year_that_is_said_once() -> None:
 
 
 def test_a_month_without_a_year_takes_the_conversations_year() -> None:
-    (period,) = find_periods("and in september?", TODAY, default_year=2023)
+    (march,) = find_periods("march 2023", TODAY)
+    (period,) = find_periods("and in september?", TODAY, march)
     assert period.label == "September 2023"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("and the year after?", "2024"), ("and the following year?", "2024"), ("and the year before?", "2022")],
+)
+def test_the_year_after_is_after_the_one_that_was_spoken_of(text: str, label: str) -> None:
+    (spoken_of,) = find_periods("in 2023", TODAY)
+    (period,) = find_periods(text, TODAY, spoken_of)
+    assert period.label == label
 
 
 def test_a_leap_day_survives_the_change_of_year() -> None:

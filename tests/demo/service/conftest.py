@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from answerkey.demo import Chatbot, open_chatbot
-from answerkey.demo.service.app import create_app
-from answerkey.demo.service.feedback import FeedbackLog
+from answerkey_demo import Chatbot, open_chatbot
+from answerkey_demo.service.app import create_app
+from answerkey_demo.service.feedback import FeedbackLog
 
 
 class Service:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.demo import Chatbot
-from answerkey.demo.tools.database import MAX_ROWS, query_database
-from answerkey.demo.tools.failure import ToolExecutionError
+from answerkey_demo import Chatbot
+from answerkey_demo.tools.database import MAX_ROWS, query_database
+from answerkey_demo.tools.failure import ToolExecutionError
 
 HOSTILE = [
     "DROP TABLE transactions",

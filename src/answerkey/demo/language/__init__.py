@@ -1,1 +1,0 @@
-"""What a question says: words, periods of time, and the things of the business that it names."""

@@ -1,1 +1,0 @@
-"""The deterministic brain: chooses tools, fills in SQL and quotes documents. One file for each skill."""

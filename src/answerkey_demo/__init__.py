@@ -1,0 +1,15 @@
+"""The reference chatbot: an assistant for a small, fictional rental company, with real tools.
+
+A package of its own that imports nothing of answerkey: an honest black box behind the same interface as any chatbot.
+"""
+
+from pathlib import Path
+
+from answerkey_demo.chatbot import VARIANTS, Chatbot, Variant, open_chatbot, parse_variant
+
+__all__ = ["VARIANTS", "Chatbot", "Variant", "golden_set_path", "open_chatbot", "parse_variant"]
+
+
+def golden_set_path() -> Path:
+    """The golden set that comes with the chatbot: questions.jsonl."""
+    return Path(__file__).parent / "data" / "questions.jsonl"

@@ -1,0 +1,165 @@
+"""The chatbot: which variant, what is no question, and the reply as a document."""
+
+import asyncio
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from answerkey_demo.brains import Brain
+from answerkey_demo.brains.basic import BasicBrain
+from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
+from answerkey_demo.brains.openai import OpenAIBrain
+from answerkey_demo.knowledge import open_knowledge
+from answerkey_demo.planner import Conversation, Conversations, Planner
+from answerkey_demo.tools.toolbox import Toolbox, Turn
+
+__all__ = ["MAX_QUESTION", "VARIANTS", "Chatbot", "Variant", "open_chatbot", "parse_variant"]
+
+# Longer questions are refused: nobody types them, and every word of them would be searched for.
+MAX_QUESTION = 4_000
+VARIANTS = ("default", "basic", "openai", "flaky")
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """Which brain, and how it is set up."""
+
+    # one of VARIANTS
+    name: str
+    # of the faults
+    seed: int = 0
+    # flaky: which faults occur
+    kinds: tuple[str, ...] = FAULTS
+    # flaky: the share of questions that meets one
+    rate: float = 0.3
+
+
+class Chatbot:
+    """A variant of the assistant with its tools and conversations. Safe to use from several tasks at once."""
+
+    def __init__(self, variant: Variant, brain: Brain, toolbox: Toolbox) -> None:
+        self.variant = variant
+        self.brain = brain
+        self.toolbox = toolbox
+        self._conversations = Conversations()
+
+    @property
+    def company(self) -> str:
+        """The business that it answers for."""
+        return self.toolbox.knowledge.company
+
+    @property
+    def notice(self) -> str:
+        """What does not work as it should (a missing optional dependency), or ""."""
+        return self.toolbox.searcher.degraded
+
+    async def ask(self, question: str, conversation_id: str | None = None) -> dict[str, Any]:
+        """The reply to a question, as the HTTP service gives it; an exception where the assistant fails.
+
+        With a conversation id, follow-up questions ("And in September?") are understood.
+        """
+        if not isinstance(question, str):
+            raise TypeError(f"question must be a string, not {type(question).__name__}")
+        started = time.perf_counter()
+        turn = Turn(self.toolbox)
+        conversation = Conversation() if conversation_id is None else self._conversations.get(conversation_id)
+        # without control characters and lone surrogates
+        printable = "".join(c if c.isprintable() else " " for c in question)
+        try:
+            answer = _refusal(question) or await self.brain.answer(printable, conversation, turn)
+        except Exception as error:
+            # whoever catches it still learns which tools were called
+            error.add_note(f"tools called: {', '.join(c.name for c in turn.calls) or 'none'}")
+            error.tool_calls = [msgspec.to_builtins(call) for call in turn.calls]  # type: ignore[attr-defined]
+            raise
+        # words as a stand-in for tokens where no model is involved
+        asked, said = len(question.split()), len((answer or "").split())
+        return {
+            "answer": answer,
+            "tools_used": list(dict.fromkeys(call.name for call in turn.calls)),
+            "tool_calls": [msgspec.to_builtins(call) for call in turn.calls],
+            "sources": turn.sources,
+            "error": None,
+            "usage": turn.usage
+            or {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said},
+            "latency_ms": round((time.perf_counter() - started) * 1000, 3),
+            "conversation_id": conversation_id,
+            "response_id": f"demo-{uuid.uuid4().hex}",
+        }
+
+    def ask_sync(self, question: str, conversation_id: str | None = None) -> dict[str, Any]:
+        """The same, for callers without an event loop."""
+        return asyncio.run(self.ask(question, conversation_id))
+
+    async def warm_up(self) -> None:
+        """Load what the first question would otherwise wait for (the embedding model)."""
+        await asyncio.to_thread(self.toolbox.searcher.search, "warm up")
+
+
+def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatbot:
+    """Open a variant: default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").
+
+    `data` is another folder of data files.
+    """
+    chosen = parse_variant(variant)
+    knowledge = open_knowledge(data)
+    brain: Brain
+    if chosen.name == "basic":
+        brain = BasicBrain(knowledge)
+    elif chosen.name == "openai":
+        brain = OpenAIBrain.from_environment(knowledge)
+    else:
+        brain = Planner(knowledge)
+        if chosen.name == "flaky":
+            brain = FlakyBrain(brain, kinds=chosen.kinds, rate=chosen.rate, seed=chosen.seed)
+    return Chatbot(chosen, brain, Toolbox(knowledge, semantic=chosen.name != "basic"))
+
+
+def parse_variant(text: str) -> Variant:
+    """Read NAME or NAME?kinds=…&rate=…&seed=…, with or without "demo:" before it, or raise ValueError."""
+    text = text.strip()
+    name, _, query = text.removeprefix("demo:").partition("?")
+    name = "default" if name in ("", "demo") else name
+    if name not in VARIANTS:
+        raise ValueError(f"no variant {name!r} of the demo: choose from {', '.join(VARIANTS)}")
+    try:
+        given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise ValueError(
+            f"demo:{text}: the part after ? must be like kinds=timeout,empty&rate=0.3&seed=7"
+        ) from error
+    kinds = tuple(k.strip() for k in given.pop("kinds", ",".join(FAULTS)).split(","))
+    if unknown := [k for k in kinds if k not in FAULTS]:
+        raise ValueError(
+            f"demo:{name}: no fault {', '.join(map(repr, unknown))}: choose from {', '.join(FAULTS)}"
+        )
+    try:
+        rate = float(given.pop("rate", "0.3"))
+        seed = int(given.pop("seed", "0"))
+    except ValueError as error:
+        raise ValueError(f"demo:{name}: rate must be a number and seed a whole number ({error})") from error
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"demo:{name}: rate must be between 0 and 1, not {rate}")
+    if given:
+        raise ValueError(f"demo:{name}: unknown setting {', '.join(given)}: only kinds, rate and seed")
+    if query and name != "flaky":
+        raise ValueError(f"demo:{name} takes no settings: only demo:flaky does")
+    return Variant(name, seed, kinds, rate)
+
+
+def _refusal(question: str) -> str | None:
+    """A polite reply to what is not a question, or None."""
+    if len(question) > MAX_QUESTION:
+        return f"That is too long for me: please ask in at most {MAX_QUESTION:,} characters (yours has {len(question):,})."
+    letters = sum(c.isalnum() for c in question)
+    if not letters:
+        return (
+            "I did not get a question. Please ask me something about the properties, the books, the deadlines or the "
+            "documents."
+        )
+    if sum(not c.isprintable() and c not in "\n\r\t" for c in question) > max(3, letters // 4):
+        return "I could not read that: it looks like binary data rather than text. Please type your question in words."
+    return None

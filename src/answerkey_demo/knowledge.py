@@ -1,0 +1,187 @@
+"""The business's knowledge: plain data files, and the database and search index built from them, cached."""
+
+import atexit
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+__all__ = ["Knowledge", "Passage", "bundled_data", "open_knowledge", "sentences"]
+
+# Changes when the layout of what is built changes, so that an old cache is not used.
+_LAYOUT = "2"
+_MAX_PASSAGE_WORDS = 120
+# A full stop ends a sentence unless it belongs to an abbreviation or an initial.
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!\bInc\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bp\.m\.)(?<!\ba\.m\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9“\"(])"
+)
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A piece of a document that is found and quoted as one."""
+
+    # id of the document
+    document: str
+    title: str
+    # heading of the section that it comes from
+    heading: str
+    text: str
+
+
+class Knowledge:
+    """The built database and index of one folder of data files."""
+
+    def __init__(self, data: Path, built: Path) -> None:
+        # the plain files, as a person edits them
+        self.data = data
+        # the folder of what was built from them
+        self.built = built
+        self.database = built / "business.db"
+        self.index = built / "index.db"
+        company = json.loads((data / "company.json").read_text(encoding="utf-8"))
+        self.company: str = company["name"]
+        # the day on which the records were closed: what "next", "overdue" and "last year" refer to
+        self.as_of = date.fromisoformat(company["as_of"])
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """Every passage of every document, in the order of the index."""
+        with sqlite3.connect(f"file:{self.index}?mode=ro", uri=True) as db:
+            rows = db.execute("SELECT document, title, heading, text FROM passages ORDER BY rowid").fetchall()
+        return [Passage(*row) for row in rows]
+
+    def read(self, sql: str) -> list[dict[str, Any]]:
+        """Rows for the vocabulary (which names exist); answers come through the tools instead."""
+        db = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
+        try:
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(sql)]
+        finally:
+            db.close()
+
+
+def bundled_data() -> Path:
+    """The folder of data files that comes with the package."""
+    return Path(__file__).parent / "data"
+
+
+def open_knowledge(data: Path | None = None) -> Knowledge:
+    """Open what was built from a folder of data files, building it first where needed."""
+    folder = bundled_data() if data is None else Path(data)
+    key = _content_hash(folder)
+    try:
+        built = _build_once(folder, _cache_root() / "demo" / key)
+    except OSError:
+        # a read-only home: build for this process only
+        scratch = Path(tempfile.mkdtemp(prefix="answerkey-demo-"))
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        built = _build_once(folder, scratch / key)
+    return Knowledge(folder, built)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [s.strip() for s in _SENTENCE_END.split(text) if s.strip()]
+
+
+def _cache_root() -> Path:
+    if own := os.environ.get("ANSWERKEY_CACHE_DIR"):
+        return Path(own)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "answerkey"
+    return Path.home() / ".cache" / "answerkey"
+
+
+def _content_hash(folder: Path) -> str:
+    digest = hashlib.sha256(_LAYOUT.encode())
+    files = sorted(p for p in folder.rglob("*") if p.suffix in (".csv", ".md", ".sql", ".json"))
+    if not files:
+        raise FileNotFoundError(
+            f"{folder}: no data files of the reference chatbot here (schema.sql, tables/*.csv, documents/*.md)"
+        )
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()[:20]
+
+
+def _build_once(folder: Path, target: Path) -> Path:
+    """Build beside the target and rename: whoever comes second discards its own."""
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
+    try:
+        _build_database(folder, scratch / "business.db")
+        _build_index(folder, scratch / "index.db")
+        try:
+            scratch.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+        return target
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _build_database(folder: Path, path: Path) -> None:
+    db = sqlite3.connect(path)
+    try:
+        db.executescript((folder / "schema.sql").read_text(encoding="utf-8"))
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            with (folder / "tables" / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+                columns, *rows = csv.reader(lines)
+            marks = ", ".join("?" * len(columns))
+            db.executemany(
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
+                [[value or None for value in row] for row in rows],
+            )
+        db.commit()
+    finally:
+        db.close()
+
+
+def _build_index(folder: Path, path: Path) -> None:
+    with (folder / "tables" / "documents.csv").open(encoding="utf-8", newline="") as lines:
+        titles = {row["id"]: row["title"] for row in csv.DictReader(lines)}
+    db = sqlite3.connect(path)
+    try:
+        db.execute(
+            "CREATE VIRTUAL TABLE passages USING fts5(document UNINDEXED, title, heading, text, "
+            "tokenize = 'porter unicode61')"
+        )
+        for document, title in titles.items():
+            text = (folder / "documents" / f"{document}.md").read_text(encoding="utf-8")
+            pieces = [(document, title, heading, piece) for heading, piece in _split(text)]
+            db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", pieces)
+        db.commit()
+    finally:
+        db.close()
+
+
+def _split(markdown: str) -> list[tuple[str, str]]:
+    """The sections of a Markdown document with their headings, long ones in pieces of whole sentences."""
+    pieces = []
+    for section in re.split(r"(?m)^(?=#)", markdown):
+        first, _, body = section.partition("\n")
+        heading = "" if first.startswith("# ") else re.sub(r"^#+\s*(?:\d+\.\s*)?", "", first).strip()
+        piece: list[str] = []
+        for sentence in sentences(" ".join((body if first.startswith("#") else section).split())):
+            if piece and len(" ".join([*piece, sentence]).split()) > _MAX_PASSAGE_WORDS:
+                pieces.append((heading, " ".join(piece)))
+                piece = []
+            piece.append(sentence)
+        if piece:
+            pieces.append((heading, " ".join(piece)))
+    return pieces

@@ -1,0 +1,142 @@
+"""The vocabulary: every phrase that means something, from the names in the database and from the lexicon."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import product
+
+from answerkey_demo.knowledge import Knowledge, sentences
+from answerkey_demo.language.words import LEXICON, content_stems, normalise, stem, stems
+
+__all__ = ["Vocabulary", "category_label"]
+
+# A phrase that people say, the kind of thing that it means, and which.
+_Phrase = tuple[str, str, str]
+# Descriptions that are booked more often than this are a category's; the words of rarer ones say what they were for.
+_RARE = 6
+_SIDES, _WAYS = ("n", "s", "e", "w"), ("st", "ave", "rd", "dr", "ln", "blvd")
+_PARTIES = (
+    "SELECT DISTINCT party FROM (SELECT party FROM transactions UNION SELECT tenant FROM units UNION "
+    "SELECT lender FROM properties UNION SELECT authority FROM obligations) WHERE party IS NOT NULL"
+)
+
+
+def category_label(name: str) -> str:
+    """How a category reads in an answer."""
+    return str(LEXICON["category_labels"].get(name, name.replace("_", " ")))
+
+
+class Vocabulary:
+    """Phrases as sequences of stems, each with the meanings that it may have."""
+
+    def __init__(self, knowledge: Knowledge, phrases: Iterable[_Phrase] = ()) -> None:
+        """`phrases` are further ones, as (phrases separated by commas, kind, value)."""
+        self._knowledge = knowledge
+        self.properties = knowledge.read("SELECT * FROM properties ORDER BY id")
+        self.units = knowledge.read("SELECT * FROM units ORDER BY id")
+        self.documents = knowledge.read("SELECT * FROM documents ORDER BY dated_on, id")
+        self.address: dict[str, str] = {p["id"]: p["address"] for p in self.properties}
+        # who pays us, as opposed to whom we pay
+        income = knowledge.read("SELECT DISTINCT party FROM transactions WHERE kind = 'income'")
+        self.payers = {row["party"] for row in income}
+        self._parties = [str(row["party"]) for row in knowledge.read(_PARTIES)]
+        # first stem → (stems, kind, value)
+        self._phrases: dict[str, list[tuple[tuple[str, ...], str, str]]] = defaultdict(list)
+        for phrase, kind, value in [*phrases, *_lexicon(knowledge), *self._places(), *self._papers()]:
+            for part in phrase.split(","):
+                self._add(stems(part), kind, value)
+        for name in self._parties:
+            for alias in self._aliases(name):
+                self._add(alias, "party", name)
+        for table, column, rare in (("transactions", "description", _RARE), ("obligations", "name", 1000)):
+            sql = f"SELECT {column} AS said FROM {table} GROUP BY said HAVING COUNT(*) < {rare}"
+            for word in {w for row in knowledge.read(sql) for w in content_stems(row["said"])} - {"unit"}:
+                self._add((word,) if len(word) > 1 else (), "text", table)
+
+    def _add(self, phrase: tuple[str, ...], kind: str, value: str) -> None:
+        if phrase and (phrase, kind, value) not in self._phrases[phrase[0]]:
+            self._phrases[phrase[0]].append((phrase, kind, value))
+
+    def find(self, question: list[str]) -> Iterator[tuple[str, str, int, int]]:
+        """Every phrase that occurs in a sequence of stems: kind, value, first word, end."""
+        for first, word in enumerate(question):
+            for phrase, kind, value in self._phrases.get(word, ()):
+                if tuple(question[first : first + len(phrase)]) == phrase:
+                    yield kind, value, first, first + len(phrase)
+
+    @cached_property
+    def corpus(self) -> Counter[str]:
+        """In how many passages each stem occurs."""
+        passages = self._knowledge.passages
+        return Counter(w for p in passages for w in content_stems(f"{p.title} {p.heading} {p.text}"))
+
+    def _places(self) -> Iterator[_Phrase]:
+        """Properties by address, name, kind and town; units by label."""
+        for row in self.properties:
+            number, *street = stems(row["address"])
+            side, way = [w for w in street if w in _SIDES], [w for w in street if w in _WAYS]
+            core = [w for w in street if w not in _SIDES + _WAYS]
+            names = [[*a, *b, *core, *c] for a, b, c in product(([number], []), (side, []), (way, []))]
+            for column in ("name", "kind", "city"):
+                if sum(p[column] == row[column] for p in self.properties) == 1:
+                    names.append([row[column]])
+            names += [[row["city"], word] for word in ("house", "property", "building", "place")]
+            for name in [*names, [*core, row["kind"]]]:
+                yield " ".join(name), "property", row["id"]
+        for row in self.units:
+            yield row["label"] if row["label"].lower().startswith("unit") else "", "unit", row["id"]
+
+    def _papers(self) -> Iterator[_Phrase]:
+        """Documents by title, by its part before a comma or a bracket, and by what people make of it."""
+        for row in self.documents:
+            title = normalise(row["title"]).replace(f" of {normalise(self._knowledge.company)}", "")
+            head = re.split(r",| \(", title)[0]
+            small = [head.replace(word, " ") for word in (" for ", " of the ", " of ")]
+            names = [title.replace(",", ""), head, *small, re.sub(r" for \D+$", "", head)]
+            if len(head.split()) > 2 and head.split()[-1] in LEXICON["document_types"]:
+                # "Commercial Umbrella Policy" is called the umbrella policy
+                names.append(" ".join(head.split()[1:]))
+            yield ",".join(names), "document", row["id"]
+
+    def _aliases(self, name: str) -> Iterator[tuple[str, ...]]:
+        """A party goes by its whole name, its first or last two words, or one word that is no other's and nothing else."""
+        words = stems(name)
+        yield words
+        if len(words) > 2:
+            yield from (part for part in (words[:2], words[-2:]) if not {"of", "and"} & set(part))
+        for word in (words[0], words[-1]):
+            unique = sum(word in stems(other) for other in self._parties) == 1
+            if unique and len(word) > 2 and word not in self._ordinary:
+                yield (word,)
+        yield stems(LEXICON["parties"].get(name, ""))
+
+    @cached_property
+    def _ordinary(self) -> set[str]:
+        """Stems that are no names: what documents write small or begin a sentence with, and what the lexicon has."""
+        found = {word for phrases in self._phrases.values() for words, *_ in phrases for word in words}
+        for passage in self._knowledge.passages:
+            for sentence in [passage.heading, *sentences(passage.text)]:
+                first, _, rest = sentence.partition(" ")
+                found |= {stem(w) for w in [normalise(first), *re.findall(r"\b[a-z]+\b", rest)]}
+        return found - {word for payer in self.payers for word in stems(payer)}
+
+
+def _lexicon(knowledge: Knowledge) -> Iterator[_Phrase]:
+    for kind, section in (("op", "ops"), ("by", "groups_by"), ("kind", "kinds"), ("content", "content")):
+        for value, say in LEXICON[section].items():
+            yield say, kind, value
+    for number, topic in enumerate(LEXICON["off_topic"]):
+        yield topic["say"], "topic", str(number)
+    for value, group in LEXICON["category_groups"].items():
+        yield group["say"], "group", value
+    for kind, table, column, section in (
+        ("category", "transactions", "category", "categories"),
+        ("type", "documents", "type", "document_types"),
+        ("obligation", "obligations", "kind", "obligation_kinds"),
+    ):
+        for row in knowledge.read(f"SELECT DISTINCT {column} AS value FROM {table}"):
+            own = str(row["value"]).replace("_", " ")
+            # "policy" and "tax" alone may be anything
+            names = [f"{own} document", f"{own} paper", f"{own} file"] if kind == "type" else [own]
+            yield ",".join([*names, LEXICON[section].get(row["value"], "")]), kind, row["value"]

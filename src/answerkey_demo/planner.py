@@ -1,0 +1,215 @@
+"""The planner: cuts a question into clauses, fills in what a follow-up leaves out, and asks what explains a clause best."""
+
+import asyncio
+import re
+from collections import OrderedDict
+from threading import Lock
+
+from answerkey_demo.answers import records, scope
+from answerkey_demo.answers.money import Money
+from answerkey_demo.answers.papers import Papers
+from answerkey_demo.knowledge import Knowledge
+from answerkey_demo.language.periods import Period
+from answerkey_demo.language.reading import Reading, read
+from answerkey_demo.language.vocabulary import Vocabulary
+from answerkey_demo.language.words import normalise
+from answerkey_demo.tools.toolbox import Turn
+
+__all__ = ["Conversation", "Conversations", "Planner"]
+
+_MAX_CONVERSATIONS = 1_000
+# Nobody asks more at once in earnest, and every clause may cost several tool calls.
+_MAX_CLAUSES = 6
+_ASKS = r"(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|were|can|tell|list|show)\b"
+_SPLIT = re.compile(
+    rf"\?\s+(?=\w)|;\s+|,?\s+(?:and|but|plus)\s+(?:also\s+)?(?={_ASKS})|,\s+(?=(?:what|which|who|how|when|where)\b)",
+    re.IGNORECASE,
+)
+# "Hi, I'm the new accountant." says nothing about what is asked.
+_PREAMBLE = re.compile(
+    r"^\s*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening))\b[^.!?,]{0,30}[.!,]\s+)?"
+    r"(?:(?:i'm|i am|this is) [^.!?]{0,60}[.!]\s+)?(?=.*\w)",
+    re.IGNORECASE,
+)
+_CUE = re.compile(r"^(?:and|but|also|then|so|what about|how about|what of|same|now|ok(?:ay)?,?)\b")
+_PRONOUN = re.compile(
+    r"\b(?:it|its|they|their|them|there|those|these|that|this|she|he|her|his|him|the same)\b"
+)
+# The words of a clause without a subject of its own: "What were our legal fees, and who sent the bill?"
+_ELLIPSIS = re.compile(
+    r"(?:sent|send|bill\w*|paid|costs?|work|vendors?|contractors?|charged?|dates?|addresses)$"
+)
+# What a follow-up may put in the place of what the last question named.
+_SLOTS = (("property",), ("category", "group"), ("unit", "party"))
+_NOTHING = "Not on record"
+
+
+class Conversation:
+    """What was asked last in a conversation, and everything that was said."""
+
+    def __init__(self) -> None:
+        self.last: Reading | None = None
+        # what answered it: "money", "papers", "list" or the name of a table
+        self.by = ""
+        # question and answer of every turn, for a brain that shows them to a model
+        self.history: list[tuple[str, str]] = []
+
+
+class Conversations:
+    """Conversations by id; the one that was not used for the longest time is forgotten first."""
+
+    def __init__(self, limit: int = _MAX_CONVERSATIONS) -> None:
+        self._limit = limit
+        self._known: OrderedDict[str, Conversation] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, key: str) -> Conversation:
+        """The conversation with this id, new if unknown."""
+        with self._lock:
+            conversation = self._known[key] = self._known.pop(key, Conversation())
+            if len(self._known) > self._limit:
+                self._known.popitem(last=False)
+            return conversation
+
+
+class Planner:
+    """The brain of the reference chatbot: the same question gets the same answer."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._vocabulary = Vocabulary(knowledge, records.phrases())
+        self._as_of = knowledge.as_of
+        self._company = knowledge.company
+        self._money = Money(self._vocabulary)
+        self._papers = Papers(self._vocabulary, knowledge.passages)
+
+    async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
+        """Answer from the tools, or say what is not on record or not in scope; in a thread, as it works without pause."""
+        return await asyncio.to_thread(self._reply, question, conversation, turn)
+
+    def _reply(self, question: str, conversation: Conversation, turn: Turn) -> str:
+        question = _PREAMBLE.sub("", question) or question
+        if reply := scope.small_talk(normalise(question), self._company):
+            return reply
+        if scope.is_foreign(question):
+            return scope.decline("I understand English only", self._company)
+        whole = self._read(question)
+        by, unknown = self._choose(whole)
+        understood = conversation.last is not None or (by != "papers" and not unknown)
+        if reason := scope.off_topic(whole, self._vocabulary, understood=understood):
+            return scope.decline(reason, self._company)
+        answers: list[str] = []
+        for number, clause in enumerate(_clauses(question)):
+            reading = self._complete(clause, conversation, same_question=number > 0)
+            by, unknown = self._choose(reading)
+            answers.append(self._answer(by, reading, turn, unknown))
+            conversation.last, conversation.by = reading, by
+        return "\n\n".join(dict.fromkeys(answers))
+
+    def _answer(self, by: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
+        if by == "list":
+            return self._papers.catalogue(reading, turn)
+        if by == "papers":
+            return self._papers.quote(reading, turn)
+        if by == "money":
+            return self._money.answer(reading, turn, unknown)
+        return records.answer(by, reading, turn, self._vocabulary, self._as_of)
+
+    def _choose(self, reading: Reading) -> tuple[str, list[int]]:
+        """What explains the question best, and the words that it leaves unexplained."""
+        if self._papers.asks_which(reading):
+            return "list", []
+        if reading.has("content", "says", "mention"):
+            return "papers", []
+        fits = {name: records.unexplained(name, reading) for name in records.TABLES}
+        fits["money"] = self._money.unexplained(reading)
+        left = {name: words for name, words in fits.items() if words is not None}
+        best = min(left, key=lambda name: len(left[name]), default="papers")
+        if not left.get(best):
+            return best, []
+        # "spend on solar panels": what the money was for may stand in a description, or nowhere
+        if len(left.get("money", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
+            return "money", left["money"]
+        return "papers", []
+
+    def _complete(self, clause: str, conversation: Conversation, *, same_question: bool) -> Reading:
+        """Read a clause; where it leans on the one before, fill in what it leaves out."""
+        reading, last, by = self._read(clause), conversation.last, conversation.by
+        if last is None:
+            return reading
+        before = last.text.rstrip("?. ")
+        rest = [i for i in reading.left(set()) if not _ELLIPSIS.match(reading.words[i].text)]
+        if same_question and by in ("money", "list") and not rest:
+            return self._read(f"{before} {reading.text}")
+        cue, pronoun = _CUE.search(reading.text), _PRONOUN.search(reading.text)
+        if not cue and not pronoun:
+            return reading
+        reading = self._read(clause, last.periods[0] if last.periods else None)
+        slots = [kind for kinds in _SLOTS for kind in kinds]
+        named = any(reading.has(kind) for kind in slots)
+        known = [m for m in reading.mentions if m.kind in (*slots, "kind", "by", "subject")]
+        if cue and (named or reading.periods) and not reading.left(reading.explained(*known)):
+            return self._read(_substitute(last, reading))
+        if pronoun and not named and by == "money" and last.has("text"):
+            # "Who painted Unit D?" – "What did it cost?"
+            return self._read(f"{before} {reading.text}")
+        return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))
+
+    def _carried(self, reading: Reading, last: Reading, by: str) -> str:
+        """The things of the last question that this one does not name itself, to be said after it."""
+        address = self._vocabulary.address
+        places = [address[p] for p in last.all("property")]
+        units = [u for u in self._vocabulary.units if u["id"] in last.all("unit") and not reading.has("unit")]
+        units = [u for u in units if u["property_id"] in last.all("property")] or units
+        extra: list[str] = []
+        if units:
+            extra = [f"{u['label']} at {address[u['property_id']]}" for u in units]
+        elif last.has("party") and not reading.has("party") and by != "papers":
+            extra = last.all("party")
+        elif not reading.has("property"):
+            extra = places or (["our property"] if last.singular else [])
+        text = f" ({' and '.join(extra)})" if extra else ""
+        if by in ("papers", "documents") and not reading.has("document") and not reading.has("type"):
+            title = self._papers.title(last)
+            text = f" in the {title}" if title else text
+        if not reading.periods and last.periods and (reading.has("category") or reading.has("kind")):
+            text += f" {last.periods[0].phrase}"
+        return text
+
+    def _read(self, text: str, base: Period | None = None) -> Reading:
+        return read(text, self._vocabulary, self._as_of, base)
+
+
+def _substitute(last: Reading, reading: Reading) -> str:
+    """The last question with the newly named things in the place of the old ones."""
+    pieces: list[tuple[int, int, str]] = []
+    end_of_text = len(last.text.rstrip("?. "))
+    if reading.periods:
+        new = " and ".join(re.sub(r" \(.*\)", "", p.phrase) for p in reading.periods)
+        spans = [p.span for p in last.periods] or [(end_of_text, end_of_text)]
+        # without the preposition before the old period: the new one brings its own
+        start = len(re.sub(r"\b(?:in|for|during|from|of|on) $", "", last.text[: spans[0][0]]))
+        pieces.append((start, spans[-1][1], f" {new}" if start == end_of_text else new))
+    for kinds in _SLOTS:
+        span = next((found for kind in kinds if (found := reading.said(kind))), None)
+        if span is None:
+            continue
+        new = reading.text[reading.words[span[0]].start : reading.words[span[1] - 1].end]
+        old = next((found for kind in kinds if (found := last.said(kind))), None)
+        if old:
+            pieces.append((last.words[old[0]].start, last.words[old[1] - 1].end, new))
+        else:
+            pieces.append((end_of_text, end_of_text, f" for {new}"))
+    text = last.text
+    for start, end, new in sorted(pieces, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _clauses(question: str) -> list[str]:
+    parts = [p.strip() for p in _SPLIT.split(question) if p and p.strip()]
+    if not parts or any(len(p.split()) < 2 for p in parts):
+        return [question]
+    return parts[:_MAX_CLAUSES]

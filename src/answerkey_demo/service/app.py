@@ -1,0 +1,193 @@
+"""The application: routes, headers, and how a failure of the assistant becomes a status."""
+
+import contextlib
+import json
+import sqlite3
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from answerkey_demo.chatbot import Chatbot
+from answerkey_demo.service.feedback import FeedbackLog, forward
+from answerkey_demo.service.requests import BadRequest, read_chat, read_feedback, read_json
+from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.toolbox import TOOL_SCHEMAS
+
+__all__ = ["create_app"]
+
+_HERE = Path(__file__).parent
+_PAGES = _HERE / "pages"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# replies that a verdict may be about
+_REMEMBERED = 10_000
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+}
+_EXAMPLES = [
+    "What is our property's total basis?",
+    "What was my rental income in August 2024?",
+    "Is anything overdue?",
+    "What does the operating agreement say about selling real estate?",
+    "How much did we pay for insurance in 2024, and what is the deductible of the landlord policy?",
+]
+# What the assistant may raise → the kind of error and the status of the reply.
+_FAILURES: list[tuple[tuple[type[Exception], ...], str, int]] = [
+    ((TimeoutError,), "timeout", 504),
+    ((ConnectionError, sqlite3.OperationalError), "connection", 503),
+    ((MemoryError,), "memory", 500),
+    ((ToolExecutionError,), "tool", 500),
+    ((Exception,), "exception", 500),
+]
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(
+    chatbot: Chatbot, feedback: FeedbackLog, *, feedback_url: str | None = None, loopback: bool = True
+) -> Starlette:
+    """The service around a chatbot.
+
+    Verdicts go to `feedback`, and to the harness at `feedback_url` if given. `loopback`: it is served on this machine
+    only, so that a request for any other host name comes from a page that tricked the browser (DNS rebinding).
+    """
+    service = _Service(chatbot, feedback, feedback_url)
+
+    def guarded(handler: _Handler) -> _Handler:
+        async def call(request: Request) -> Response:
+            try:
+                _check_origin(request, loopback=loopback)
+                response = await handler(request)
+            except BadRequest as refused:
+                return _problem(refused.status, refused.reason)
+            response.headers.update(_HEADERS)
+            return response
+
+        return call
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await chatbot.warm_up()
+        yield
+        feedback.close()
+
+    pages: dict[str, _Handler] = {"/": service.page, "/docs": service.docs, "/openapi.json": service.openapi}
+    pages |= {"/health": service.health, "/feedback": service.verdicts}
+    pages |= dict.fromkeys(["/chat.js", "/chat.css", "/icon.svg"], _asset)
+    return Starlette(
+        lifespan=lifespan,
+        exception_handlers={404: _missing, 405: _missing},
+        routes=[
+            Route("/chat", guarded(service.chat), methods=["POST"]),
+            Route("/feedback", guarded(service.judge), methods=["POST"]),
+            *(Route(path, guarded(handler)) for path, handler in pages.items()),
+        ],
+    )
+
+
+class _Service:
+    """What each address answers."""
+
+    def __init__(self, chatbot: Chatbot, feedback: FeedbackLog, feedback_url: str | None) -> None:
+        self._chatbot = chatbot
+        self._feedback = feedback
+        self._feedback_url = feedback_url
+        self._templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
+        api = (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company)
+        self._api = json.loads(api)
+        # response id → (question, answer), so that a verdict is kept with what it is about
+        self._replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+
+    async def chat(self, request: Request) -> Response:
+        question, conversation_id = read_chat(await read_json(request))
+        try:
+            reply = await self._chatbot.ask(question, conversation_id)
+        except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
+            return _failure(error, conversation_id)
+        self._replies[reply["response_id"]] = (question, reply["answer"])
+        if len(self._replies) > _REMEMBERED:
+            self._replies.popitem(last=False)
+        return JSONResponse(reply)
+
+    async def judge(self, request: Request) -> Response:
+        verdict = read_feedback(await read_json(request))
+        question, answer = self._replies.get(verdict["response_id"] or "", (None, None))
+        number, new = self._feedback.add({**verdict, "question": question, "answer": answer})
+        outcome: dict[str, Any] = {"id": number, "stored": True, "new": new}
+        if self._feedback_url and new:
+            problem = await forward(self._feedback_url, verdict)
+            outcome |= {"forwarded": problem is None} | ({"reason": problem} if problem else {})
+            if problem is None:
+                self._feedback.mark_forwarded(number)
+        return JSONResponse(outcome, status_code=201 if new else 200)
+
+    async def verdicts(self, request: Request) -> Response:
+        return JSONResponse({"feedback": self._feedback.latest()})
+
+    async def page(self, request: Request) -> Response:
+        bot = self._chatbot
+        values = {"company": bot.company, "variant": bot.variant.name, "examples": _EXAMPLES}
+        return HTMLResponse(self._templates.get_template("chat.html").render(values))
+
+    async def docs(self, request: Request) -> Response:
+        page = self._templates.get_template("docs.html")
+        return HTMLResponse(page.render(api=self._api, tools=TOOL_SCHEMAS))
+
+    async def openapi(self, request: Request) -> Response:
+        return JSONResponse(self._api)
+
+    async def health(self, request: Request) -> Response:
+        bot = self._chatbot
+        return JSONResponse({"status": "ok", "variant": bot.variant.name, "notice": bot.notice or None})
+
+
+async def _asset(request: Request) -> Response:
+    return FileResponse(_PAGES / request.url.path.rpartition("/")[2])
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    other = "this address takes another method"
+    return _problem(status, other if status == 405 else "there is nothing at this address; see /docs")
+
+
+def _check_origin(request: Request, *, loopback: bool) -> None:
+    """A page of another site must not use the service through a visitor's browser."""
+    if loopback and request.url.hostname not in _LOOPBACK:
+        raise BadRequest("this service answers to localhost only; start it with --host for others", 403)
+    origin = request.headers.get("origin")
+    if origin and urlsplit(origin).netloc != request.headers.get("host"):
+        raise BadRequest("requests from pages of other origins are refused", 403)
+
+
+def _problem(status: int, reason: str) -> Response:
+    error = {"kind": "request", "message": reason}
+    return JSONResponse({"error": error}, status_code=status, headers=_HEADERS)
+
+
+def _failure(error: Exception, conversation_id: str | None) -> Response:
+    """The reply document of a failed turn: no answer, the tools that were called, and what went wrong."""
+    kind, status = next((kind, status) for types, kind, status in _FAILURES if isinstance(error, types))
+    calls = getattr(error, "tool_calls", [])
+    reply = {
+        "answer": None,
+        "tools_used": list(dict.fromkeys(call["name"] for call in calls)),
+        "tool_calls": calls,
+        "sources": [],
+        "error": {"kind": kind, "message": f"{type(error).__name__}: {error}"},
+        "conversation_id": conversation_id,
+        "response_id": None,
+    }
+    return JSONResponse(reply, status_code=status)
