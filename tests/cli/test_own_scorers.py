@@ -165,7 +165,7 @@ def test_the_pages_show_them(project: Path, command: Any, monkeypatch: pytest.Mo
     monkeypatch.setenv("SAYS", "IT IS 42 AND NO MORE THAN THAT")
     run = command("run", "golden.jsonl", "--json").document["run"]["id"]
     with serving(lambda: open_store(str(project / ".answerkey" / "answerkey.db"))) as client:
-        assert "<small>polite 0%</small>" in client.get("/").text
+        assert "polite 0%" in " ".join(client.get("/").text.split())
         page = client.get(f"/runs/{run}").text
         assert "Polite" in page
         assert "shouting" in page
