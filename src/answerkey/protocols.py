@@ -175,7 +175,7 @@ class Scorer(Protocol):
         """Score one reply to one turn: `score(question, reply)`.
 
         One that needs "earlier" is given `earlier=` as well: the turns before this one, with their replies.
-        One that needs a "judge" is given `judged=`: what the judge said of this reply.
+        One that needs a "judge" is given `judged=` beside it: what the judge said of this reply.
         """
         ...
 

@@ -1,4 +1,5 @@
 import random
+from typing import Any
 
 import msgspec
 import pytest
@@ -6,6 +7,7 @@ import pytest
 import answerkey
 from answerkey.comparison import compare
 from answerkey.errors import UsageError
+from answerkey.model.run import Run
 from comparison.made import make_run
 
 
@@ -144,3 +146,35 @@ def test_the_packages_own_door() -> None:
     assert answerkey.compare(make_run(scores(9), name="a"), make_run(scores(9), name="b")).verdict == (
         "no clear difference"
     )
+
+
+def with_metric(run: Run, name: str, **info: Any) -> Run:
+    """The run with its metric `f1` under another name."""
+    renamed = [
+        trial.scored(msgspec.structs.replace(trial.scorecard, metrics={name: trial.scorecard.metrics["f1"]}))
+        for trial in run.results
+    ]
+    return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, **info), results=renamed)
+
+
+@pytest.mark.parametrize(
+    ("name", "directions", "verdict"),
+    [
+        ("shouting", {"shouting": "lower"}, "worse"),
+        # A name says nothing by itself.
+        ("forbidden_words", {}, "better"),
+        # Of runs that were kept before directions were.
+        ("duplicate_sources", {}, "worse"),
+    ],
+)
+def test_which_way_is_better_is_what_the_run_keeps(
+    name: str, directions: dict[str, str], verdict: str
+) -> None:
+    low = {f"q{n}": 0.1 + 0.01 * (n % 7) for n in range(30)}
+    high = {identity: score + 0.5 for identity, score in low.items()}
+    base, candidate = (
+        with_metric(make_run(scores, name=label), name, directions=directions)
+        for label, scores in (("base", low), ("candidate", high))
+    )
+    (measure,) = compare(base, candidate).metrics
+    assert (measure.name, measure.verdict) == (name, verdict)

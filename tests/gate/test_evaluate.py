@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.gate import evaluate_gates
+from answerkey.gate import check_gates, evaluate_gates
+from answerkey.model.options import Scoring
+from answerkey.scorers.plan import make_grader
 
 DOCUMENT: dict[str, Any] = {
     "summary": {
@@ -91,3 +93,39 @@ def test_a_gate_on_a_comparison_without_one() -> None:
 def test_every_slice_of_none_does_not_pass() -> None:
     (result,) = evaluate_gates(["every tag >= 0.1"], DOCUMENT)
     assert not result.passed
+
+
+PARTLY: dict[str, Any] = {"summary": {**DOCUMENT["summary"], "coverage": 0.875}, "categories": []}
+
+
+def test_a_run_that_was_not_scored_in_full_passes_no_gate_on_a_number() -> None:
+    score, rate = evaluate_gates(["score >= 0.5", "error_rate < 0.5"], PARTLY)
+    assert (score.passed, score.value) == (False, pytest.approx(0.9))
+    assert score.reason == "coverage is 87.5%; allow that with a gate such as coverage >= 0.87"
+    assert not rate.passed
+    (compared,) = evaluate_gates(["no regression"], PARTLY, COMPARISON)
+    assert not compared.passed
+
+
+def test_a_gate_on_the_coverage_allows_it() -> None:
+    results = evaluate_gates(["score >= 0.5", "coverage >= 0.8"], PARTLY)
+    assert [result.passed for result in results] == [True, True]
+    results = evaluate_gates(["score >= 0.5", "coverage >= 0.9"], PARTLY)
+    assert [result.passed for result in results] == [False, False]
+
+
+def test_gates_are_checked_against_the_names_that_the_scorers_give() -> None:
+    grader = make_grader(Scoring(retrieval=("P@5",)))
+    known = ["score >= 0.9", "tool_f1 > 0", "P@5 > 0", "duplicate_sources == 0", "errors.timeout == 0"]
+    more = ["components.tool_usage > 0", "metrics.groundedness > 0", "usage.cost < 1", "total_tokens < 9"]
+    more += ["judge.reliable == 1", "grades.F == 0", "p99_latency_ms < 9", 'category "Tax" checks >= 1']
+    assert len(check_gates([*known, *more], grader.directions)) == 13
+    for unknown in (
+        "P@10 > 0",
+        "polite >= 1",
+        "tool_use > 0",
+        "components.tool_use > 0",
+        "errors.memroy == 0",
+    ):
+        with pytest.raises(UnknownNameError, match="unknown name"):
+            check_gates([unknown], grader.directions)

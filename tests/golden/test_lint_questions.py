@@ -123,6 +123,18 @@ def test_expectations_against_each_other(changes: dict[str, Any], code: str, sev
     assert [(finding.code, finding.severity) for finding in findings] == [(code, severity)]
 
 
+def test_checks_alone_change_no_score_unless_they_have_a_weight() -> None:
+    (found,) = lint({"question": "Hello there", "checks": [{"contains": "hi"}]})
+    assert found.code == "no-expectations"
+    assert "checks alone do not change the score" in found.message
+    assert "where [scoring.weights] gives them a weight" in found.message
+
+
+def test_a_rubric_says_that_it_needs_a_judge() -> None:
+    (found,) = lint({**GOOD, "checks": [{"rubric": "Is it kind?"}]})
+    assert (found.code, found.severity) == ("rubric-needs-judge", "info")
+
+
 def test_must_use_no_tool_is_an_expectation() -> None:
     assert lint({"question": "Hello there", "tools": "none"}) == []
 

@@ -2,11 +2,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge, make_judge
 from answerkey.judge.session import open_judging
+from answerkey.model.check import Check
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
@@ -227,3 +229,18 @@ def test_a_score_that_needs_a_judge_says_so() -> None:
     with pytest.raises(ConfigError, match="makes a judge part of the score"):
         make_judge(JudgeSettings(), Scoring(quality="judge"))
     assert make_judge(JudgeSettings(), Scoring()) is None
+
+
+def test_a_check_s_rubric_is_one_more_criterion_for_the_same_judge(scripted: ScriptedJudge) -> None:
+    rubric = Check("rubric", "Does it name the street?", "street")
+    question = msgspec.structs.replace(ADDRESS, checks=(rubric, rubric))
+    (scores, empty), document = judge_all(
+        scripted.settings(claims=False), (question, GOOD), (question, Reply(text=None))
+    )
+    assert scores[-1].name == "rubric: Does it name the street?"
+    assert scores[-1].value == 1.0
+    assert scores[-1].reason.startswith("5 of 5: ")
+    # Once for the reply as a whole, and once for the rubric that two checks share; a null reply costs nothing.
+    assert scripted.count == 2
+    assert empty[-1].value == 0.0
+    assert document["calls"] == 2

@@ -53,8 +53,8 @@ class Grader:
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
         self._scorers = tuple(scorers)
-        # Each with whether it is given the earlier turns, and what the judge said.
-        self._called = [(one, "earlier" in one.needs, "judge" in one.needs) for one in scorers]
+        # Each with whether it is given the earlier turns, and what the judge said as well.
+        self._called = [(one, one.score, "earlier" in one.needs, "judge" in one.needs) for one in scorers]
         self._preparing: list[Any] = [one for one in scorers if getattr(one, "prepares", False)]
         # Every name that a score may have, with the way in which it is better.
         self.directions: dict[str, Direction] = {
@@ -166,7 +166,10 @@ class Grader:
                 score = _blended(score, judged, self._quality_shares)  # the same score, blended
             weight = weights.get(name)
             if weight is not None:
-                components[name] = _component(score, weight)
+                value = score.value
+                if value is not None and not 0.0 <= value <= 1.0:
+                    score = _out_of_range(score)  # the same score, unscored
+                components[name] = Score(name, score.value, score.reason, weight, score.details)
             else:
                 metrics[name] = score.value
                 if score.details:
@@ -196,15 +199,14 @@ class Grader:
         earlier: Sequence[tuple[Question, Reply]],
     ) -> list[Score]:
         given: list[Score] = []
-        for scorer, takes_earlier, takes_judged in self._called:
+        for scorer, score_reply, takes_earlier, takes_judged in self._called:
             try:
                 if takes_judged:
-                    more = {"earlier": earlier} if takes_earlier else {}
-                    scores = scorer.score(question, reply, judged=judged, **more)
+                    scores = score_reply(question, reply, earlier=earlier, judged=judged)
                 elif takes_earlier:
-                    scores = scorer.score(question, reply, earlier=earlier)
+                    scores = score_reply(question, reply, earlier=earlier)
                 else:
-                    scores = scorer.score(question, reply)
+                    scores = score_reply(question, reply)
             except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
                 reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
                 given += [
@@ -216,7 +218,8 @@ class Grader:
             else:
                 given += scores  # type: ignore[arg-type]  # then it is a sequence
         # What the judge said of a check's rubric is the check's to report.
-        given += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)] if judged else ()
+        if judged:
+            given += [score for score in judged if not score.name.startswith(RUBRIC_PREFIX)]
         return given
 
     def _mean_of_turns(self, cards: Sequence[Scorecard]) -> Scorecard:
@@ -259,12 +262,8 @@ def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, floa
     return Score(keywords.name, value, f"judge: {judge.reason}; {keywords.reason}", None, details)
 
 
-def _component(score: Score, weight: float) -> Score:
-    value = score.value
-    if value is None or 0.0 <= value <= 1.0:
-        return Score(score.name, value, score.reason, weight, score.details)
-    reason = f"gave {value:g}, which is not between 0 and 1"
-    return Score(score.name, None, reason, weight, score.details)
+def _out_of_range(score: Score) -> Score:
+    return Score(score.name, None, f"gave {score.value:g}, which is not between 0 and 1", None, score.details)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
