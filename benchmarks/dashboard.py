@@ -35,7 +35,7 @@ from answerkey.server.app import create_app
 from answerkey.server.settings import ServerSettings
 from answerkey.server.warming import warm_up
 from answerkey.store import open_store
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 

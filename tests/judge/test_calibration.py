@@ -13,7 +13,7 @@ from answerkey.judge.labels import Labels, labels_from_file
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback_book import FeedbackBook, new_id
 
 from .judging import ScriptedJudge
 

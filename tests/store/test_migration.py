@@ -12,11 +12,11 @@ from answerkey.errors import StoreError
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
-from answerkey.store.feedback_stats import feedback_stats
+from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.feedback_sums import feedback_stats
 from answerkey.store.judgements import SqlJudgements
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.questions import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList, RowFilter
 from answerkey.store.schema import TABLES, VERSION
 from answerkey.store.sql import SqlStore
 from answerkey.store.tokens import AccessTokens

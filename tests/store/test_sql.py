@@ -13,7 +13,7 @@ from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook
+from answerkey.store.feedback_book import FeedbackBook
 
 QUESTIONS = QuestionSet(
     questions=tuple(Question(id=f"q{n}", question=f"Q{n}?", expected_keywords=(str(n),)) for n in range(3))

@@ -54,8 +54,8 @@ def add(
     from answerkey.config import load_settings
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
-    from answerkey.store.feedback import FeedbackBook, new_id
-    from answerkey.store.questions import QuestionList
+    from answerkey.store.feedback_book import FeedbackBook, new_id
+    from answerkey.store.question_list import QuestionList
 
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
@@ -101,7 +101,7 @@ def import_(
     """
     from answerkey.config import load_settings
     from answerkey.datasets.feedback_exports import Scale, read_feedback
-    from answerkey.store.feedback import FeedbackBook
+    from answerkey.store.feedback_book import FeedbackBook
 
     low, high = _range(scale)
     reading = Scale(low=low, high=high, positive=frozenset(positive), negative=frozenset(negative))
@@ -143,7 +143,7 @@ def stats(queries: int | None, store: str | None, as_json: bool) -> int:
       answerkey feedback stats --queries 12000 --json
     """
     from answerkey.config import load_settings
-    from answerkey.store.feedback_stats import feedback_stats
+    from answerkey.store.feedback_sums import feedback_stats
 
     with store_opener(load_settings(), store)() as opened:
         figures = feedback_stats(opened, queries=queries)

@@ -100,7 +100,7 @@ def calibrate(
     from answerkey.judge.calibration import judge_values
     from answerkey.judge.labels import labels_from_feedback, labels_from_file
     from answerkey.report.calibration_text import calibration_lines
-    from answerkey.store.feedback import FeedbackBook
+    from answerkey.store.feedback_book import FeedbackBook
 
     settings = load_settings()
     with store_opener(settings, store)() as opened:

@@ -59,7 +59,7 @@ def _rows(
         from answerkey.datasets.labelled_replies import read_labelled
 
         return list(read_labelled(labelled))
-    from answerkey.store.feedback import FeedbackBook
+    from answerkey.store.feedback_book import FeedbackBook
 
     with store_opener(settings, store)() as opened:
         return [(row.question, row.components, row.value) for row in FeedbackBook(opened).scored_verdicts()]

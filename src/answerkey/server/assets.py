@@ -20,7 +20,7 @@ from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
-from answerkey.store.questions import HistoryPoint, QuestionList
+from answerkey.store.question_list import HistoryPoint, QuestionList
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

@@ -15,7 +15,7 @@ from answerkey.model.question import Question
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
 from answerkey.store.database import now
-from answerkey.store.feedback import FeedbackBook, new_id
+from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.reply_mapping import reply_from_payload

@@ -12,7 +12,7 @@ from answerkey.server.actions import GivenBaseline
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.pages import PAGES
 from answerkey.server.views.review import ReviewVerdict
-from answerkey.store.runs import Progress
+from answerkey.store.run_list import Progress
 
 __all__ = ["openapi_document"]
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from answerkey.model.feedback_stats import FeedbackStats
 from answerkey.server.kept import Kept
-from answerkey.store.feedback_stats import feedback_state, feedback_stats
+from answerkey.store.feedback_sums import feedback_state, feedback_stats
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore

@@ -8,7 +8,7 @@ from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import Address
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
-from answerkey.store.questions import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList, RowFilter
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

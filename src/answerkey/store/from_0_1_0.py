@@ -12,7 +12,7 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Database, Row
-from answerkey.store.feedback import feedback_row
+from answerkey.store.feedback_book import feedback_row
 from answerkey.store.packing import id_hashes, pack_card, pack_replies
 from answerkey.store.production import production_row
 from answerkey.store.schema import TABLES, create_statements, insert

@@ -8,7 +8,7 @@ import msgspec
 from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import EPSILON, Database, Where, signs
-from answerkey.store.feedback import FeedbackBook, ShortText
+from answerkey.store.feedback_book import FeedbackBook, ShortText
 from answerkey.store.packing import fold, storable, tools_text
 from answerkey.store.schema import insert
 

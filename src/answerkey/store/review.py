@@ -8,8 +8,8 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.store.database import EPSILON, Where, now
-from answerkey.store.feedback import FeedbackBook, new_id
-from answerkey.store.questions import QuestionList
+from answerkey.store.feedback_book import FeedbackBook, new_id
+from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.store.writing import OF_RUN, of_run
 

@@ -6,7 +6,7 @@ from answerkey.model.feedback import Feedback
 from answerkey.model.feedback_stats import FeedbackStats
 from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.store.feedback import FeedbackBook, FeedbackFilter
+from answerkey.store.feedback_book import FeedbackBook, FeedbackFilter
 from answerkey.store.sql import SqlStore
 
 __all__ = ["FeedbackQuery", "FeedbackView", "load_feedback"]

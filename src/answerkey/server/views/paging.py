@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.store.feedback import ShortText
+from answerkey.store.feedback_book import ShortText
 
 __all__ = ["PageNumber", "Paging", "ShortText"]
 

@@ -11,8 +11,8 @@ from answerkey.model.run import RunInfo
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
 from answerkey.server.views.run import RunQuery
-from answerkey.store.feedback import FeedbackBook
-from answerkey.store.questions import HistoryPoint, QuestionList
+from answerkey.store.feedback_book import FeedbackBook
+from answerkey.store.question_list import HistoryPoint, QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.text.sanitise import one_line
 

@@ -10,8 +10,8 @@ from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.store.questions import Facets, QuestionList, RowFilter
-from answerkey.store.runs import Progress, RunList
+from answerkey.store.question_list import Facets, QuestionList, RowFilter
+from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
 
 __all__ = ["RunQuery", "RunView", "load_progress", "load_run"]

@@ -3,7 +3,7 @@
 import msgspec
 
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.store.runs import Figures, RunList, RunRow
+from answerkey.store.run_list import Figures, RunList, RunRow
 from answerkey.store.sql import SqlStore
 
 __all__ = ["RunsQuery", "RunsView", "TrendPoint", "load_runs", "load_trend"]

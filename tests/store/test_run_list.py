@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.store import open_store
-from answerkey.store.runs import RunList
+from answerkey.store.run_list import RunList
 
 from .filling import add_run
 

@@ -3,7 +3,7 @@ import pytest
 from answerkey.errors import UnknownNameError
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
-from answerkey.store.questions import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList, RowFilter
 
 from .filling import add_run, golden, good_reply
 

@@ -11,7 +11,7 @@ from answerkey.model.question_figures import QuestionRow
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, grade, round_score
 from answerkey.store.database import EPSILON, Connection, Database, Where, signs
-from answerkey.store.feedback import ShortText
+from answerkey.store.feedback_book import ShortText
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.writing import OF_RUN, of_run
 

@@ -12,7 +12,7 @@ from answerkey.model.feedback_stats import (
 )
 from answerkey.stats.correlation import correlate
 from answerkey.store.database import Connection
-from answerkey.store.feedback import SCORED
+from answerkey.store.feedback_book import SCORED
 from answerkey.text.themes import find_themes
 
 if TYPE_CHECKING:
