@@ -2,8 +2,6 @@
 
 import asyncio
 import re
-from collections import OrderedDict
-from threading import Lock
 
 from answerkey_demo.answers import records, scope
 from answerkey_demo.answers.money import Money
@@ -13,11 +11,10 @@ from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, read
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import normalise
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
-__all__ = ["Conversation", "Conversations", "Planner"]
+__all__ = ["Conversation", "Planner"]
 
-_MAX_CONVERSATIONS = 1_000
 # Nobody asks more at once in earnest, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
 _ASKS = r"(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|were|can|tell|list|show)\b"
@@ -41,7 +38,6 @@ _ELLIPSIS = re.compile(
 )
 # What a follow-up may put in the place of what the last question named.
 _SLOTS = (("property",), ("category", "group"), ("unit", "party"))
-_NOTHING = "Not on record"
 
 
 class Conversation:
@@ -53,26 +49,6 @@ class Conversation:
         self.by = ""
         # question and answer of every turn, for a brain that shows them to a model
         self.history: list[tuple[str, str]] = []
-
-
-class Conversations:
-    """Conversations by id; the one that was not used for the longest time is forgotten first."""
-
-    def __init__(self, limit: int = _MAX_CONVERSATIONS) -> None:
-        self._limit = limit
-        self._known: OrderedDict[str, Conversation] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def get(self, key: str) -> Conversation:
-        """The conversation with this id, new if unknown."""
-        with self._lock:
-            conversation = self._known[key] = self._known.pop(key, Conversation())
-            if len(self._known) > self._limit:
-                self._known.popitem(last=False)
-            return conversation
 
 
 class Planner:

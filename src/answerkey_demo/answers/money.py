@@ -11,7 +11,7 @@ from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Mention, Reading
 from answerkey_demo.language.vocabulary import Vocabulary, category_label
 from answerkey_demo.language.words import LEXICON
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["Money"]
 

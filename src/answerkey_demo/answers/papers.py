@@ -9,12 +9,12 @@ from answerkey_demo.knowledge import Passage, sentences
 from answerkey_demo.language.reading import Reading
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import LEXICON, content_stems, normalise, stem, stems
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["Papers"]
 
-# The share of the question's weighty words that a passage must contain; with a close meaning, less.
-_COVERAGE, _COVERAGE_CLOSE, _CLOSE = 0.55, 0.3, 0.5
+# The share of the question's weighty words that a passage must contain.
+_COVERAGE = 0.55
 # What a passage gains that says what the thing is, where that is the question.
 _DEFINITION = 0.1
 # A second passage is quoted too if it matches nearly as well.
@@ -146,8 +146,7 @@ class Papers:
         for passage in passages:
             text = content_stems(f"{passage['title']} {passage['heading']} {passage['text']}")
             coverage = sum(weights[w] for w in words if same[w] & text) / sum(weights.values())
-            close = passage["similarity"] is not None and passage["similarity"] >= _CLOSE
-            if coverage >= (_COVERAGE_CLOSE if close else _COVERAGE):
+            if coverage >= _COVERAGE:
                 defines = re.search(r"\b(?:who|what)\b", reading.text) and _defines(passage["text"], words)
                 good.append(
                     (coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0), passage)

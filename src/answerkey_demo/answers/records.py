@@ -15,7 +15,7 @@ import msgspec
 from answerkey_demo.answers.wording import day, join, money
 from answerkey_demo.language.reading import Mention, Reading
 from answerkey_demo.language.vocabulary import Vocabulary
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["TABLES", "answer", "phrases", "unexplained"]
 

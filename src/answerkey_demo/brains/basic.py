@@ -11,7 +11,7 @@ from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.vocabulary import category_label
 from answerkey_demo.language.words import LEXICON, normalise, stems
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["BasicBrain"]
 

@@ -19,7 +19,7 @@ from answerkey_demo.chatbot import Chatbot
 from answerkey_demo.service.feedback import FeedbackLog, forward
 from answerkey_demo.service.requests import BadRequest, read_chat, read_feedback, read_json
 from answerkey_demo.tools.failure import ToolExecutionError
-from answerkey_demo.tools.toolbox import TOOL_SCHEMAS
+from answerkey_demo.tools.turn import TOOL_SCHEMAS
 
 __all__ = ["create_app"]
 
@@ -79,7 +79,6 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await chatbot.warm_up()
         yield
         feedback.close()
 
@@ -105,7 +104,9 @@ class _Service:
         self._feedback = feedback
         self._feedback_url = feedback_url
         self._templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
-        api = (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company)
+        api = (
+            (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.knowledge.company)
+        )
         self._api = json.loads(api)
         # response id → (question, answer), so that a verdict is kept with what it is about
         self._replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
@@ -138,7 +139,7 @@ class _Service:
 
     async def page(self, request: Request) -> Response:
         bot = self._chatbot
-        values = {"company": bot.company, "variant": bot.variant.name, "examples": _EXAMPLES}
+        values = {"company": bot.knowledge.company, "variant": bot.variant.name, "examples": _EXAMPLES}
         return HTMLResponse(self._templates.get_template("chat.html").render(values))
 
     async def docs(self, request: Request) -> Response:
@@ -149,8 +150,7 @@ class _Service:
         return JSONResponse(self._api)
 
     async def health(self, request: Request) -> Response:
-        bot = self._chatbot
-        return JSONResponse({"status": "ok", "variant": bot.variant.name, "notice": bot.notice or None})
+        return JSONResponse({"status": "ok", "variant": self._chatbot.variant.name})
 
 
 async def _asset(request: Request) -> Response:

@@ -22,10 +22,11 @@ _ALLOWED_FUNCTIONS = frozenset(
     """.split()
 )
 # What SQLite says → what the caller is told.
+_READ_ONLY = "refused: the database is read-only, and only SELECT from its tables is allowed"
 _REASONS = {
-    "not authorized": "refused: the database is read-only and only SELECT is allowed",
-    "readonly": "refused: the database is read-only and only SELECT is allowed",
-    "prohibited": "refused: the database is read-only and only SELECT is allowed",
+    "not authorized": _READ_ONLY,
+    "readonly": _READ_ONLY,
+    "prohibited": _READ_ONLY,
     "interrupted": "stopped: the query needs too much work; narrow it down",
     "one statement": "refused: only one statement at a time",
 }
@@ -90,7 +91,10 @@ def list_business_documents(
 
 def _authorise(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     known = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _ALLOWED_FUNCTIONS
-    return sqlite3.SQLITE_OK if known or action in _ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
+    # what documents say is found by search_document_content only
+    hidden = action == sqlite3.SQLITE_READ and (first or "").startswith("passages")
+    allowed = known or (action in _ALLOWED_ACTIONS and not hidden)
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 def _plain(value: Any) -> Any:
