@@ -3,9 +3,10 @@
 import asyncio
 import re
 
-from answerkey_demo.answers import records, scope
-from answerkey_demo.answers.money import Money
+from answerkey_demo.answers import scope
 from answerkey_demo.answers.papers import Papers
+from answerkey_demo.answers.records import Records
+from answerkey_demo.answers.tables import TABLES, phrases, unexplained
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, read
@@ -37,7 +38,7 @@ _ELLIPSIS = re.compile(
     r"(?:sent|send|bill\w*|paid|costs?|work|vendors?|contractors?|charged?|dates?|addresses)$"
 )
 # What a follow-up may put in the place of what the last question named.
-_SLOTS = (("property",), ("category", "group"), ("unit", "party"))
+_SLOTS = (("property",), ("category",), ("unit", "party"))
 
 
 class Conversation:
@@ -45,7 +46,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self.last: Reading | None = None
-        # what answered it: "money", "papers", "list" or the name of a table
+        # what answered it: "transactions", "papers", "list" or the name of a table
         self.by = ""
         # question and answer of every turn, for a brain that shows them to a model
         self.history: list[tuple[str, str]] = []
@@ -55,10 +56,10 @@ class Planner:
     """The brain of the reference chatbot: the same question gets the same answer."""
 
     def __init__(self, knowledge: Knowledge) -> None:
-        self._vocabulary = Vocabulary(knowledge, records.phrases())
+        self._vocabulary = Vocabulary(knowledge, phrases())
         self._as_of = knowledge.as_of
         self._company = knowledge.company
-        self._money = Money(self._vocabulary)
+        self._records = Records(self._vocabulary, knowledge.as_of)
         self._papers = Papers(self._vocabulary, knowledge.passages)
 
     async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
@@ -89,9 +90,7 @@ class Planner:
             return self._papers.catalogue(reading, turn)
         if by == "papers":
             return self._papers.quote(reading, turn)
-        if by == "money":
-            return self._money.answer(reading, turn, unknown)
-        return records.answer(by, reading, turn, self._vocabulary, self._as_of)
+        return self._records.answer(by, reading, turn, unknown)
 
     def _choose(self, reading: Reading) -> tuple[str, list[int]]:
         """What explains the question best, and the words that it leaves unexplained."""
@@ -99,15 +98,14 @@ class Planner:
             return "list", []
         if reading.has("content", "says", "mention"):
             return "papers", []
-        fits = {name: records.unexplained(name, reading) for name in records.TABLES}
-        fits["money"] = self._money.unexplained(reading)
+        fits = {name: unexplained(name, reading) for name in TABLES}
         left = {name: words for name, words in fits.items() if words is not None}
         best = min(left, key=lambda name: len(left[name]), default="papers")
         if not left.get(best):
             return best, []
         # "spend on solar panels": what the money was for may stand in a description, or nowhere
-        if len(left.get("money", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
-            return "money", left["money"]
+        if len(left.get("transactions", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
+            return "transactions", left["transactions"]
         return "papers", []
 
     def _complete(self, clause: str, conversation: Conversation, *, same_question: bool) -> Reading:
@@ -117,7 +115,7 @@ class Planner:
             return reading
         before = last.text.rstrip("?. ")
         rest = [i for i in reading.left(set()) if not _ELLIPSIS.match(reading.words[i].text)]
-        if same_question and by in ("money", "list") and not rest:
+        if same_question and by in ("transactions", "list") and not rest:
             return self._read(f"{before} {reading.text}")
         cue, pronoun = _CUE.search(reading.text), _PRONOUN.search(reading.text)
         if not cue and not pronoun:
@@ -128,7 +126,7 @@ class Planner:
         known = [m for m in reading.mentions if m.kind in (*slots, "kind", "by", "subject")]
         if cue and (named or reading.periods) and not reading.left(reading.explained(*known)):
             return self._read(_substitute(last, reading))
-        if pronoun and not named and by == "money" and last.has("text"):
+        if pronoun and not named and by == "transactions" and last.has("text"):
             # "Who painted Unit D?" – "What did it cost?"
             return self._read(f"{before} {reading.text}")
         return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))

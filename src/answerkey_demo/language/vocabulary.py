@@ -128,8 +128,9 @@ def _lexicon(knowledge: Knowledge) -> Iterator[_Phrase]:
             yield say, kind, value
     for number, topic in enumerate(LEXICON["off_topic"]):
         yield topic["say"], "topic", str(number)
-    for value, group in LEXICON["category_groups"].items():
-        yield group["say"], "group", value
+    for group in LEXICON["category_groups"].values():
+        for category in group["of"]:
+            yield group["say"], "category", category
     for kind, table, column, section in (
         ("category", "transactions", "category", "categories"),
         ("type", "documents", "type", "document_types"),
