@@ -12,7 +12,7 @@ from answerkey_demo.answers.tables import TABLES, Field, Table, asked_fields, de
 from answerkey_demo.answers.wording import capital, filled, join, money, plural, shown
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import Vocabulary, category_label
+from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.tools.turn import Turn
 
 __all__ = ["Records"]
@@ -37,8 +37,8 @@ class Records:
         """Choose the query by what is asked, run it, and say what it covers. `unknown`: words to find in texts."""
         table, view = TABLES[name], view_of(name, reading)
         words = [*details(view), *unknown]
-        if sides := self._sides(table, view, words):
-            return _compared(sides, view, turn)
+        if compared := self._compare(table, view, words, turn):
+            return compared
         query = select(table, view, self._vocabulary, words)
         if table.totals and view.has("op", "share") and view.has("kind") and view.has("category"):
             whole = select(table, view.view(lambda m: m.kind != "category"), self._vocabulary, [])
@@ -98,11 +98,12 @@ class Records:
         split = query.measured.split or ("category" if len(reading.all("category")) > 1 else "")
         return f"{text} By {split}: {_listed(_parts(query, split, turn))}." if split else text
 
-    def _sides(self, table: Table, reading: Reading, words: list[int]) -> list[tuple[str, Query]]:
-        """Two periods, properties or categories that are set against each other; none if nothing is compared."""
+    def _compare(self, table: Table, reading: Reading, words: list[int], turn: Turn) -> str | None:
+        """Two periods, properties or categories set against each other; None if nothing is compared."""
         asked = reading.has("op", "change", "compare")
         if not table.totals and not (asked and asked_fields(table, reading)[0].form == "$"):
-            return []
+            return None
+        query = select(table, reading, self._vocabulary, words)
         periods = sorted(reading.periods, key=lambda p: p.start)
         if len(periods) == 1 and asked:
             first, last = periods[0].start.year, periods[0].end.year
@@ -111,16 +112,26 @@ class Records:
                 periods = [periods[0].in_year(first - 1), periods[0]]
             elif first < last < 9999:
                 periods = [Period(date(y, 1, 1), date(y, 12, 31), str(y)) for y in (first, last)]
-        if len(periods) == 2:
-            return [(p.label, select(table, reading, self._vocabulary, words, p)) for p in periods]
         kind = next((k for k in ("property", "category") if asked and len(reading.all(k)) == 2), "")
-        sides = []
-        for value in reading.all(kind):
-            others = set(reading.all(kind)) - {value}
-            one = reading.view(lambda m, others=others: m.kind != kind or m.value not in others)  # type: ignore[misc]
-            label = self._vocabulary.address.get(value) or category_label(value)
-            sides.append((label, select(table, one, self._vocabulary, words)))
-        return sides
+        sides: list[tuple[str, float]] = []
+        if len(periods) == 2:
+            for period in periods:
+                query = select(table, reading, self._vocabulary, words, period)
+                row = query.figures(turn, query.measured.column, listed=False)[0]
+                if not row["row_count"]:
+                    return _nothing(query, turn)
+                sides.append((period.label, row["row_total"]))
+        elif kind in table.groups:
+            sides = [(part, total) for part, _, total in _parts(query, kind, turn)]
+        if len(sides) != 2:
+            return None
+        (one, before), (other, after) = sides
+        change = f" ({(after - before) / before:+.1%})" if before else ""
+        both = "" if asked else f" Both together: {money(before + after)}."
+        return (
+            f"{capital(query.about)}: {one} {money(before)}, {other} {money(after)}. That is "
+            f"{money(abs(after - before))} {'more' if after >= before else 'less'} for {other}{change}.{both}"
+        )
 
 
 def _entries(query: Query, rows: list[dict[str, Any]]) -> str:
@@ -185,25 +196,6 @@ def _share(part: Query, whole: Query, turn: Turn) -> str:
         return _nothing(part, turn)
     return (
         f"{sums[0] / sums[1]:.1%}: {part.words} came to {money(sums[0])}, {whole.words} to {money(sums[1])}."
-    )
-
-
-def _compared(sides: list[tuple[str, Query]], reading: Reading, turn: Turn) -> str:
-    """Two totals, and by how much they differ."""
-    totals = []
-    for _, query in sides:
-        row = query.rows(turn, f"COUNT(*) AS n, SUM({query.measured.column}) AS total")[0]
-        if not row["n"]:
-            return _nothing(query, turn)
-        totals.append(float(row["total"]))
-    (one, first), (other, second) = sides
-    about = join(list(dict.fromkeys([first.about, second.about])))
-    difference = totals[1] - totals[0]
-    change = f" ({difference / totals[0]:+.1%})" if totals[0] else ""
-    both = "" if reading.has("op", "change", "compare") else f" Both together: {money(sum(totals))}."
-    return (
-        f"{capital(about)}: {one} {money(totals[0])}, {other} {money(totals[1])}. That is "
-        f"{money(abs(difference))} {'more' if difference >= 0 else 'less'} for {other}{change}.{both}"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from answerkey_demo.brains import Brain
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError
 from answerkey_demo.tools.turn import Turn
 
 __all__ = ["FAULTS", "FlakyBrain"]

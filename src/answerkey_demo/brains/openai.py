@@ -9,7 +9,7 @@ import aiohttp
 
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError
 from answerkey_demo.tools.turn import TOOL_SCHEMAS, Turn
 
 __all__ = ["OpenAIBrain"]

@@ -4,9 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from answerkey_demo.tools.failure import ToolExecutionError
-
-__all__ = ["MAX_ROWS", "list_business_documents", "query_database"]
+__all__ = ["MAX_ROWS", "ToolExecutionError", "list_business_documents", "query_database"]
 
 MAX_ROWS = 200
 _MAX_SQL = 4_000
@@ -30,6 +28,10 @@ _REASONS = {
     "interrupted": "stopped: the query needs too much work; narrow it down",
     "one statement": "refused: only one statement at a time",
 }
+
+
+class ToolExecutionError(Exception):
+    """A tool was called and could not do it; the message is meant for the brain that called it."""
 
 
 def query_database(path: Path, sql: object, parameters: object = None) -> dict[str, Any]:

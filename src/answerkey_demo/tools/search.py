@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from answerkey_demo.language.words import STOPWORDS, content_stems, normalise, words_of
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError
 
 __all__ = ["search_document_content"]
 

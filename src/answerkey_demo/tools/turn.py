@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey_demo.tools.database import list_business_documents, query_database
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError, list_business_documents, query_database
 from answerkey_demo.tools.search import search_document_content
 
 __all__ = ["TOOL_SCHEMAS", "Call", "Turn"]

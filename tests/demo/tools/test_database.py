@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from answerkey_demo import Chatbot
-from answerkey_demo.tools.database import MAX_ROWS, query_database
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import MAX_ROWS, ToolExecutionError, query_database
 
 HOSTILE = [
     "DROP TABLE transactions",
