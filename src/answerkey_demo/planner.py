@@ -113,22 +113,22 @@ class Planner:
         reading, last, by = self._read(clause), conversation.last, conversation.by
         if last is None:
             return reading
-        before = last.text.rstrip("?. ")
         rest = [i for i in reading.left(set()) if not _ELLIPSIS.match(reading.words[i].text)]
         if same_question and by in ("transactions", "list") and not rest:
-            return self._read(f"{before} {reading.text}")
+            return self._read(f"{last.text.rstrip('?. ')} {reading.text}")
         cue, pronoun = _CUE.search(reading.text), _PRONOUN.search(reading.text)
         if not cue and not pronoun:
             return reading
-        reading = self._read(clause, last.periods[0] if last.periods else None)
+        base = last.periods[0] if last.periods else None
+        reading = self._read(clause, base)
         slots = [kind for kinds in _SLOTS for kind in kinds]
-        named = any(reading.has(kind) for kind in slots)
+        named = any(map(reading.has, slots))
         known = [m for m in reading.mentions if m.kind in (*slots, "kind", "by", "subject")]
-        if cue and (named or reading.periods) and not reading.left(reading.explained(*known)):
-            return self._read(_substitute(last, reading))
-        if pronoun and not named and by == "transactions" and last.has("text"):
-            # "Who painted Unit D?" – "What did it cost?"
-            return self._read(f"{before} {reading.text}")
+        replaces = cue and (named or reading.periods) and not reading.left(reading.explained(*known))
+        # "Who painted Unit D?" – "What did it cost?"
+        continues = pronoun and not named and by == "transactions" and last.has("text")
+        if replaces or continues:
+            return self._read(_merged(last, reading), base)
         return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))
 
     def _carried(self, reading: Reading, last: Reading, by: str) -> str:
@@ -156,30 +156,15 @@ class Planner:
         return read(text, self._vocabulary, self._as_of, base)
 
 
-def _substitute(last: Reading, reading: Reading) -> str:
-    """The last question with the newly named things in the place of the old ones."""
-    pieces: list[tuple[int, int, str]] = []
-    end_of_text = len(last.text.rstrip("?. "))
-    if reading.periods:
-        new = " and ".join(re.sub(r" \(.*\)", "", p.phrase) for p in reading.periods)
-        spans = [p.span for p in last.periods] or [(end_of_text, end_of_text)]
-        # without the preposition before the old period: the new one brings its own
-        start = len(re.sub(r"\b(?:in|for|during|from|of|on) $", "", last.text[: spans[0][0]]))
-        pieces.append((start, spans[-1][1], f" {new}" if start == end_of_text else new))
+def _merged(last: Reading, reading: Reading) -> str:
+    """The last question without what the new one names anew, and the new one after it."""
+    gone = [p.span for p in last.periods] if reading.periods else []
     for kinds in _SLOTS:
-        span = next((found for kind in kinds if (found := reading.said(kind))), None)
-        if span is None:
-            continue
-        new = reading.text[reading.words[span[0]].start : reading.words[span[1] - 1].end]
-        old = next((found for kind in kinds if (found := last.said(kind))), None)
-        if old:
-            pieces.append((last.words[old[0]].start, last.words[old[1] - 1].end, new))
-        else:
-            pieces.append((end_of_text, end_of_text, f" for {new}"))
-    text = last.text
-    for start, end, new in sorted(pieces, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+        if any(map(reading.has, kinds)):
+            gone += [last.span(m) for m in last.mentions if m.kind in kinds]
+    text = last.text.rstrip("?. ")
+    kept = [c for i, c in enumerate(text) if not any(start <= i < end for start, end in gone)]
+    return f"{''.join(kept)} {reading.text}"
 
 
 def _clauses(question: str) -> list[str]:
