@@ -129,31 +129,24 @@ class Planner:
         continues = pronoun and not named and by == "transactions" and last.has("text")
         if replaces or continues:
             return self._read(_merged(last, reading), base)
-        return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))
-
-    def _carried(self, reading: Reading, last: Reading, by: str) -> str:
-        """The things of the last question that this one does not name itself, to be said after it."""
-        address = self._vocabulary.address
-        places = [address[p] for p in last.all("property")]
-        units = [u for u in self._vocabulary.units if u["id"] in last.all("unit") and not reading.has("unit")]
-        units = [u for u in units if u["property_id"] in last.all("property")] or units
-        extra: list[str] = []
-        if units:
-            extra = [f"{u['label']} at {address[u['property_id']]}" for u in units]
-        elif last.has("party") and not reading.has("party") and by != "papers":
-            extra = last.all("party")
-        elif not reading.has("property"):
-            extra = places or (["our property"] if last.singular else [])
-        text = f" ({' and '.join(extra)})" if extra else ""
-        if by in ("papers", "documents") and not reading.has("document") and not reading.has("type"):
-            title = self._papers.title(last)
-            text = f" in the {title}" if title else text
-        if not reading.periods and last.periods and (reading.has("category") or reading.has("kind")):
-            text += f" {last.periods[0].phrase}"
-        return text
+        return self._read(reading.original.rstrip("?. ") + _carried(reading, last, by))
 
     def _read(self, text: str, base: Period | None = None) -> Reading:
         return read(text, self._vocabulary, self._as_of, base)
+
+
+def _carried(reading: Reading, last: Reading, by: str) -> str:
+    """The names of the last question that this one leaves out, to be said after it."""
+    kinds = ("document", "type") if by in ("papers", "documents") else ("party",)
+    kinds = tuple(kind for kind in ("property", "unit", *kinds) if not reading.has(kind))
+    names = [last.text[slice(*last.span(m))] for m in last.view(lambda m: m.kind in kinds).mentions]
+    if not names and last.singular and not reading.has("property"):
+        names = ["our property"]
+    if last.periods and not reading.periods and (reading.has("category") or reading.has("kind")):
+        names.append(last.periods[0].phrase)
+    # "And about rent increases?" asks for more of the same paper
+    lead = "according to " if by == "papers" and _CUE.search(reading.text) else ""
+    return f" ({lead}{', '.join(dict.fromkeys(names))})" if names else ""
 
 
 def _merged(last: Reading, reading: Reading) -> str:

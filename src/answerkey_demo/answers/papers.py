@@ -90,11 +90,6 @@ class Papers:
             f"about {topic}. I would rather not guess; if the paper exists, add it to the files."
         )
 
-    def title(self, reading: Reading) -> str | None:
-        """The title of the one document that a question means."""
-        document = self._named(reading)
-        return str(document["title"]) if document else None
-
     def _named(self, reading: Reading) -> dict[str, Any] | None:
         """The one document that is meant: by title, or by type and the property, unit, tenant or year named too."""
         titled = [m for m in reading.mentions if m.kind == "document"]
