@@ -7,6 +7,8 @@ import re
 from datetime import date
 from typing import Any
 
+import msgspec
+
 from answerkey_demo.answers.query import Query, lists_entries, select, splits_by
 from answerkey_demo.answers.tables import TABLES, Field, Table, asked_fields, details, view_of
 from answerkey_demo.answers.wording import capital, filled, join, money, plural, shown
@@ -96,7 +98,8 @@ class Records:
             return f"{head}."
         text = f"{capital(query.words)} came to {money(total)} ({plural(count, table.one)})."
         split = query.measured.split or ("category" if len(reading.all("category")) > 1 else "")
-        return f"{text} By {split}: {_listed(_parts(query, split, turn))}." if split else text
+        amounts = msgspec.structs.replace(query, measured=table.fields[table.default])
+        return f"{text} By {split}: {_listed(_parts(amounts, split, turn))}." if split else text
 
     def _compare(self, table: Table, reading: Reading, words: list[int], turn: Turn) -> str | None:
         """Two periods, properties or categories set against each other; None if nothing is compared."""
