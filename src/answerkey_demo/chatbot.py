@@ -99,7 +99,7 @@ def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatb
     if chosen.name == "basic":
         brain = BasicBrain(knowledge)
     elif chosen.name == "openai":
-        brain = OpenAIBrain.from_environment(knowledge)
+        brain = OpenAIBrain(knowledge)
     else:
         brain = Planner(knowledge)
         if chosen.name == "flaky":

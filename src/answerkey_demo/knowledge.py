@@ -15,9 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-__all__ = ["Knowledge", "Passage", "bundled_data", "open_knowledge", "sentences"]
+__all__ = ["Knowledge", "bundled_data", "open_knowledge", "sentences"]
 
 # Changes when the layout of what is built changes, so that an old cache is not used.
 _LAYOUT = "3"
@@ -26,17 +24,6 @@ _MAX_PASSAGE_WORDS = 120
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\bInc\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bp\.m\.)(?<!\ba\.m\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9“\"(])"
 )
-
-
-class Passage(msgspec.Struct, frozen=True):
-    """A piece of a document that is found and quoted as one."""
-
-    # id of the document
-    document: str
-    title: str
-    # heading of the section that it comes from
-    heading: str
-    text: str
 
 
 class Knowledge:
@@ -53,10 +40,9 @@ class Knowledge:
         self.as_of = date.fromisoformat(company["as_of"])
 
     @cached_property
-    def passages(self) -> list[Passage]:
-        """Every passage of every document, in the order of the index."""
-        rows = self.read("SELECT document, title, heading, text FROM passages ORDER BY rowid")
-        return [Passage(**row) for row in rows]
+    def passages(self) -> list[dict[str, Any]]:
+        """Every piece of a document that is found and quoted as one: document (its id), title, heading and text."""
+        return self.read("SELECT document, title, heading, text FROM passages ORDER BY rowid")
 
     def read(self, sql: str) -> list[dict[str, Any]]:
         """Rows for the vocabulary (which names exist); answers come through the tools instead."""
@@ -92,9 +78,7 @@ def sentences(text: str) -> list[str]:
 def _cache_root() -> Path:
     if own := os.environ.get("ANSWERKEY_CACHE_DIR"):
         return Path(own)
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg) / "answerkey"
-    return Path.home() / ".cache" / "answerkey"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "answerkey"
 
 
 def _content_hash(folder: Path) -> str:

@@ -68,7 +68,7 @@ def test_every_document_has_text_and_metadata() -> None:
     written = {path.stem for path in (bundled_data() / "documents").glob("*.md")}
     assert listed == written
     assert len(listed) >= 12
-    assert {p.document for p in knowledge.passages} == listed
+    assert {p["document"] for p in knowledge.passages} == listed
 
 
 def test_the_words_of_a_question_find_the_passage_in_any_form() -> None:

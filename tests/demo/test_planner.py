@@ -121,7 +121,7 @@ def test_declines_what_is_not_its_business_without_a_tool(bot: Chatbot, question
 def test_every_document_that_mentions_a_property_is_found(bot: Chatbot) -> None:
     answer = bot.ask_sync("Which documents mention 900 S 9th St?")["answer"]
     passages = bot.knowledge.passages
-    titles = {p.title for p in passages if "9th" in f"{p.title} {p.text}"}
+    titles = {p["title"] for p in passages if "9th" in f"{p['title']} {p['text']}"}
     assert f"{len(titles)} documents" in answer
     assert all(title in answer for title in titles)
 
