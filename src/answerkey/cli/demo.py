@@ -71,8 +71,6 @@ def ask(question: str, variant: str, data: Path | None, as_json: bool) -> int:
     click.echo(f"\ntools:   {used or 'none'}", err=False)
     for source in reply["sources"]:
         click.echo(for_terminal(f"source:  {source['title']} [{source['id']}] {source['score']:.2f}"))
-    if chatbot.notice:
-        click.echo(f"note: {chatbot.notice}", err=True)
     return 0
 
 
@@ -139,7 +137,8 @@ def serve(
         ) from error
     shown = f"[{host}]" if ":" in host else host
     click.echo(
-        f"{chatbot.company} at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)", err=True
+        f"{chatbot.knowledge.company} at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)",
+        err=True,
     )
     app = create_app(
         chatbot, log, feedback_url=feedback_url, loopback=host in ("localhost", "127.0.0.1", "::1")

@@ -42,8 +42,6 @@ class DemoTarget:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
         except ValueError as error:
             raise UsageError(failure_message(f"target {self.name}: {error}")) from None
-        # The first question should not wait for a model to load.
-        await self._chatbot.warm_up()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

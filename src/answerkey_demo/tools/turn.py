@@ -1,24 +1,26 @@
-"""The toolbox: calls a tool by name and records the call, result or error, duration and sources."""
+"""The turn: calls tools by name while one question is answered, and records calls, results, errors and sources."""
 
 import json
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from answerkey_demo.knowledge import Knowledge
-from answerkey_demo.tools.database import list_business_documents, query_database
-from answerkey_demo.tools.failure import ToolExecutionError
-from answerkey_demo.tools.search import Searcher
+from answerkey_demo.tools.database import ToolExecutionError, list_business_documents, query_database
+from answerkey_demo.tools.search import search_document_content
 
-__all__ = ["TOOL_SCHEMAS", "Call", "Toolbox", "Turn"]
+__all__ = ["TOOL_SCHEMAS", "Call", "Turn"]
 
 TOOL_SCHEMAS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "schemas.json").read_text(encoding="utf-8")
 )
+_TOOLS: dict[str, Callable[..., Any]] = {
+    "query_database": query_database,
+    "search_document_content": search_document_content,
+    "list_business_documents": list_business_documents,
+}
 
 
 class Call(msgspec.Struct):
@@ -33,33 +35,11 @@ class Call(msgspec.Struct):
     duration_ms: float = 0.0
 
 
-class Toolbox:
-    """The tools over one knowledge folder; shared by all conversations."""
-
-    def __init__(self, knowledge: Knowledge, *, semantic: bool = True) -> None:
-        self.knowledge = knowledge
-        self.searcher = Searcher(knowledge, semantic=semantic)
-        self._tools: dict[str, Callable[..., Any]] = {
-            "query_database": partial(query_database, knowledge.database),
-            "search_document_content": self.searcher.search,
-            "list_business_documents": partial(list_business_documents, knowledge.database),
-        }
-
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Run a tool; a wrong name or wrong arguments raise ToolExecutionError as well."""
-        if name not in self._tools:
-            raise ToolExecutionError(f"no tool is called {name}; there are {', '.join(self._tools)}")
-        try:
-            return self._tools[name](**arguments)
-        except TypeError as error:
-            raise ToolExecutionError(f"{name}: wrong arguments ({error})") from error
-
-
 class Turn:
     """What happens while one question is answered: the tool calls, in order, and the sources found."""
 
-    def __init__(self, toolbox: Toolbox) -> None:
-        self.toolbox = toolbox
+    def __init__(self, database: Path) -> None:
+        self._database = database
         self.calls: list[Call] = []
         # what every call raises instead of running: how faults get into real calls
         self.broken: Exception | None = None
@@ -74,7 +54,12 @@ class Turn:
         try:
             if self.broken is not None:
                 raise self.broken
-            call.result = self.toolbox.call(name, arguments)
+            if name not in _TOOLS:
+                raise ToolExecutionError(f"no tool is called {name}; there are {', '.join(_TOOLS)}")
+            call.result = _TOOLS[name](self._database, **arguments)
+        except TypeError as error:
+            call.error = f"ToolExecutionError: {name}: wrong arguments ({error})"
+            raise ToolExecutionError(f"{name}: wrong arguments ({error})") from error
         except Exception as error:
             call.error = f"{type(error).__name__}: {error}"
             raise
@@ -94,17 +79,12 @@ class Turn:
         found: dict[str, dict[str, Any]] = {}
         searches = [c.result for c in self.calls if c.name == "search_document_content" and c.result]
         for passage in [p for result in searches for p in result["passages"]]:
-            text = f"{passage['heading']}: {passage['text']}" if passage["heading"] else passage["text"]
-            new = {
-                "id": passage["document_id"],
-                "rank": 0,
-                "score": 0.0,
-                "text": "",
-                "title": passage["title"],
-            }
-            source = found.setdefault(passage["document_id"], new)
+            key, text = passage["document_id"], passage["text"]
+            new = {"id": key, "rank": 0, "score": 0.0, "text": "", "title": passage["title"]}
+            source = found.setdefault(key, new)
             source["score"] = max(source["score"], passage["score"])
             if text not in source["text"]:
-                source["text"] = f"{source['text']}\n\n{text}".strip()
+                section = f"{passage['heading']}: {text}" if passage["heading"] else text
+                source["text"] = f"{source['text']}\n\n{section}".strip()
         ordered = sorted(found.values(), key=lambda s: -s["score"])
         return [{**source, "rank": rank} for rank, source in enumerate(ordered, 1)]
