@@ -1,6 +1,6 @@
 """Checks of a golden case: read strictly, so that a slip is refused before anything is asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any
@@ -35,13 +35,19 @@ def _check(part: Any, where: str) -> Check:
         raise ValueError(f"{where} {found}; give it exactly one kind, such as 'contains'")
     kind = kinds[0]
     expected = part[kind]
-    if kind in _PROBLEMS:
-        problem = _PROBLEMS[kind](expected)
-        if problem:
-            raise ValueError(f"{where}: {kind!r} {problem}")
+    if kind in _EXPECTED:
+        fits, wanted = _EXPECTED[kind]
+        problem = fits(expected)
+        if problem is not True:
+            raise ValueError(f"{where}: {kind!r} {problem or wanted}")
     else:
         expected = _arguments(kind, expected, where)
-    return Check(kind, expected, _name(part, kind, where), _weight(part, where))
+    name, weight = part.get("name", kind), part.get("weight", 1.0)
+    if not _is_text(name):
+        raise ValueError(f"{where}: 'name' must be non-empty text")
+    if not _is_limit(weight) or not weight:
+        raise ValueError(f"{where}: 'weight' must be a number above 0")
+    return Check(kind, expected, name, float(weight))
 
 
 def _arguments(kind: str, expected: Any, where: str) -> dict[str, Any]:
@@ -58,78 +64,46 @@ def _arguments(kind: str, expected: Any, where: str) -> dict[str, Any]:
     return expected
 
 
-def _name(part: Mapping[str, Any], kind: str, where: str) -> str:
-    name = part.get("name", kind)
-    if not isinstance(name, str) or not name.strip():
-        raise ValueError(f"{where}: 'name' must be non-empty text")
-    return name
-
-
-def _weight(part: Mapping[str, Any], where: str) -> float:
-    weight = part.get("weight", 1.0)
-    if not _is_number(weight) or not weight > 0 or not isfinite(weight):
-        raise ValueError(f"{where}: 'weight' must be a number above 0")
-    return float(weight)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _contains(value: Any) -> str | None:
+def _is_limit(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value)
+
+
+def _are_texts(value: Any) -> bool:
     listed = value if isinstance(value, list) else [value]
-    return None if listed and all(map(_is_text, listed)) else "must be text or a list of texts"
+    return bool(listed) and all(map(_is_text, listed))
 
 
-def _equals(value: Any) -> str | None:
-    return "must be what the reply should be, not null" if value is None else None
+def _is_regex(value: Any) -> bool | str:
+    problem = check_pattern(value) if _is_text(value) else None
+    return f"{value!r} is not a valid regular expression: {problem}" if problem else _is_text(value)
 
 
-def _regex(value: Any) -> str | None:
-    if not _is_text(value):
-        return "must be a regular expression as text"
-    problem = check_pattern(value)
-    return f"{value!r} is not a valid regular expression: {problem}" if problem else None
+def _is_language(value: Any) -> bool | str:
+    known = ", ".join(sorted(LANGUAGES))
+    return value in LANGUAGES or f"{value!r} is none of the languages that can be told apart: {known}"
 
 
-def _is_json(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
-
-
-def _limit(value: Any) -> str | None:
-    return None if _is_number(value) and value >= 0 and isfinite(value) else "must be a number from 0 up"
-
-
-def _language(value: Any) -> str | None:
-    if value in LANGUAGES:
-        return None
-    return f"{value!r} is none of the languages that can be told apart: {', '.join(sorted(LANGUAGES))}"
-
-
-def _python(value: Any) -> str | None:
+def _is_reference(value: Any) -> bool:
     place, _, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    return None if place and name else "must name a function, as in file.py:function"
+    return bool(place and name)
 
 
-def _rubric(value: Any) -> str | None:
-    return None if _is_text(value) else "must be text: what a judge should look for"
-
-
-# Kind → what is wrong with what a check of it expects; None: nothing.
-_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
-    "contains": _contains,
-    "equals": _equals,
-    "regex": _regex,
-    "is_json": _is_json,
-    "json_schema": schema_problem,
-    "max_latency_ms": _limit,
-    "max_cost": _limit,
-    "max_words": _limit,
-    "language": _language,
-    "python": _python,
-    "rubric": _rubric,
+_A_LIMIT = (_is_limit, "must be a number from 0 up")
+# Kind → whether what a check of it expects is right (or what is wrong with it), and what it must be.
+_EXPECTED: dict[str, tuple[Callable[[Any], bool | str], str]] = {
+    "contains": (_are_texts, "must be text or a list of texts"),
+    "equals": (lambda value: value is not None, "must be what the reply should be, not null"),
+    "regex": (_is_regex, "must be a regular expression as text"),
+    "is_json": (lambda value: isinstance(value, bool), "must be true or false"),
+    "json_schema": (lambda value: schema_problem(value) or True, ""),
+    "max_latency_ms": _A_LIMIT,
+    "max_cost": _A_LIMIT,
+    "max_words": _A_LIMIT,
+    "language": (_is_language, ""),
+    "python": (_is_reference, "must name a function, as in file.py:function"),
+    "rubric": (_is_text, "must be text: what a judge should look for"),
 }
