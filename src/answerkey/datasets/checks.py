@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
-from answerkey.model.check import CHECK_KINDS, Check
+from answerkey.model.question import CHECK_KINDS, Check
 from answerkey.plugins import scorers
 from answerkey.text.json_schema import schema_problem
 from answerkey.text.language import LANGUAGES

@@ -210,7 +210,6 @@ async def _graded(
 
 def _recorded_info(grader: Grader, *, source: str, questions: QuestionSet | None) -> RunInfo:
     """What a scored log is, in the terms of a run."""
-    scoring = grader.scoring
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     return RunInfo(
         id="recorded",
@@ -221,11 +220,7 @@ def _recorded_info(grader: Grader, *, source: str, questions: QuestionSet | None
         target_hash="",
         question_set=source if questions is None else questions.name,
         question_set_hash="" if questions is None else questions.hash,
-        match=scoring.match,
-        weights=scoring.weights,
-        directions=grader.lower_is_better,
-        pass_mark=scoring.pass_mark,
-        scoring_hash=grader.hash,
-        options=Options(scoring=scoring),
+        options=Options(scoring=grader.scoring),
         finished_at=now,
+        **grader.kept,
     )
