@@ -18,10 +18,9 @@ from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
-from answerkey.scorers.directions import directions_of
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Grader"]
+__all__ = ["Grader", "JudgeScores", "directions_of"]
 
 # How many replies are looked at before the first of them is graded.
 _AHEAD = 32
@@ -254,6 +253,15 @@ class Grader:
             error=error,
             turns=turns,
         )
+
+
+def directions_of(scorers: Iterable[Scorer]) -> dict[str, Direction]:
+    """Every name that the scorers may give a value under, with the way in which it is better."""
+    found: dict[str, Direction] = {}
+    for scorer in scorers:
+        declared = scorer.direction
+        found |= {scorer.name: declared} if isinstance(declared, str) else dict(declared)
+    return found
 
 
 def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, float]) -> Score:
