@@ -24,8 +24,8 @@ from pathlib import Path
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply, Timings
 from answerkey.model.run import RunInfo
+from answerkey.model.run_tally import summarise
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
 

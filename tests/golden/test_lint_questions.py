@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.golden.findings import Finding, worst_severity
 from answerkey.golden.lint_questions import lint_questions
 from answerkey.model.question import QuestionSet

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from answerkey.judge.cache import JudgementCache
-from answerkey.model.judgement import Answer, Spent
+from answerkey.model.judge_answer import Answer, Spent
 
 
 class Kept:

@@ -10,7 +10,7 @@ from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, InputError, UsageError
 from answerkey.judge.calibration import calibrate
 from answerkey.judge.labels import Labels, labels_from_file
-from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.people_feedback import Feedback, ReplyKey
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback import FeedbackBook, new_id

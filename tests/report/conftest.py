@@ -9,8 +9,8 @@ from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.run_tally import summarise
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 
 HOSTILE = (

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store

@@ -1,4 +1,4 @@
-from answerkey.model.judgement import Answer, Spent
+from answerkey.model.judge_answer import Answer, Spent
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 

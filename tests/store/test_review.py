@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now

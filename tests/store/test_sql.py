@@ -7,7 +7,7 @@ from answerkey.errors import StoreError, UnknownNameError
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Failure, Reply, Timings, ToolCall, Usage
 from answerkey.model.run import RunInfo
-from answerkey.model.tally import summarise
+from answerkey.model.run_tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.store import open_store

@@ -65,7 +65,7 @@ def ab(
     """
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import ab as run_ab
-    from answerkey.evaluation.pairwise import judge_runs
+    from answerkey.evaluation.pair_judging import judge_runs
     from answerkey.evaluation.waiting import wait_for
     from answerkey.report.comparison_text import print_experiment
 

@@ -90,7 +90,7 @@ def compare(
             return 0
         comparison = with_wordings(compare_runs(*columns), opened, infos[1])
         if pair_judge is not None:
-            from answerkey.evaluation.pairwise import judge_runs
+            from answerkey.evaluation.pair_judging import judge_runs
             from answerkey.evaluation.waiting import wait_for
 
             judged = wait_for(judge_runs(opened, infos[0], infos[1], pair_judge))

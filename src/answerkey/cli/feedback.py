@@ -52,7 +52,7 @@ def add(
     Example:
       answerkey feedback add latest address down --comment "wrong street"
     """
-    from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
+    from answerkey.model.people_feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback import FeedbackBook, new_id
     from answerkey.store.questions import QuestionList

@@ -90,7 +90,7 @@ def _make(
 ) -> "Plan":
     from answerkey.comparison.columns import columns_from_store
     from answerkey.comparison.planning import plan_from_guess, plan_from_pair, plan_from_run
-    from answerkey.datasets.questions import read_questions
+    from answerkey.datasets.golden_sets import read_questions
 
     first = sources[0]
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):

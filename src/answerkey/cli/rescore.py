@@ -37,7 +37,7 @@ def rescore(
       answerkey rescore latest --judge gpt-4o-mini
       answerkey rescore production --questions golden-v2.jsonl --json
     """
-    from answerkey.datasets.questions import read_questions
+    from answerkey.datasets.golden_sets import read_questions
     from answerkey.evaluation.api import rescore as rescore_run
 
     return rescore_run(

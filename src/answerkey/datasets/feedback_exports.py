@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import InputError, UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
 from answerkey.model.json_value import Json
+from answerkey.model.people_feedback import COMMENT_LIMIT, Feedback, read_value
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]

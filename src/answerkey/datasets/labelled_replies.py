@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from answerkey.errors import InputError, UsageError
-from answerkey.model.feedback import read_value
 from answerkey.model.json_value import JsonObject
+from answerkey.model.people_feedback import read_value
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["LabelledReply", "read_labelled"]

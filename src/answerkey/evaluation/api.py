@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.config import Settings, load_settings
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UsageError
 from answerkey.evaluation.assembly import (
     Assembly,

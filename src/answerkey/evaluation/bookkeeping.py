@@ -14,7 +14,7 @@ from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
-from answerkey.model.tally import summarise
+from answerkey.model.run_tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.store.sql import SqlStore

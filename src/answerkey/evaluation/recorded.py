@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import InputError
 from answerkey.evaluation.bookkeeping import new_id, store_writer
 from answerkey.evaluation.judging import judging_on
@@ -20,7 +20,7 @@ from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.tally import Tally
+from answerkey.model.run_tally import Tally
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore

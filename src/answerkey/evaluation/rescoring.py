@@ -14,7 +14,7 @@ from answerkey.evaluation.stored import stored_trials
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.tally import summarise
+from answerkey.model.run_tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore

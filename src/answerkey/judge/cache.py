@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any, Protocol
 
-from answerkey.model.judgement import Answer, Spent
+from answerkey.model.judge_answer import Answer, Spent
 
 __all__ = ["JudgementCache", "JudgementStore"]
 

@@ -10,7 +10,7 @@ import msgspec
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.ledger import read_spent
-from answerkey.model.judgement import Spent
+from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.secrets import Secrets

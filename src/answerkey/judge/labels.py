@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import InputError, UsageError
-from answerkey.model.feedback import Feedback, read_value
+from answerkey.model.people_feedback import Feedback, read_value
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["Labels", "labels_from_feedback", "labels_from_file"]

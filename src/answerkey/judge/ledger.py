@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from answerkey.model.judgement import Spent
+from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgePrices
 
 __all__ = ["Ledger", "read_spent"]

@@ -16,7 +16,7 @@ from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import NoVerdictError, Verdict, parse_verdict, verdict_schema
-from answerkey.model.judgement import Answer
+from answerkey.model.judge_answer import Answer
 from answerkey.model.options import JudgeSettings
 from answerkey.transcripts.failures import failure_message
 

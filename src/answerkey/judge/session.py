@@ -19,7 +19,7 @@ from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
 from answerkey.judge.rubric_checks import RubricChecks
 from answerkey.judge.tally import Tally, canary_documents, reliability
-from answerkey.model.judgement import Spent
+from answerkey.model.judge_answer import Spent
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.server.actions import GivenBaseline
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.pages import PAGES

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ReplyKey
+from answerkey.model.people_feedback import POSITIVE, Feedback, FeedbackSource, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Where, signs

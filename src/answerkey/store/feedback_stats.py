@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE
+from answerkey.model.people_feedback import POSITIVE
 from answerkey.stats.correlation import correlate
 from answerkey.store.database import Connection
 from answerkey.store.feedback import SCORED

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.people_feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from answerkey.model.judgement import Answer, Spent
+from answerkey.model.judge_answer import Answer, Spent
 from answerkey.store.database import now, signs
 from answerkey.store.schema import insert
 from answerkey.store.sql import SqlStore

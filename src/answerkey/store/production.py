@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
+from answerkey.model.people_feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import EPSILON, Database, Where, signs
 from answerkey.store.feedback import FeedbackBook, ShortText

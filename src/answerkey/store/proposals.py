@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.feedback import Feedback, ProductionReply
+from answerkey.model.people_feedback import Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.store.feedback import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.feedback import ReplyKey
+from answerkey.model.people_feedback import ReplyKey
 from answerkey.model.question_figures import QuestionRow
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, grade, round_score

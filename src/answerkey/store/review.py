@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.store.database import EPSILON, Where, now

@@ -9,9 +9,9 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
+from answerkey.model.run_tally import summarise
 from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.summary import Summary
-from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.store.database import Connection, Database, Row, now, signs
 from answerkey.store.migration import bring_up_to_date

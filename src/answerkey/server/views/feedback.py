@@ -2,7 +2,7 @@
 
 import msgspec
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.feedback import FeedbackBook, FeedbackFilter

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.people_feedback import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.report.detail import TrialDetail, trial_detail

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.model.people_feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, grade
 from answerkey.model.trial import Trial

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.feedback import Feedback
+from answerkey.model.people_feedback import Feedback
 from answerkey.model.run import RunInfo
 from answerkey.server.views.paging import ShortText
 from answerkey.server.views.question import QuestionQuery, TrialView, load_question
