@@ -59,7 +59,7 @@ class _Grading:
 
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
-        from answerkey.datasets.questions import read_questions
+        from answerkey.datasets.golden_sets import read_questions
         from answerkey.evaluation.assembly import assemble
         from answerkey.evaluation.stored import find_baseline
 

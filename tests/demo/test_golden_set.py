@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.evaluation.audit import audit_document, audit_questions
 from answerkey.golden.lint_questions import lint_questions
 from answerkey_demo import golden_set_path

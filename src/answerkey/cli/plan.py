@@ -1,12 +1,12 @@
 """`answerkey plan`: how many questions and repeats a difference needs."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 
 if TYPE_CHECKING:
     from answerkey.comparison.planning import Plan
@@ -50,7 +50,6 @@ def plan(
     """
     from answerkey.comparison.planning import GUESSED_CORRELATION, GUESSED_DEVIATION
     from answerkey.errors import UsageError
-    from answerkey.report.result_rows import encode
 
     if not 0 < difference < 1:
         raise UsageError(
@@ -73,7 +72,7 @@ def plan(
         store,
     )
     if as_json:
-        sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
+        print_document(made.to_dict())
         return 0
     from answerkey.report.plan_text import print_plan
 
@@ -91,17 +90,15 @@ def _make(
 ) -> "Plan":
     from answerkey.comparison.columns import columns_from_store
     from answerkey.comparison.planning import plan_from_guess, plan_from_pair, plan_from_run
-    from answerkey.config import load_settings
-    from answerkey.datasets.questions import read_questions
+    from answerkey.datasets.golden_sets import read_questions
 
-    settings = load_settings()
     first = sources[0]
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
         count = len(read_questions(first))
         return plan_from_guess(
             count, wanted=wanted, power=power, deviation=deviation, correlation=correlation
         )
-    with store_opener(settings, store)() as opened:
+    with opened_store(store) as opened:
         columns = columns_from_store(opened, map(opened.find_run, sources))
     if len(columns) == 2:
         return plan_from_pair(columns[0], columns[1], wanted=wanted, power=power)

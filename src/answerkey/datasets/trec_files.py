@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import InputError
+from answerkey.transcripts.row_files import read_text
 
 __all__ = [
     "MOST_GRADE",
@@ -105,7 +106,7 @@ def read_trec_run(path: str | Path) -> TrecRun:
 def read_queries(path: str | Path) -> dict[str, str]:
     """Query id → text, from BEIR's `queries.jsonl`, a table `id<TAB>text` or TREC topics (`<num>`, `<title>`)."""
     path = Path(path)
-    text = _text(path)
+    text = read_text(path)
     if "<top>" in text[:4096].lower():
         return _topics(text, path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
@@ -124,7 +125,7 @@ def read_queries(path: str | Path) -> dict[str, str]:
 def read_beir_corpus_ids(path: str | Path) -> set[str]:
     """The ids of the documents of BEIR's `corpus.jsonl`."""
     path = Path(path)
-    return {identifier for _, identifier, _ in _json_records(_text(path), path, need_text=False)}
+    return {identifier for _, identifier, _ in _json_records(read_text(path), path, need_text=False)}
 
 
 def file_kind(path: str | Path) -> str:
@@ -132,7 +133,7 @@ def file_kind(path: str | Path) -> str:
     path = Path(path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "corpus" if "corpus" in path.name.lower() else "queries"
-    for line in _text(path).split("\n"):
+    for line in read_text(path).split("\n"):
         if not line.strip():
             continue
         fields = line.split()
@@ -150,22 +151,8 @@ def file_kind(path: str | Path) -> str:
     return "unknown"
 
 
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", path=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
-
-
 def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         fields = line.split()
         if fields:
             yield number, fields

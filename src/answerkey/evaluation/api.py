@@ -5,13 +5,14 @@ loop.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.config import Settings, load_settings
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UsageError
 from answerkey.evaluation.assembly import (
     Assembly,
@@ -232,15 +233,19 @@ def score_replies(
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
         assembly.grader.check_questions(golden)
-    if assembly.judge is None:
-        run = score_recorded(paths, grader=assembly.grader, questions=golden, progress=progress)
-    else:
-        from answerkey.evaluation.judged_log import judge_recorded
-
-        with open_configured_store(settings, store) as opened:
-            run = judge_recorded(
-                paths, grader=assembly.grader, judge=assembly.judge, store=opened, questions=golden
+    # A log without a judge needs no store.
+    remembering = nullcontext() if assembly.judge is None else open_configured_store(settings, store)
+    with remembering as opened:
+        run = wait_for(
+            score_recorded(
+                paths,
+                grader=assembly.grader,
+                judge=assembly.judge,
+                store=opened,
+                questions=golden,
+                progress=progress or Silent(),
             )
+        )
     return _with_verdicts(run, assembly)
 
 

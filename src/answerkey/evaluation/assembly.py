@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.questions import parse_question, read_questions
+from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options
 from answerkey.model.question import Question, QuestionSet

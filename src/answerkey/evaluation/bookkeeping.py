@@ -54,13 +54,9 @@ def new_run(
         question_set_hash=questions.hash,
         question_path=questions.path,
         repeat=options.repeat,
-        match=options.scoring.match,
-        weights=options.scoring.weights,
-        directions=assembly.grader.lower_is_better,
-        pass_mark=options.scoring.pass_mark,
         options=options,
-        scoring_hash=assembly.grader.hash,
         experiment=experiment,
+        **assembly.grader.kept,
     )
 
 

@@ -58,15 +58,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """As `ab --json` has it."""
         return {
-            "a": {
-                "run": self.runs[0].id,
-                "target": self.runs[0].info.target,
-                "score": self.runs[0].summary.score,
-            },
-            "b": {
-                "run": self.runs[1].id,
-                "target": self.runs[1].info.target,
-                "score": self.runs[1].summary.score,
+            **{
+                arm: {"run": run.id, "target": run.info.target, "score": run.summary.score}
+                for arm, run in zip(ARMS, self.runs, strict=True)
             },
             "verdict": self.verdict,
             "asked": self.asked,

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import InterruptedRunError, JudgeUnusableError, UsageError
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer

@@ -36,17 +36,12 @@ async def rescore_run(
 
     A judge is asked again only for what it has not said already.
     """
-    scoring = assembly.options.scoring
     changed = msgspec.structs.replace(
         info,
-        match=scoring.match,
-        weights=scoring.weights,
-        directions=assembly.grader.lower_is_better,
-        pass_mark=scoring.pass_mark,
-        scoring_hash=assembly.grader.hash,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
         options=assembly.options,
         judge={},
+        **assembly.grader.kept,
     )
     # The run changes only once all new scorecards are in place.
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)

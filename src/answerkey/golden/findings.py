@@ -5,10 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.model.json_value import JsonObject
 from answerkey.model.question import Question
 
-__all__ = ["SEVERITIES", "Finding", "Severity", "findings_document", "worst_severity"]
+__all__ = ["SEVERITIES", "Finding", "Severity", "worst_severity"]
 
 Severity = Literal["error", "warning", "info"]
 # The worst first. An error makes a question unfair or meaningless, a warning makes it weaker, info is worth a look.
@@ -35,11 +34,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             code=code, severity=severity, line=question.line, id=question.id, message=message, remedy=remedy
         )
-
-
-def findings_document(findings: Iterable[Finding]) -> JsonObject:
-    """The document of `lint --json`."""
-    return {"findings": [msgspec.to_builtins(finding) for finding in findings]}
 
 
 def worst_severity(findings: Iterable[Finding]) -> Severity | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.datasets.feedback_exports import Scale, plain_feedback
-from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
 from answerkey.model.question import Question

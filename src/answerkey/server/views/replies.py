@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.evaluation.proposals import TAG, case_id, why_proposed
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply

@@ -45,6 +45,18 @@ _WRITTEN = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z_\- ]*?[A-Za-z]?1?)(?:\(rel=(?P<rel>\d+)\))?(?:(?:@|_cut_|_)(?P<cutoff>\d+))?"
 )
 _WITHOUT_CUTOFF = ("Rprec", "Bpref")
+# Measure → what trec_eval calls the values that it is made of: with a cut-off, and without one.
+_TREC_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "P": (("P_{}",), ("set_P",)),
+    "R": (("recall_{}",), ("set_recall",)),
+    "F1": (("P_{}", "recall_{}"), ("set_P", "set_recall")),
+    "Success": (("success_{}",), ("recip_rank",)),
+    "AP": (("map_cut_{}",), ("map",)),
+    "nDCG": (("ndcg_cut_{}",), ("ndcg",)),
+    "RR": (("recip_rank",), ("recip_rank",)),
+    "Bpref": ((), ("bpref",)),
+    "Rprec": ((), ("Rprec",)),
+}
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -116,25 +128,19 @@ class Evaluator:
         self.measures = tuple(measures)
         pytrec_eval, extension, self._ir_measures = _libraries()
         self._trec_eval = extension.RelevanceEvaluator
-        # trec_eval has one relevance level per call, so the measures are grouped by it.
-        self._keys: dict[int, set[str]] = defaultdict(set)
-        # Level → values taken as they are, and measures that are made of several or of changed values.
-        self._direct: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        self._made: dict[int, list[tuple[Measure, tuple[str, ...]]]] = defaultdict(list)
+        # trec_eval has one relevance level per call, so the measures are grouped by it, each with its values' names.
+        self._made: dict[int, list[tuple[Measure, list[str]]]] = defaultdict(list)
         for measure in self.measures:
-            if measure.kind is None:
-                continue
-            names = _trec_keys(measure)
-            self._keys[measure.relevant_from].update(names)
-            if _is_direct(measure):
-                self._direct[measure.relevant_from].append((measure.name, names[0]))
-            else:
+            if measure.kind is not None:
+                cut, whole = _TREC_KEYS[measure.kind]
+                names = [name.format(measure.cutoff) for name in (cut if measure.cutoff else whole)]
                 self._made[measure.relevant_from].append((measure, names))
         # pytrec_eval's Python layer spends most of its time on taking the names apart; that is done once here.
-        self._combined = {
-            level: pytrec_eval.RelevanceEvaluator({"": {"": 1}}, keys)._combine_measures(keys)
-            for level, keys in self._keys.items()
-        }
+        self._combined = {}
+        for level, made in self._made.items():
+            keys = {name for _, names in made for name in names}
+            evaluator = pytrec_eval.RelevanceEvaluator({"": {"": 1}}, keys)
+            self._combined[level] = evaluator._combine_measures(keys)
         self._others = {
             self._ir_measures.parse_measure(measure.name): measure.name
             for measure in self.measures
@@ -154,10 +160,8 @@ class Evaluator:
             ).evaluate(run)
             for query, raw in found.items():
                 mine = values.setdefault(query, {})
-                for name, key in self._direct[level]:
-                    mine[name] = raw[key]
                 for measure, names in self._made[level]:
-                    mine[measure.name] = _made_of(measure, [raw[key] for key in names])
+                    mine[measure.name] = _value(measure, [raw[name] for name in names])
         if self._others:
             both = {query: qrels[query] for query in run if query in qrels}
             for metric in self._ir_measures.iter_calc(list(self._others), both, run):
@@ -165,45 +169,15 @@ class Evaluator:
         return values
 
 
-def _trec_keys(measure: Measure) -> tuple[str, ...]:
-    """What trec_eval calls the values that a measure is made of."""
-    cutoff = measure.cutoff
-    match measure.kind:
-        case "P":
-            return (f"P_{cutoff}",) if cutoff else ("set_P",)
-        case "R":
-            return (f"recall_{cutoff}",) if cutoff else ("set_recall",)
-        case "F1":
-            return (f"P_{cutoff}", f"recall_{cutoff}") if cutoff else ("set_P", "set_recall")
-        case "Success":
-            return (f"success_{cutoff}",) if cutoff else ("recip_rank",)
-        case "AP":
-            return (f"map_cut_{cutoff}",) if cutoff else ("map",)
-        case "nDCG":
-            return (f"ndcg_cut_{cutoff}",) if cutoff else ("ndcg",)
-        case "RR":
-            return ("recip_rank",)
-        case "Bpref":
-            return ("bpref",)
-        case _:
-            return ("Rprec",)
-
-
-def _is_direct(measure: Measure) -> bool:
-    """Whether trec_eval has the measure itself."""
-    if measure.kind == "F1":
-        return False
-    return not (measure.kind == "Success" and not measure.cutoff) and not (
-        measure.kind == "RR" and measure.cutoff
-    )
-
-
-def _made_of(measure: Measure, values: Sequence[float]) -> float:
+def _value(measure: Measure, values: Sequence[float]) -> float:
+    """A measure from trec_eval's values; most are one of those themselves."""
     first = values[0]
     if measure.kind == "F1":
         recall = values[1]
         return 2 * first * recall / (first + recall) if first + recall else 0.0
-    if measure.kind == "Success":
+    if measure.kind == "Success" and not measure.cutoff:
         return 1.0 if first > 0 else 0.0
-    # RR with a cut-off: 1/rank of the first relevant document, if that rank is within it.
-    return first if first and round(1 / first) <= (measure.cutoff or 0) else 0.0
+    if measure.kind == "RR" and measure.cutoff:
+        # 1/rank of the first relevant document, if that rank is within the cut-off.
+        return first if first and round(1 / first) <= measure.cutoff else 0.0
+    return first

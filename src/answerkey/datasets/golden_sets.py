@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from answerkey.datasets.checks import parse_checks
+from answerkey.datasets.check_rows import parse_checks
 from answerkey.errors import InputError
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword

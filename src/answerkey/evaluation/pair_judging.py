@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 from answerkey.errors import UsageError
+from answerkey.evaluation.bookkeeping import store_writer
 from answerkey.judge.judge import Judge
 from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
@@ -21,21 +21,16 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
     pairs = list(_pairs(store, base, candidate))
     if not pairs:
         raise UsageError("the runs have no question in common that both answered")
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="answerkey-store") as writer:
-        kept = SqlJudgements(store)
-        paid_by = f"{base.id}:{candidate.id}"
+    paid_by = f"{base.id}:{candidate.id}"
+    kept = SqlJudgements(store)
+    with store_writer() as writer:
         async with open_judging(
             judge, run_id=paid_by, store=kept, executor=writer, canaries=False
         ) as session:
             verdicts = await asyncio.gather(*(judge_pair(session.panel, pair) for pair in pairs))
             document = session.document()
-    return sum_up_pairs(
-        verdicts,
-        model=document["model"],
-        calls=document["calls"],
-        cached=document["cached"],
-        cost=document["cost"],
-    )
+    figures = {name: document[name] for name in ("model", "calls", "cached", "cost")}
+    return sum_up_pairs(verdicts, **figures)
 
 
 def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:
