@@ -78,37 +78,40 @@ def merged(parts: Sequence[Message], role: Role = "assistant") -> Message:
 
 def reply_of(messages: Sequence[Message]) -> Reply:
     """The reply that the messages after one user message make: the text is the last thing that the assistant said."""
-    spoken = [message for message in messages if message.role == "assistant"]
-    response_id = next((message.id for message in reversed(spoken) if message.id), None)
-    whole = msgspec.structs.replace(
-        merged(messages), text=spoken[-1].text if spoken else None, id=response_id
+    text = response_id = None
+    for message in messages:
+        if message.role == "assistant":
+            text, response_id = message.text, message.id or response_id
+    evidence = Evidence(
+        kind="transcript",
+        tools_observed=True,
+        sources_observed=any(message.sources for message in messages),
     )
-    return _reply(whole, "transcript", tools_observed=True)
+    return _reply(merged(messages), text, response_id, evidence, None)
 
 
 def response_of(
     message: Message, *, failure: Failure | None = None, tools_observed: bool | None = None
 ) -> Reply:
     """The reply that a single response makes. Without a call in it, calls made earlier cannot be ruled out."""
-    observed = bool(message.calls) if tools_observed is None else tools_observed
-    return _reply(message, "response", tools_observed=observed, failure=failure)
+    evidence = Evidence(
+        tools_observed=bool(message.calls) if tools_observed is None else tools_observed,
+        sources_observed=bool(message.sources),
+    )
+    return _reply(message, message.text, message.id, evidence, failure)
 
 
 def _reply(
-    message: Message,
-    kind: Literal["response", "transcript"],
-    *,
-    tools_observed: bool,
-    failure: Failure | None = None,
+    message: Message, text: str | None, response_id: str | None, evidence: Evidence, failure: Failure | None
 ) -> Reply:
     return Reply(
-        text=message.text,
+        text=text,
         tool_calls=_joined(message.calls, message.results),
         sources=message.sources,
         failure=failure,
         usage=message.usage,
-        evidence=Evidence(kind=kind, tools_observed=tools_observed, sources_observed=bool(message.sources)),
-        response_id=message.id,
+        evidence=evidence,
+        response_id=response_id,
     )
 
 

@@ -39,8 +39,8 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
     """The usage in a field: an object, or a bare number of tokens; None if there is nothing in it."""
     total_cost = read_number(cost)
     if not isinstance(value, dict):
-        usage = Usage(total_tokens=read_count(value), cost=total_cost)
-        return None if usage == Usage() else usage
+        tokens = read_count(value)
+        return None if tokens is None and total_cost is None else Usage(total_tokens=tokens, cost=total_cost)
     if total_cost is None:
         total_cost = next(
             (number for name in _COST if (number := read_number(value.get(name))) is not None), None
