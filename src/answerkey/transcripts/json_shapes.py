@@ -27,4 +27,8 @@ def as_str(value: object) -> str | None:
 
 def pick(item: JsonObject, *names: str) -> Json:
     """The first of several spellings that is there."""
-    return next((item[name] for name in names if item.get(name) is not None), None)
+    for name in names:
+        value = item.get(name)
+        if value is not None:
+            return value
+    return None
