@@ -8,21 +8,13 @@ from starlette.requests import ClientDisconnect, Request
 
 from answerkey.errors import UsageError
 
-__all__ = ["Address", "BadRequestError", "read_body", "read_mapping", "read_object", "read_query"]
+__all__ = ["BadRequestError", "read_body", "read_mapping", "read_object", "read_query"]
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 
 
 class BadRequestError(UsageError):
     """A request that cannot be read as what it should be."""
-
-
-class Address(msgspec.Struct, frozen=True):
-    """The parts of a path, decoded."""
-
-    run: str = ""
-    question: str = ""
-    reply: str = ""
 
 
 def read_query(request: Request, model: type[Model]) -> Model:

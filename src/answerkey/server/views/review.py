@@ -66,7 +66,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     trial = None
     reference = None
     if item is not None:
-        shown = load_question(store, info.id, item.question_id, QuestionQuery())
+        shown = load_question(store, QuestionQuery(), info.id, item.question_id)
         reference = shown.question.reference_answer
         trial = next((one for one in shown.trials if one.detail.trial == item.trial), None)
     return ReviewView(

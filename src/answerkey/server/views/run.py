@@ -9,7 +9,7 @@ from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import tell
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.questions import Facets, QuestionList, RowFilter
 from answerkey.store.runs import Progress, RunList
 from answerkey.store.sql import SqlStore
@@ -58,9 +58,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[QuestionView, ...]
 
 
-def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
+def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
-    info = store.find_run(reference)
+    info = store.find_run(run)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
@@ -88,9 +88,9 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     )
 
 
-def load_progress(store: SqlStore, reference: str) -> Progress:
+def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
     """How far a run is."""
-    return RunList(store).progress(store.find_run(reference))
+    return RunList(store).progress(store.find_run(run))
 
 
 def _facets(summary: Summary) -> Facets:
