@@ -4,7 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -23,13 +23,10 @@ from answerkey.server.intake import Intake
 from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import read_query
-from answerkey.server.refusal import JsonResponse, refuse
-from answerkey.server.rendering import render
+from answerkey.server.rendering import JsonResponse, refuse, render
 from answerkey.server.settings import ServerSettings
+from answerkey.store.sql import SqlStore
 from answerkey.store.tokens import AccessToken, AccessTokens
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 __all__ = ["StoreHolder", "create_app"]
 
@@ -37,12 +34,12 @@ __all__ = ["StoreHolder", "create_app"]
 class StoreHolder:
     """Opens the store when it is first needed, and again as long as that fails."""
 
-    def __init__(self, opener: "Callable[[], SqlStore]") -> None:
+    def __init__(self, opener: Callable[[], SqlStore]) -> None:
         self._opener = opener
         self._store: SqlStore | None = None
         self._lock = Lock()
 
-    def get(self) -> "SqlStore":
+    def get(self) -> SqlStore:
         """The open store; raises StoreError while it cannot be opened."""
         with self._lock:
             if self._store is None:
@@ -63,7 +60,7 @@ class StoreHolder:
 
 
 def create_app(
-    opener: "Callable[[], SqlStore]",
+    opener: Callable[[], SqlStore],
     settings: ServerSettings | None = None,
     configured: Settings | None = None,
 ) -> Starlette:
@@ -72,8 +69,8 @@ def create_app(
     holder = StoreHolder(opener)
     routes = [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
-        *asset_routes(holder.get),
-        *action_routes(holder.get, Intake(configured or Settings())),
+        *asset_routes(),
+        *action_routes(),
         *(route for page in PAGES for route in _page_routes(page, holder)),
     ]
     app = Starlette(
@@ -82,6 +79,7 @@ def create_app(
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder
+    app.state.intake = Intake(configured or Settings())
     return app
 
 

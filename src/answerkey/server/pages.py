@@ -50,6 +50,8 @@ PAGES = (
     Page("/compare", "compare.html.j2", load_compare, "Runs side by side: verdict, differences and replies"),
     Page("/review", "review.html.j2", load_review, "The next reply that a person should judge"),
     Page("/replies", "replies.html.j2", load_replies, "Production replies in figures, and a page of them"),
-    Page("/replies/{reply:path}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"),
+    Page(
+        "/replies/{reply:path}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"
+    ),
     Page("/feedback", "feedback.html.j2", load_feedback, "Feedback in figures, and a page of verdicts"),
 )

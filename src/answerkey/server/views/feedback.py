@@ -3,7 +3,7 @@
 import msgspec
 
 from answerkey.model.feedback import Feedback
-from answerkey.server.satisfaction import feedback_figures
+from answerkey.server.cached_figures import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.feedback import FeedbackBook, FeedbackFilter
 from answerkey.store.feedback_stats import FeedbackStats

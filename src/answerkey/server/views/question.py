@@ -118,13 +118,13 @@ def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str
     )
 
 
-def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: int, turn: int) -> str:
+def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
     """A reply's whole text, however long."""
-    info = store.find_run(reference)
-    for result in store.results_of(info, question_id, most=1000):
+    info = store.find_run(run)
+    for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
             return result.replies[turn - 1].text or ""
-    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
+    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question[:120]!r}")
 
 
 def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbours:
