@@ -69,7 +69,6 @@ def ab(
     from answerkey.evaluation.pairwise import judge_runs
     from answerkey.evaluation.stored import open_configured_store
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison_text import print_experiment
     from answerkey.report.result_rows import encode
 
     if resume is not None and not (questions is None and first is None and second is None):
@@ -98,9 +97,11 @@ def ab(
             document["judge"] = judged.document()
         sys.stdout.buffer.write(encode(document) + b"\n")
     else:
+        from answerkey.report.comparison_text import print_experiment
+
         print_experiment(experiment)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
     if fail_on is not None and experiment.verdict == "worse":

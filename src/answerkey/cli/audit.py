@@ -32,7 +32,6 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
     from answerkey.evaluation.audit import audit_document, audit_questions
-    from answerkey.report.golden_text import print_audit
     from answerkey.report.result_rows import encode
 
     settings = load_settings()
@@ -42,5 +41,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
         sys.stdout.buffer.write(encode(audit_document(result)) + b"\n")
         sys.stdout.buffer.flush()
     else:
+        from answerkey.report.golden_text import print_audit
+
         print_audit(result, chosen)
     return 1 if max_floor is not None and result.floor > max_floor else 0

@@ -59,11 +59,6 @@ def compare(
     from answerkey.errors import UsageError
     from answerkey.evaluation.verdicts import with_wordings
     from answerkey.gate import parse_gate
-    from answerkey.report.comparison_text import (
-        comparison_markdown,
-        print_comparison,
-        print_ranking,
-    )
     from answerkey.report.result_rows import encode
 
     if len(runs) < 2:
@@ -89,6 +84,8 @@ def compare(
             if as_json:
                 sys.stdout.buffer.write(encode(ranking.to_dict()) + b"\n")
             else:
+                from answerkey.report.comparison_text import print_ranking
+
                 print_ranking(ranking)
             return 0
         comparison = with_wordings(compare_runs(*columns), opened, infos[1])
@@ -112,11 +109,15 @@ def compare(
             document["judge"] = judged.document()
         sys.stdout.buffer.write(encode(document) + b"\n")
     elif markdown:
+        from answerkey.report.comparison_markdown import comparison_markdown
+
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
+        from answerkey.report.comparison_text import print_comparison
+
         print_comparison(comparison)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
         for result in results:

@@ -37,9 +37,9 @@ def show(
     from answerkey.cli.outcome import print_json
     from answerkey.config import load_settings
     from answerkey.evaluation.stored import load_stored_run
-    from answerkey.report.result_selection import failures_of, only_failures, only_question
     from answerkey.report.terminal import make_console, print_report
     from answerkey.report.terminal_detail import print_failures, print_question
+    from answerkey.report.view import failures_of, only_failures, only_question
 
     with store_opener(load_settings(), store)() as opened:
         found = load_stored_run(opened, run)

@@ -50,4 +50,6 @@ def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -
         # An empty store has no run to show.
         return
     if page.template is not None:
-        render(page.template, {"type": "http", "path": page.path, "query_string": b"", "headers": []}, view=view)
+        render(
+            page.template, {"type": "http", "path": page.path, "query_string": b"", "headers": []}, view=view
+        )

@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
-from answerkey.report.story import tell
+from answerkey.report.story import story_sentences
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.questions import Facets, QuestionList, RowFilter
@@ -74,7 +74,7 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         query=query,
         summary=summary,
         progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
-        story=() if told is None else tell(told),
+        story=() if told is None else story_sentences(told),
         warnings=() if told is None else told.warnings,
         components=() if told is None else told.components,
         categories=() if told is None else told.categories,
