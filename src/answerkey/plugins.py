@@ -273,7 +273,7 @@ reports: Registry["ReportWriter"] = Registry(
         ".html": "answerkey.report.html_file:write_html",
         ".md": "answerkey.report.markdown_file:write_markdown",
         ".json": "answerkey.report.json_file:write_json",
-        ".jsonl": "answerkey.report.jsonl_file:write_jsonl",
+        ".jsonl": "answerkey.report.json_file:write_jsonl",
         ".csv": "answerkey.report.csv_file:write_csv",
         ".parquet": "answerkey.report.parquet_file:write_parquet",
         ".junit.xml": "answerkey.report.junit_file:write_junit",

@@ -67,7 +67,6 @@ def ab(
     from answerkey.evaluation.api import ab as run_ab
     from answerkey.evaluation.pair_judging import judge_runs
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison_text import print_experiment
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
@@ -95,9 +94,11 @@ def ab(
             document["judge"] = judged.document()
         print_document(document)
     else:
+        from answerkey.report.comparison_text import print_experiment
+
         print_experiment(experiment)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
     return verdict_code(experiment.verdict, fail_on)

@@ -31,7 +31,6 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     """
     from answerkey.evaluation.assembly import golden_set
     from answerkey.evaluation.audit import audit_document, audit_questions
-    from answerkey.report.golden_text import print_audit
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
@@ -39,5 +38,7 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     if as_json:
         print_document(audit_document(result))
     else:
+        from answerkey.report.golden_text import print_audit
+
         print_audit(result, chosen)
     return 1 if max_floor is not None and result.floor > max_floor else 0

@@ -61,7 +61,6 @@ def compare(
     from answerkey.evaluation.verdicts import with_wordings
     from answerkey.gate import evaluate_gates, parse_gate
     from answerkey.model.run_document import run_header
-    from answerkey.report.comparison_text import comparison_markdown, print_comparison, print_ranking
 
     if len(runs) < 2:
         raise UsageError(
@@ -86,6 +85,8 @@ def compare(
             if as_json:
                 print_document(ranking.to_dict())
             else:
+                from answerkey.report.comparison_text import print_ranking
+
                 print_ranking(ranking)
             return 0
         comparison = with_wordings(compare_runs(*columns), opened, infos[1])
@@ -103,11 +104,15 @@ def compare(
             document["judge"] = judged.document()
         print_document(document)
     elif markdown:
+        from answerkey.report.comparison_markdown import comparison_markdown
+
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
+        from answerkey.report.comparison_text import print_comparison
+
         print_comparison(comparison)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
         for result in results:

@@ -97,7 +97,7 @@ def calibrate(
     from answerkey.judge.calibration import calibrate as compared
     from answerkey.judge.calibration import judge_values
     from answerkey.judge.labels import labels_from_feedback, labels_from_file
-    from answerkey.report.calibration_text import calibration_lines
+    from answerkey.report.judge_text import calibration_lines
     from answerkey.store.feedback_book import FeedbackBook
 
     with opened_store(store) as opened:

@@ -52,10 +52,10 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
             print_comparison(run.comparison)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from answerkey.report.github import tell_github
+        from answerkey.report.github import write_to_github
 
         # Standard output belongs to the document; GitHub reads commands from either stream.
-        tell_github(run, sys.stderr if as_json else sys.stdout)
+        write_to_github(run, sys.stderr if as_json else sys.stdout)
     return 0 if run.passed else 1
 
 

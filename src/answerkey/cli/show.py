@@ -36,9 +36,9 @@ def show(
       answerkey show latest --json
     """
     from answerkey.evaluation.stored import load_stored_run
-    from answerkey.report.result_selection import failures_of, only_failures, only_question
     from answerkey.report.terminal import make_console, print_report
     from answerkey.report.terminal_detail import print_failures, print_question
+    from answerkey.report.view import failures_of, only_failures, only_question
 
     with opened_store(store) as opened:
         found = load_stored_run(opened, run)

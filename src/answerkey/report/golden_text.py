@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from rich.table import Table
+from rich.text import Text
+
 from answerkey.evaluation.audit import Audit
 from answerkey.golden.findings import SEVERITIES, Finding
 from answerkey.model.question import QuestionSet
@@ -26,8 +29,6 @@ def print_findings(
     width: int | None = None,
 ) -> None:
     """Print findings as `file:line: severity code id: message`, each with its remedy below."""
-    from rich.text import Text
-
     console = make_console(file, width=width)
     name = one_line(_shown(questions), 200)
     for finding in findings:
@@ -63,9 +64,6 @@ def print_audit(
     audit: Audit, questions: QuestionSet, *, file: TextIO | None = None, width: int | None = None
 ) -> None:
     """Print the floor, the bots, and the questions that give most away."""
-    from rich.table import Table
-    from rich.text import Text
-
     console = make_console(file, width=width)
     passed = [question for question in audit.questions if question.passed]
     best = max(audit.bots, key=lambda bot: bot.score)

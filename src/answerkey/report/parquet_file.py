@@ -1,18 +1,17 @@
 """Parquet for analysts: one row per reply, nested as in the run document, written in batches of bounded size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import pyarrow
 import pyarrow.parquet
 
 from answerkey.model.run import Run
-from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.trial import Trial
 from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import without_surrogates
 
-__all__ = ["write_parquet", "write_parquet_rows"]
+__all__ = ["write_parquet"]
 
 # A batch is written when it has so many rows or characters of reply.
 _ROWS = 2_000
@@ -21,23 +20,12 @@ _CHARACTERS = 8_000_000
 
 def write_parquet(run: Run, file: BinaryIO) -> None:
     """Write a run's results."""
-    names = tuple(run.info.weights)
-    write_parquet_rows(run.results, file, components=names, metrics=tuple(run.summary.metrics))
-
-
-def write_parquet_rows(
-    results: Iterable[Trial],
-    file: BinaryIO,
-    *,
-    components: Sequence[str] = COMPONENTS,
-    metrics: Sequence[str] = (),
-) -> None:
-    """Write results as they come; the columns of `components` and `metrics` must be known before."""
-    schema = _schema(components, metrics)
+    metrics = tuple(run.summary.metrics)
+    schema = _schema(tuple(run.info.weights), metrics)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
         characters = 0
-        for result in results:
+        for result in run.results:
             row = _row(result, metrics)
             batch.append(row)
             characters += len(row["reply"]["text"] or "")

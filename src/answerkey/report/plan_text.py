@@ -2,8 +2,10 @@
 
 from typing import TextIO
 
+from rich.text import Text
+
 from answerkey.comparison.planning import Plan
-from answerkey.report.terminal import emit, make_console
+from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import count
 from answerkey.text.sanitise import one_line
 
@@ -12,9 +14,6 @@ __all__ = ["print_plan"]
 
 def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = None) -> None:
     """Print what there is, what it can show, and what the wanted difference needs."""
-    from rich.table import Table
-    from rich.text import Text
-
     console = make_console(file, width=width)
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
     wanted = f"{100 * plan.wanted:.1f} points"
@@ -39,11 +38,9 @@ def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = No
             console,
             Text(f"{share:.0%} of the variance of scores is between repeats, the rest between questions."),
         )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     columns = sorted({row["repeat"] for row in plan.table})
-    table.add_column("difference", no_wrap=True)
-    for repeat in columns:
-        table.add_column("asked once" if repeat == 1 else f"{repeat} times", justify="right", no_wrap=True)
+    heads = ["asked once" if repeat == 1 else f"{repeat} times" for repeat in columns]
+    table = plain_table("difference", *heads, right=heads)
     for difference in sorted({row["difference"] for row in plan.table}):
         found = {row["repeat"]: row["questions"] for row in plan.table if row["difference"] == difference}
         cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]

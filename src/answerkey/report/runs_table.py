@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import TextIO
 
+from rich.table import Table
+from rich.text import Text
+
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
@@ -23,9 +26,6 @@ def print_runs(
     width: int | None = None,
 ) -> None:
     """Print runs, with what is left out said."""
-    from rich.table import Table
-    from rich.text import Text
-
     console = make_console(file, width=width)
     if not listed:
         console.print("no runs yet; `answerkey run` makes one")

@@ -1,24 +1,25 @@
 """Gatekeeper: who gets in. Exact Host and Origin, tokens and roles, size and rate limits, and the headers of every answer."""
 
+import time
+from collections import OrderedDict
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 
 from answerkey.errors import StoreError
-from answerkey.server.rate import RateLimit
-from answerkey.server.refusal import refuse
+from answerkey.server.rendering import refuse
 from answerkey.server.settings import ServerSettings
 from answerkey.store.tokens import AccessToken
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "LOCAL", "Gatekeeper"]
+__all__ = ["COOKIE", "LOCAL", "Gatekeeper", "RateLimit"]
 
 COOKIE = "answerkey_token"
 # Who uses a server that only this machine can reach.
@@ -40,8 +41,32 @@ _HEADERS = {
 }
 
 
+# Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
+_SENDERS = 10_000
+
+
 class BodyTooLargeError(Exception):
     """The body went over the limit while it was read."""
+
+
+class RateLimit:
+    """Lets every sender send `burst` at once and `per_minute` on average."""
+
+    def __init__(self, per_minute: float, burst: int) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(burst)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, sender: str) -> float:
+        """0 if the sender may go on (and it is counted), else the seconds to wait."""
+        now = time.monotonic()
+        level, then = self._buckets.pop(sender, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._per_second)
+        missing = 1 - level
+        self._buckets[sender] = (level if missing > 0 else level - 1, now)
+        if len(self._buckets) > _SENDERS:
+            self._buckets.popitem(last=False)
+        return missing / self._per_second if missing > 0 else 0.0
 
 
 class Gatekeeper:
@@ -125,27 +150,22 @@ class Gatekeeper:
             return self._too_large(scope)
         who = LOCAL
         if self._settings.needs_token:
-            found = await self._identify(headers)
+            found = await self._identify(scope, headers)
             if found is None and not path.startswith(_PUBLIC):
-                return _unknown(scope)
+                return _ask_to_sign_in(scope)
             who = found or AccessToken("", "viewer", "")
         scope.setdefault("state", {})["who"] = who
         scope["state"]["needs_token"] = self._settings.needs_token
-        return self._overstepped(scope, who) or self._hurried(scope, who)
+        return self._refuse_role(scope, who) or self._refuse_haste(scope, who)
 
-    async def _identify(self, headers: Headers) -> AccessToken | None:
+    async def _identify(self, scope: Any, headers: Headers) -> AccessToken | None:
         given = headers.get("authorization", "")
         if given[:7].lower() == "bearer ":
             return await run_in_threadpool(self._check, given[7:].strip())
-        try:
-            cookies: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return None
-        if COOKIE in cookies:
-            return await run_in_threadpool(self._check, cookies[COOKIE].value)
-        return None
+        secret = HTTPConnection(scope).cookies.get(COOKIE)
+        return None if secret is None else await run_in_threadpool(self._check, secret)
 
-    def _overstepped(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_role(self, scope: Any, who: AccessToken) -> Response | None:
         path, method = scope["path"], scope["method"]
         if path.startswith(_PUBLIC) or path == "/logout":
             return None
@@ -159,7 +179,7 @@ class Gatekeeper:
             return refuse(scope, 403, "not_allowed", "only an admin's token may name baselines")
         return None
 
-    def _hurried(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_haste(self, scope: Any, who: AccessToken) -> Response | None:
         path = scope["path"]
         if scope["method"] != "POST" or path not in (*_INTAKE, "/login"):
             return None
@@ -213,7 +233,7 @@ def _same_origin(scope: Any, headers: Headers, origin: str | None, host: str) ->
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 
-def _unknown(scope: Any) -> Response:
+def _ask_to_sign_in(scope: Any) -> Response:
     path = scope["path"]
     if path.startswith("/api/") or scope["method"] != "GET":
         refusal = refuse(

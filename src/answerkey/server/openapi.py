@@ -12,7 +12,6 @@ from answerkey.server.actions import GivenBaseline
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.pages import PAGES
 from answerkey.server.views.review import ReviewVerdict
-from answerkey.store.run_list import Progress
 
 __all__ = ["openapi_document"]
 
@@ -67,7 +66,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 @cache
 def openapi_document() -> dict[str, Any]:
     """The document under /api/openapi.json."""
-    models = [page.view for page in PAGES] + [Progress, ProblemReport]
+    models = [page.view for page in PAGES] + [ProblemReport]
     models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
     schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
     known = dict(zip(models, schemas, strict=True))
@@ -79,13 +78,6 @@ def openapi_document() -> dict[str, Any]:
             "responses": _responses({"200": known[page.view]}, known[ProblemReport]),
         }
         paths.setdefault(_PARAMETER.sub(r"{\1}", page.api), {})["get"] = operation
-    paths["/api/runs/{run}/progress"] = {
-        "get": {
-            "summary": "How far a run is",
-            "parameters": _path_parameters("/api/runs/{run}/progress"),
-            "responses": _responses({"200": known[Progress]}, known[ProblemReport]),
-        }
-    }
     for path, summary, taken, given, statuses in _ACTIONS:
         paths.setdefault(path, {})["post"] = {
             "summary": summary,

@@ -65,13 +65,13 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: Neighbours
 
 
-def load_question(store: SqlStore, reference: str, question_id: str, query: QuestionQuery) -> QuestionView:
+def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:
     """Read the page."""
-    info = store.find_run(reference)
-    results = store.results_of(info, question_id)
+    info = store.find_run(run)
+    results = store.results_of(info, question)
     book = FeedbackBook(store)
-    question = results[0].question
-    history = QuestionList(store).history(question_id, limit=_HISTORY)
+    asked = results[0].question
+    history = QuestionList(store).history(question, limit=_HISTORY)
     mine = next((point for point in history if point.run_id == info.id), None)
     trials = []
     for result in results:
@@ -97,7 +97,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
                 metrics=card.metrics,
                 ids=ids,
                 feedback=tuple(
-                    book.of_reply(ReplyKey(info.id, question.ask_hash, result.number, info.target_hash))
+                    book.of_reply(ReplyKey(info.id, asked.ask_hash, result.number, info.target_hash))
                 ),
             )
         )
@@ -105,7 +105,7 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
     return QuestionView(
         info=info,
         query=query,
-        question=question,
+        question=asked,
         score=first.total if mine is None else mine.score,
         grade=first.grade if mine is None else mine.grade,
         passed=first.passed if mine is None else mine.passed,
@@ -118,13 +118,13 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
     )
 
 
-def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: int, turn: int) -> str:
+def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
     """A reply's whole text, however long."""
-    info = store.find_run(reference)
-    for result in store.results_of(info, question_id, most=1000):
+    info = store.find_run(run)
+    for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
             return result.replies[turn - 1].text or ""
-    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
+    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question[:120]!r}")
 
 
 def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbours:

@@ -7,9 +7,9 @@ import msgspec
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
-from answerkey.report.story import tell
+from answerkey.report.story import story_sentences
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.question_list import Facets, QuestionList, RowFilter
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
@@ -58,9 +58,9 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[QuestionView, ...]
 
 
-def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
+def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
-    info = store.find_run(reference)
+    info = store.find_run(run)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
@@ -74,7 +74,7 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
         query=query,
         summary=summary,
         progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
-        story=() if told is None else tell(told),
+        story=() if told is None else story_sentences(told),
         warnings=() if told is None else told.warnings,
         components=() if told is None else told.components,
         categories=() if told is None else told.categories,
@@ -88,9 +88,9 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     )
 
 
-def load_progress(store: SqlStore, reference: str) -> Progress:
+def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
     """How far a run is."""
-    return RunList(store).progress(store.find_run(reference))
+    return RunList(store).progress(store.find_run(run))
 
 
 def _facets(summary: Summary) -> Facets:

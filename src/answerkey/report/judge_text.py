@@ -1,13 +1,14 @@
-"""A judge's calibration as lines of text."""
+"""A judge's calibration, and its comparison of two runs, as lines of text."""
 
 from collections.abc import Iterator
 
 from answerkey.judge.calibration import Calibration, Rate
+from answerkey.judge.pairwise import Pairwise
 from answerkey.stats.corrected_rates import CorrectedRate
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
 
-__all__ = ["calibration_lines"]
+__all__ = ["calibration_lines", "pairwise_lines"]
 
 # How agreement beyond chance is usually called (Landis and Koch); from each value on.
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
@@ -32,7 +33,7 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
         yield f"{'Cohen κ':22}not defined: one of them gave every reply the same verdict"
     else:
         word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
-        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, percent=False)}  {word}"
+        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
     for name, rate in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
         if rate is not None:
             yield f"{name:22}{_rate(rate)}"
@@ -41,10 +42,25 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     yield "Pass rate"
     yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
     yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
-    yield f"{'  corrected (PPI++)':22}{_corrected(found.prediction_powered, 'needs labelled and unlabelled replies')}"
-    yield f"{'  corrected (R–G)':22}{_corrected(found.rogan_gladen, 'the judge is not better than chance')}"
+    yield f"{'  corrected (PPI++)':22}{_rate(found.prediction_powered, 'needs labelled and unlabelled replies')}"
+    yield f"{'  corrected (R–G)':22}{_rate(found.rogan_gladen, 'the judge is not better than chance')}"
     for warning in found.warnings:
         yield f"! {warning}"
+
+
+def pairwise_lines(found: Pairwise) -> Iterator[str]:
+    """The verdict first, then what it rests on."""
+    yield f"Judged by {one_line(found.model, 60)}, in both orders: {found.verdict}"
+    yield f"  candidate wins {found.wins}, loses {found.losses}, ties {found.ties} of {found.pairs} pairs"
+    if found.win_rate is not None and found.interval is not None:
+        p_value = "" if found.p_value is None else f", p = {found.p_value:.3g}"
+        yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
+    if found.self_consistency is not None:
+        yield f"  self-consistency {found.self_consistency:.1%} (same verdict with the order swapped)"
+    cost = "" if found.cost is None else f", cost {found.cost:.4f}"
+    yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
+    for warning in found.warnings:
+        yield f"! {one_line(warning, 300)}"
 
 
 def _direction(found: Calibration) -> str:
@@ -53,16 +69,9 @@ def _direction(found: Calibration) -> str:
     return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
 
 
-def _rate(rate: Rate) -> str:
-    return f"{rate.value:.1%} {_within(rate.interval)}"
-
-
-def _corrected(rate: CorrectedRate | None, otherwise: str) -> str:
+def _rate(rate: Rate | CorrectedRate | None, otherwise: str = "") -> str:
     return otherwise if rate is None else f"{rate.value:.1%} {_within(rate.interval)}"
 
 
-def _within(interval: Interval | None, *, percent: bool = True) -> str:
-    if interval is None:
-        return ""
-    form = ".1%" if percent else ".2f"
-    return f"[{interval.low:{form}}, {interval.high:{form}}]"
+def _within(interval: Interval | None, form: str = ".1%") -> str:
+    return "" if interval is None else f"[{interval.low:{form}}, {interval.high:{form}}]"
