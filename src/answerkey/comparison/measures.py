@@ -11,8 +11,7 @@ from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.protocols import Direction
-from answerkey.stats.multiple import holm
-from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
+from answerkey.stats.paired import Difference, Verdict, holm, paired_difference, verdict_of
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
 __all__ = ["Paired"]

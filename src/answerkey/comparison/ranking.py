@@ -11,8 +11,7 @@ from answerkey.comparison.columns import Columns, Floats, Ints
 from answerkey.errors import UsageError
 from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.multiple import holm
-from answerkey.stats.paired import paired_difference, verdict_of
+from answerkey.stats.paired import holm, paired_difference, verdict_of
 
 __all__ = ["Ranked", "Ranking", "rank_runs"]
 
