@@ -52,9 +52,11 @@ def compare(
       answerkey compare latest~1 latest --judge gpt-4o-mini
       answerkey compare gpt-small gpt-large local --json
     """
+    import msgspec
+
     from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-    from answerkey.comparison.ranking import rank_runs
+    from answerkey.comparison.run_ranking import rank_runs
     from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.evaluation.verdicts import with_wordings
@@ -87,7 +89,7 @@ def compare(
         if len(columns) > 2:
             ranking = rank_runs(columns)
             if as_json:
-                sys.stdout.buffer.write(encode(ranking.to_dict()) + b"\n")
+                sys.stdout.buffer.write(encode(msgspec.to_builtins(ranking)) + b"\n")
             else:
                 print_ranking(ranking)
             return 0
@@ -105,8 +107,6 @@ def compare(
             header = run_header(opened.load_run(infos[1]))
             results = evaluate_gates(parsed, header, comparison)
     if as_json:
-        import msgspec
-
         document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
         if judged is not None:
             document["judge"] = judged.document()

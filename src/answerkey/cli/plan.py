@@ -73,7 +73,9 @@ def plan(
         store,
     )
     if as_json:
-        sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
+        import msgspec
+
+        sys.stdout.buffer.write(encode(msgspec.to_builtins(made)) + b"\n")
         return 0
     from answerkey.report.plan_text import print_plan
 

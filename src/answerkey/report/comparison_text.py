@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from answerkey.comparison.ranking import Ranking
+from answerkey.comparison.run_ranking import Ranking
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.value_wording import (

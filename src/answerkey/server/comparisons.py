@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from answerkey.comparison.columns import Columns, columns_from_store
-from answerkey.comparison.ranking import Ranking, rank_runs
-from answerkey.comparison.runs import compare_runs
+from answerkey.comparison.run_comparison import compare_runs
+from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.server.kept import Kept, Key

@@ -127,9 +127,11 @@ def paired_difference(
 
 
 def verdict_of(
-    difference: Difference, *, p_value: float | None = None, higher_is_better: bool = True
+    difference: Difference | None, *, p_value: float | None = None, higher_is_better: bool = True
 ) -> Verdict:
     """Better or worse only if the test (with `p_value` in its place, when corrected) and the interval agree."""
+    if difference is None:
+        return "no clear difference"
     p = difference.p_value if p_value is None else p_value
     if p is None or p >= 1.0 - difference.level or difference.low <= 0.0 <= difference.high:
         return "no clear difference"
