@@ -105,7 +105,7 @@ def compare(
             from answerkey.model.run_document import run_header
 
             header = run_header(opened.load_run(infos[1]))
-            results = evaluate_gates(parsed, header, comparison)
+            results = evaluate_gates(parsed, header, comparison.to_dict())
     if as_json:
         document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
         if judged is not None:
