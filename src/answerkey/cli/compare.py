@@ -55,9 +55,11 @@ def compare(
       answerkey compare latest~1 latest --judge gpt-4o-mini
       answerkey compare gpt-small gpt-large local --json
     """
+    import msgspec
+
     from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-    from answerkey.comparison.ranking import rank_runs
+    from answerkey.comparison.run_ranking import rank_runs
     from answerkey.evaluation.verdicts import with_wordings
     from answerkey.gate import evaluate_gates, parse_gate
     from answerkey.model.run_document import run_header
@@ -83,7 +85,7 @@ def compare(
         if len(columns) > 2:
             ranking = rank_runs(columns)
             if as_json:
-                print_document(ranking.to_dict())
+                print_document(msgspec.to_builtins(ranking))
             else:
                 from answerkey.report.comparison_text import print_ranking
 
@@ -97,7 +99,7 @@ def compare(
             judged = wait_for(judge_runs(opened, infos[0], infos[1], pair_judge))
         results = []
         if parsed:
-            results = evaluate_gates(parsed, run_header(opened.load_run(infos[1])), comparison)
+            results = evaluate_gates(parsed, run_header(opened.load_run(infos[1])), comparison.to_dict())
     if as_json:
         document = comparison.to_dict() | {"gates": results}
         if judged is not None:

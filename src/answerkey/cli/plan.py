@@ -72,7 +72,9 @@ def plan(
         store,
     )
     if as_json:
-        print_document(made.to_dict())
+        import msgspec
+
+        print_document(msgspec.to_builtins(made))
         return 0
     from answerkey.report.plan_text import print_plan
 

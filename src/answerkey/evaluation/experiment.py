@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-from answerkey.comparison.runs import compare_runs
+from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import InterruptedRunError, UsageError
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer

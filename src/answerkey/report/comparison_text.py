@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.comparison.ranking import Ranking
+from answerkey.comparison.run_ranking import Ranking
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.report.comparison_markdown import comparison_headline, measure_words, points_text
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console, plain_table

@@ -7,11 +7,12 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from answerkey.comparison.columns import Columns, columns_from_store
-from answerkey.comparison.ranking import Ranking, rank_runs
-from answerkey.comparison.runs import compare_runs
+from answerkey.comparison.run_comparison import compare_runs
+from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.model.comparison import Comparison
+from answerkey.model.feedback_stats import FeedbackStats
 from answerkey.model.run import RunInfo
-from answerkey.store.feedback_sums import FeedbackStats, feedback_state, feedback_stats
+from answerkey.store.feedback_sums import feedback_state, feedback_stats
 from answerkey.store.sql import SqlStore
 
 __all__ = ["compare_stored", "feedback_figures", "rank_stored"]

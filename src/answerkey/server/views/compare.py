@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.comparison.ranking import Ranking
+from answerkey.comparison.run_ranking import Ranking
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo

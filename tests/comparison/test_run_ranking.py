@@ -1,9 +1,10 @@
 import random
 
+import msgspec
 import pytest
 
 from answerkey.comparison.columns import columns_from_run
-from answerkey.comparison.ranking import _letters, rank_runs
+from answerkey.comparison.run_ranking import _letters, rank_runs
 from answerkey.errors import UsageError
 from comparison.made import make_run
 
@@ -23,7 +24,7 @@ def test_runs_are_ranked_and_grouped() -> None:
     assert [run.groups for run in found.runs] == ["a", "a", "b"]
     assert [run.pareto for run in found.runs] == [True, False, True]
     assert found.questions == 60
-    assert found.to_dict()["runs"][0]["rank"] == 1
+    assert msgspec.to_builtins(found)["runs"][0]["rank"] == 1
 
 
 def test_only_questions_that_all_runs_have() -> None:

@@ -1,21 +1,20 @@
 """What is measured of two paired runs: differences of the score and of everything beside it, flips, pass rates."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.pairing import Pairing, paired_clusters
+from answerkey.comparison.pairing import Pairing, joint_clusters
 from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.protocols import Direction
-from answerkey.stats.multiple import holm
-from answerkey.stats.paired import Difference, Verdict, paired_difference, verdict_of
+from answerkey.stats.paired import holm, paired_difference, verdict_of
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
-__all__ = ["Paired"]
+__all__ = ["PairedRuns"]
 
 # Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
 _COUNTS: dict[str, Direction] = dict.fromkeys(
@@ -24,11 +23,21 @@ _COUNTS: dict[str, Direction] = dict.fromkeys(
 # Scores are compared as rounded to nine decimals.
 _HALF_UNIT = 5e-10
 
-# A name, both runs' values, and which belong together.
-_Part = tuple[str, Floats, Floats, Ints | None]
+
+class _Part(NamedTuple):
+    """Something that both runs have for each pair."""
+
+    name: str
+    first: Floats
+    second: Floats
+    # Which pairs belong together.
+    clusters: Ints | None
+    direction: Direction = "higher"
+    # Counts, durations and costs, of which nothing bounds the difference.
+    counted: bool = False
 
 
-class Paired:
+class PairedRuns:
     """Two runs and their pairing."""
 
     def __init__(self, base: Columns, candidate: Columns, pairing: Pairing, level: float) -> None:
@@ -39,107 +48,76 @@ class Paired:
         self._first = base.scores[pairing.base]
         self._second = candidate.scores[pairing.candidate]
         self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
-        self._clusters = paired_clusters(base, candidate, pairing)
+        self._clusters = joint_clusters((base, pairing.base), (candidate, pairing.candidate))
         # Which way each metric is better, as the runs keep it.
         self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
 
     def score(self) -> Measure:
         """The difference of the score, which decides."""
-        difference = paired_difference(
-            np.round(self._second - self._first, 9), clusters=self._clusters, level=self._level
-        )
-        assert difference is not None  # there is at least one pair
-        return Measure(
-            name="score",
-            graded=True,
-            base=_mean(self._first),
-            candidate=_mean(self._second),
-            difference=difference,
-            p_adjusted=difference.p_value,
-            verdict=verdict_of(difference),
-        )
+        [found] = self._corrected([_Part("score", self._first, self._second, self._clusters)], graded=True)
+        return found
 
     def family(
         self, first: Mapping[str, Floats], second: Mapping[str, Floats], *, graded: bool
-    ) -> tuple[Measure, ...]:
+    ) -> list[Measure]:
         """Everything of one kind, corrected together; what only one run has is left to the notes."""
-        found = [self._values(name, first[name], second[name]) for name in first if name in second]
-        return self._corrected([part for part in found if len(part[1])], graded=graded)
+        parts = []
+        for name in first:
+            if name in second and len((known := self._known(name, first[name], second[name])).first):
+                counted = not graded and _counted(known)
+                direction = self._directions.get(name, "higher")
+                parts.append(known._replace(direction=direction, counted=counted))
+        return self._corrected(parts, graded=graded)
 
-    def categories(self) -> tuple[Measure, ...]:
+    def categories(self) -> list[Measure]:
         """The score in each category, corrected together; nothing if there is only one."""
         numbers = self._candidate.categories[self._pairing.candidate]
         order = np.argsort(numbers, kind="stable")
         present, begins = np.unique(numbers[order], return_index=True)
         if len(present) < 2:
-            return ()
+            return []
         parts = []
         for number, chosen in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
             clusters = None if self._clusters is None else self._clusters[chosen]
             name = self._candidate.category_names[number]
-            parts.append((name, self._first[chosen], self._second[chosen], clusters))
+            parts.append(_Part(name, self._first[chosen], self._second[chosen], clusters))
         return self._corrected(parts, graded=True)
 
-    def _values(self, name: str, first: Floats, second: Floats) -> _Part:
-        before, after = first[self._pairing.base], second[self._pairing.candidate]
-        missing = np.isnan(before) | np.isnan(after)
-        if not missing.any():
-            return name, before, after, self._clusters
-        clusters = None if self._clusters is None else self._clusters[~missing]
-        return name, before[~missing], after[~missing], clusters
+    def lower_is_better(self, name: str, first: Floats, second: Floats) -> Measure | None:
+        """Latency or cost."""
+        part = self._known(name, first, second)._replace(direction="lower", counted=True)
+        return self._corrected([part], graded=False)[0] if len(part.first) else None
 
-    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> tuple[Measure, ...]:
-        counted = [not graded and _counted(name, first, second) for name, first, second, _ in parts]
+    def _known(self, name: str, first: Floats, second: Floats) -> _Part:
+        before, after = first[self._pairing.base], second[self._pairing.candidate]
+        known = ~(np.isnan(before) | np.isnan(after))
+        clusters = None if self._clusters is None else self._clusters[known]
+        return _Part(name, before[known], after[known], clusters)
+
+    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
         found = [
             paired_difference(
-                np.round(second - first, 9),
-                clusters=clusters,
+                np.round(part.second - part.first, 9),
+                clusters=part.clusters,
                 level=self._level,
-                bound=None if unbounded else 1.0,
+                bound=None if part.counted else 1.0,
             )
-            for (_, first, second, clusters), unbounded in zip(parts, counted, strict=True)
+            for part in parts
         ]
         adjusted = holm([None if difference is None else difference.p_value for difference in found])
-        return tuple(
+        return [
             Measure(
-                name=name,
-                base=_mean(first),
-                candidate=_mean(second),
+                name=part.name,
+                base=_mean(part.first),
+                candidate=_mean(part.second),
                 graded=graded,
-                counted=unbounded,
+                counted=part.counted,
                 difference=difference,
                 p_adjusted=p,
-                verdict=self._verdict(name, difference, p),
+                verdict=verdict_of(difference, p_value=p, higher_is_better=part.direction == "higher"),
             )
-            for (name, first, second, _), unbounded, difference, p in zip(
-                parts, counted, found, adjusted, strict=True
-            )
-        )
-
-    def _verdict(self, name: str, difference: Difference | None, p_value: float | None) -> Verdict:
-        if difference is None:
-            return "no clear difference"
-        higher = self._directions.get(name, "higher") == "higher"
-        return verdict_of(difference, p_value=p_value, higher_is_better=higher)
-
-    def unbounded(self, name: str, first: Floats, second: Floats) -> Measure | None:
-        """Latency or cost: less is better."""
-        _, before, after, clusters = self._values(name, first, second)
-        if not len(before):
-            return None
-        difference = paired_difference(after - before, clusters=clusters, level=self._level, bound=None)
-        return Measure(
-            name=name,
-            base=_mean(before),
-            candidate=_mean(after),
-            graded=False,
-            counted=True,
-            difference=difference,
-            p_adjusted=None if difference is None else difference.p_value,
-            verdict="no clear difference"
-            if difference is None
-            else verdict_of(difference, higher_is_better=False),
-        )
+            for part, difference, p in zip(parts, found, adjusted, strict=True)
+        ]
 
     def flips(self) -> tuple[Flip, ...]:
         """What broke comes first, the deepest fall before the others."""
@@ -221,11 +199,13 @@ def _passed(scores: Floats, info: RunInfo) -> Any:
     return scores >= info.pass_mark - _HALF_UNIT
 
 
-def _counted(name: str, first: Floats, second: Floats) -> bool:
+def _counted(part: _Part) -> bool:
     """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
-    if name in _COUNTS:
+    if part.name in _COUNTS:
         return True
-    return bool(min(first.min(), second.min()) < 0.0 or max(first.max(), second.max()) > 1.0)
+    return bool(
+        min(part.first.min(), part.second.min()) < 0.0 or max(part.first.max(), part.second.max()) > 1.0
+    )
 
 
 def _mean(values: Floats) -> float:

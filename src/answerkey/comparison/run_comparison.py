@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 
 from answerkey.comparison.columns import Columns, columns_from_run
-from answerkey.comparison.measures import Paired
+from answerkey.comparison.paired_measures import PairedRuns
 from answerkey.comparison.pairing import Pairing, pair
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, Measure, Unpaired
+from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import Difference
@@ -32,7 +32,7 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
             f"runs {base.info.id} and {candidate.info.id} have no scored question in common; "
             "compare runs over the same golden set"
         )
-    runs = Paired(base, candidate, pairing, level)
+    runs = PairedRuns(base, candidate, pairing, level)
     score = runs.score()
     sides = runs.sides()
     difference = score.difference
@@ -47,7 +47,7 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
         base=sides[0],
         candidate=sides[1],
         paired=len(pairing.base),
-        unpaired=tuple(_unpaired(pairing)),
+        unpaired=pairing.unpaired,
         edited=pairing.edited,
         score=score,
         verdict=score.verdict,
@@ -55,13 +55,13 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
         questions_needed=needed,
         needed_for=round_score(target),
         reasons=tuple(_reasons(score, detectable, needed, target)),
-        components=runs.family(base.components, candidate.components, graded=True),
-        metrics=runs.family(base.metrics, candidate.metrics, graded=False),
-        categories=runs.categories(),
+        components=tuple(runs.family(base.components, candidate.components, graded=True)),
+        metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),
+        categories=tuple(runs.categories()),
         flips=runs.flips(),
         pass_rate=runs.pass_rate(),
-        latency=runs.unbounded("latency_ms", base.latencies, candidate.latencies),
-        cost=runs.unbounded("cost", base.costs, candidate.costs),
+        latency=runs.lower_is_better("latency_ms", base.latencies, candidate.latencies),
+        cost=runs.lower_is_better("cost", base.costs, candidate.costs),
         new_errors=new_errors,
         notes=tuple(_notes(base, candidate, pairing)),
     )
@@ -78,12 +78,6 @@ def _more_questions(difference: Difference, target: float, level: float) -> int 
     deviation = difference.seen_error * math.sqrt(difference.pairs)
     needed = questions_needed(deviation, target, level=level)
     return None if needed is None else max(0, needed - difference.pairs)
-
-
-def _unpaired(pairing: Pairing) -> Iterator[Unpaired]:
-    yield from (Unpaired(identity, "only in base") for identity in pairing.only_base)
-    yield from (Unpaired(identity, "only in candidate") for identity in pairing.only_candidate)
-    yield from (Unpaired(identity, "not scored") for identity in pairing.unscored)
 
 
 def _reasons(score: Measure, detectable: float | None, needed: int | None, target: float) -> Iterator[str]:
@@ -122,15 +116,10 @@ def _notes(base: Columns, candidate: Columns, pairing: Pairing) -> Iterator[str]
             yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
-    missing = len(pairing.only_base) + len(pairing.only_candidate) + len(pairing.unscored)
-    if missing:
-        yield f"{missing} questions take no part: they are not in both runs or were not scored"
-    for kind, names, others, run in (
-        ("component", base.components, candidate.components, second),
-        ("component", candidate.components, base.components, first),
-        ("metric", base.metrics, candidate.metrics, second),
-        ("metric", candidate.metrics, base.metrics, first),
-    ):
-        absent = sorted(set(names) - set(others))
-        if absent:
-            yield f"{kind} {', '.join(absent)} is missing in run {run.name} ({run.id})"
+    if pairing.unpaired:
+        yield f"{len(pairing.unpaired)} questions take no part: they are not in both runs or were not scored"
+    for kind in ("component", "metric"):
+        for one, other in ((base, candidate), (candidate, base)):
+            absent = sorted(set(getattr(one, f"{kind}s")) - set(getattr(other, f"{kind}s")))
+            if absent:
+                yield f"{kind} {', '.join(absent)} is missing in run {other.info.name} ({other.info.id})"
