@@ -120,10 +120,10 @@ class Records:
         if len(periods) == 2:
             for period in periods:
                 query = select(table, reading, self._vocabulary, words, period)
-                row = query.figures(turn, query.measured.column, listed=False)[0]
-                if not row["row_count"]:
+                row = query.rows(turn, f"COUNT(*) AS n, SUM({query.measured.column}) AS total")[0]
+                if not row["n"]:
                     return _nothing(query, turn)
-                sides.append((period.label, row["row_total"]))
+                sides.append((period.label, row["total"]))
         elif kind in table.groups:
             sides = [(part, total) for part, _, total in _parts(query, kind, turn)]
         if len(sides) != 2:

@@ -21,6 +21,7 @@ _BEST = """
     WHERE passages MATCH :words AND :document IN (document, '') AND :type IN (type, '')
     ORDER BY score DESC, passages.rowid LIMIT 60
 """
+_SEARCHED = "SELECT COUNT(*) FROM documents WHERE :document IN (id, '') AND :type IN (type, '')"
 
 
 def search_document_content(
@@ -31,7 +32,7 @@ def search_document_content(
     type: str | None = None,  # noqa: A002 (the tool's schema has it)
     limit: object = 5,
 ) -> dict[str, Any]:
-    """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}]}.
+    """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "documents_searched"}.
 
     The score of the best one is the share of the query's words that it has, that of the others in proportion.
     """
@@ -49,12 +50,13 @@ def search_document_content(
         if document_id and not db.execute("SELECT 1 FROM documents WHERE id = ?", [document_id]).fetchone():
             raise ToolExecutionError(f"Document not found: {document_id}")
         found = [dict(row) for row in db.execute(_BEST, given)]
+        (searched,) = db.execute(_SEARCHED, given).fetchone()
     except sqlite3.Error as error:
         raise ToolExecutionError(f"the search failed ({error})") from error
     finally:
         db.close()
     if not found:
-        return {"passages": []}
+        return {"passages": [], "documents_searched": searched}
     best, asked = found[0], content_stems(" ".join(terms))
     in_best = asked & content_stems(f"{best['title']} {best['heading']} {best['text']}")
     scale = max(1, len(in_best)) / len(asked) / best["score"] if asked else 0.0
@@ -67,4 +69,4 @@ def search_document_content(
             document_id or of_one[passage["document_id"]] <= _MAX_OF_ONE
         ):
             passages.append(passage | {"score": round(passage["score"] * scale, 4)})
-    return {"passages": passages[:limit]}
+    return {"passages": passages[:limit], "documents_searched": searched}
