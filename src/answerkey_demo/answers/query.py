@@ -54,6 +54,9 @@ class Query(msgspec.Struct, frozen=True):
             slots = dict.fromkeys(slot for field in self.fields for slot in _SLOT.findall(field.reads))
             over, facts = " OVER ()", [f"{self.table.label} AS row_label", *slots]
             rest = f"ORDER BY {self.order} LIMIT {_MAX_ENTRIES if self.table.totals else _MAX_LISTED}"
+        elif "address" in self.table.rows:
+            # A total is told with its place, which the tool must have said.
+            facts = ["group_concat(DISTINCT address) AS row_places"]
         sums = [
             f"{function}({column}){over} AS row_{name}"
             for function, name in (("SUM", "total"), ("AVG", "mean"))
