@@ -62,7 +62,7 @@ class Papers:
         arguments = {name: values[0] for name, values in given.items() if len(values) == 1}
         found = turn.use("list_business_documents", **arguments)["documents"]
         if not found:
-            return "Not on record: no document on file is of that kind."
+            return f"Not on record: none of the {len(self._vocabulary.documents)} documents on file is of that kind."
         kind = f" of the type {arguments['type']}" if "type" in arguments else ""
         return f"{plural(len(found), 'document')}{kind} on file: {'; '.join(d['title'] for d in found)}."
 
@@ -86,8 +86,8 @@ class Papers:
                 return " ".join(_quote(p, words) for score, p in good[:2] if score >= _AS_GOOD * good[0][0])
         topic = join([f"“{w.text}”" for w in reading.words if w.stem in words][:4]) or "that"
         return (
-            f"Not on record: I searched the documents and none of them answers this about {topic}. "
-            "I would rather not guess; if the paper exists, add it to the files."
+            f"Not on record: I searched all {len(self._vocabulary.documents)} documents and none of them answers this "
+            f"about {topic}. I would rather not guess; if the paper exists, add it to the files."
         )
 
     def _named(self, reading: Reading) -> dict[str, Any] | None:
@@ -180,7 +180,9 @@ class Papers:
                     f"{label} is mentioned in {plural(len(titles), 'document')}: {'; '.join(titles)}."
                 )
             else:
-                lines.append(f"Not on record: no document mentions {label}.")
+                lines.append(
+                    f"Not on record: none of the {len(self._vocabulary.documents)} documents mentions {label}."
+                )
         return " ".join(lines)
 
 
