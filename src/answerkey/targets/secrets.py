@@ -39,14 +39,7 @@ class Secrets:
 
     def add(self, name: str, value: str) -> None:
         """Keep a value out of everything that is kept, as if it had come from `${name}` in a header."""
-        reference = "${" + name + "}"
-        for form in {value, quote(value, safe=""), json.dumps(value)[1:-1]}:
-            if len(value) >= _SHORTEST:
-                self._seen[form] = reference
-            if len(value) >= _SHORTEST_IN_REPLIES:
-                self._private[form] = reference
-        self._seen = _longest_first(self._seen)
-        self._private = _longest_first(self._private)
+        self._hide(value, "${" + name + "}", private=True)
 
     def redact(self, text: str) -> str:
         """A message without the value of any variable that was expanded."""
@@ -60,10 +53,12 @@ class Secrets:
             body = body.replace(value, reference)
         return body
 
-    @property
-    def has_private(self) -> bool:
-        """Whether there is anything for `redact_reply` to do."""
-        return bool(self._private)
+    def _hide(self, value: str, reference: str, private: bool) -> None:
+        forms = dict.fromkeys((value, quote(value, safe=""), json.dumps(value)[1:-1]), reference)
+        if len(value) >= _SHORTEST:
+            self._seen = _longest_first(self._seen | forms)
+        if private and len(value) >= _SHORTEST_IN_REPLIES:
+            self._private = _longest_first(self._private | forms)
 
     def _value(self, match: re.Match[str], where: str, private: bool) -> str:
         name, default = match[1], match[2]
@@ -74,12 +69,7 @@ class Secrets:
             raise ConfigError(
                 f"{where} needs the environment variable {name}, which is not set: export {name}=… first",
             )
-        if private:
-            self.add(name, value)
-        elif len(value) >= _SHORTEST:
-            for form in {value, quote(value, safe=""), json.dumps(value)[1:-1]}:
-                self._seen[form] = match[0]
-            self._seen = _longest_first(self._seen)
+        self._hide(value, "${" + name + "}" if private else match[0], private)
         return value
 
 
