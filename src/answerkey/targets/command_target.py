@@ -15,8 +15,7 @@ from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
 from answerkey.targets.request_template import compile_template, values_of
-from answerkey.targets.safe_names import settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.json_shapes import as_list

@@ -9,7 +9,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Reply
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import refuse_other_settings
 from answerkey.transcripts.failures import failure_message

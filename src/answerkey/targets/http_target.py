@@ -12,8 +12,7 @@ from answerkey.targets.chat_histories import Conversations
 from answerkey.targets.http_reply import read_error, read_reply
 from answerkey.targets.http_session import HttpClient
 from answerkey.targets.request_template import compile_template, values_of
-from answerkey.targets.safe_names import safe_url, settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.json_shapes import as_dict

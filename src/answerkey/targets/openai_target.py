@@ -16,8 +16,7 @@ from answerkey.targets.chat_histories import Conversations
 from answerkey.targets.http_reply import read_at_most, read_error
 from answerkey.targets.http_session import HttpClient
 from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
-from answerkey.targets.safe_names import safe_url, settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads

@@ -11,7 +11,7 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads

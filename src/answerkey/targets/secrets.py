@@ -1,16 +1,20 @@
 """Secrets: `${ENV}` in settings becomes its value when a target opens, and its value becomes `${ENV}` in all that is kept."""
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import msgspec
 
 from answerkey.errors import ConfigError
 
-__all__ = ["Secrets"]
+__all__ = ["Secrets", "safe_url", "settings_hash"]
 
+_TELLING = re.compile(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # Shorter values are not secrets, and replacing them would garble ordinary text.
 _SHORTEST = 4
@@ -75,3 +79,27 @@ class Secrets:
 
 def _longest_first(forms: dict[str, str]) -> dict[str, str]:
     return dict(sorted(forms.items(), key=lambda item: -len(item[0])))
+
+
+def safe_url(url: str) -> str:
+    """An address without user and password, and without the values of parameters that look like keys."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return url.rpartition("@")[2] if "@" in url else url
+    query = "&".join(_safe_parameter(part) for part in parts.query.split("&")) if parts.query else ""
+    return urlunsplit((parts.scheme, host, parts.path, query, ""))
+
+
+def _safe_parameter(part: str) -> str:
+    name, equals, value = part.partition("=")
+    if not equals or not _TELLING.search(name) or (value.startswith("${") and value.endswith("}")):
+        return part
+    return f"{name}=***"
+
+
+def settings_hash(kind: str, settings: object) -> str:
+    """Hash of a target's settings as the user wrote them, with `${ENV}` unexpanded."""
+    content = msgspec.json.encode([kind, settings], order="deterministic")
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
