@@ -119,18 +119,14 @@ def _from_body(
 
 
 async def read_error(
-    response: "aiohttp.ClientResponse",
-    most_bytes: int,
-    mapping: ReplyMapping | None,
-    secrets: Secrets,
-    watch: Stopwatch,
+    response: "aiohttp.ClientResponse", secrets: Secrets, mapping: ReplyMapping | None = None
 ) -> Reply:
     """The reply of a status that is not success: its failure, with what the body says, and the calls that it tells of.
 
     429 and 503 are for the engine to retry.
     """
     status = response.status
-    body = secrets.redact_reply((await read_at_most(response, most_bytes)).decode("utf-8", "replace"))
+    body = secrets.redact_reply((await read_at_most(response, _MEGABYTE)).decode("utf-8", "replace"))
     if status < 400:
         place = safe_url(response.headers.get("Location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"

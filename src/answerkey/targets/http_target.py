@@ -124,8 +124,12 @@ class HttpTarget:
             params=_query(self._query.fill(values)) if self._settings.query else None,
             data=_encoded(self._body.fill(values)) if self._has_body else None,
         ) as response:
-            read = read_error if response.status >= 300 else read_reply
-            reply = await read(response, self._most_bytes, self._settings.reply, self._secrets, watch)
+            if response.status >= 300:
+                reply = await read_error(response, self._secrets, self._settings.reply)
+            else:
+                reply = await read_reply(
+                    response, self._most_bytes, self._settings.reply, self._secrets, watch
+                )
         if messages is not None:
             self._conversations.end_turn(ask.conversation_id, messages, reply.text)
         return msgspec.structs.replace(reply, trace_id=reply.trace_id or _trace_id(ask.traceparent))

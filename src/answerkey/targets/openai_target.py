@@ -167,7 +167,7 @@ class OpenAITarget:
             "POST", self._url, traceparent=ask.traceparent, data=json.dumps(body).encode()
         ) as response:
             if response.status >= 300:
-                return {}, await read_error(response, _MOST_BYTES, None, self._secrets, Stopwatch())
+                return {}, await read_error(response, self._secrets)
             raw = await read_at_most(response, _MOST_BYTES)
         try:
             payload = decode_json(self._secrets.redact_reply(raw.decode("utf-8", "replace")))
