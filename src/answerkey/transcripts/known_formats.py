@@ -6,7 +6,6 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Reply
 from answerkey.transcripts.conversation import Message, replies_of, response_of
 from answerkey.transcripts.formats import (
-    adk,
     anthropic,
     gemini,
     inspect_log,
@@ -97,7 +96,7 @@ _FORMATS: tuple[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Reply
         lambda payload: _transcript(payload) is not None,
         lambda payload: _last_reply(_transcript(payload)) or Reply(),
     ),
-    (adk.detect, adk.read),
+    (gemini.detect_invocation, gemini.read_invocation),
     (ollama.detect, ollama.read),
     (langchain.detect, langchain.read),
     (anthropic.detect, anthropic.read),

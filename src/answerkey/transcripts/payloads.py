@@ -7,11 +7,11 @@ from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, Too
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES, has_reply_names
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
 from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.known_formats import read_format, read_list
 from answerkey.transcripts.plain_json import as_builtin
 

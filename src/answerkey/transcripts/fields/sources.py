@@ -8,8 +8,7 @@ import msgspec
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Source
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
-from answerkey.transcripts.fields.json_numbers import read_number
-from answerkey.transcripts.json_shapes import pick
+from answerkey.transcripts.json_shapes import pick, read_number
 
 __all__ = ["ranked", "read_citation", "read_source", "read_sources"]
 

@@ -8,8 +8,7 @@ import msgspec
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.transcripts.fields.content_text import json_text, safe_text
-from answerkey.transcripts.fields.json_numbers import read_duration
-from answerkey.transcripts.json_shapes import as_str, pick
+from answerkey.transcripts.json_shapes import as_str, pick, read_duration
 
 __all__ = [
     "UNNAMED",

@@ -2,7 +2,7 @@
 
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Usage
-from answerkey.transcripts.fields.json_numbers import read_count, read_number
+from answerkey.transcripts.json_shapes import read_count, read_number
 
 __all__ = ["add_usage", "read_usage"]
 

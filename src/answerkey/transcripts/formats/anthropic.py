@@ -6,11 +6,10 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply, Usage
 from answerkey.transcripts.conversation import Message, Role, merged, response_of
 from answerkey.transcripts.fields.content_text import read_text
-from answerkey.transcripts.fields.json_numbers import read_count
 from answerkey.transcripts.fields.sources import read_citation, read_sources
 from answerkey.transcripts.fields.tool_calls import read_arguments, read_call, read_result
 from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, pick
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, pick, read_count
 from answerkey.transcripts.streams.pieces import Pieces
 
 __all__ = ["assemble", "detect", "detect_message", "read", "read_message"]

@@ -9,11 +9,10 @@ from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.transcripts.conversation import replies_of
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.fields.usage import add_usage, read_usage
 from answerkey.transcripts.formats.openai_chat import read_message
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, read_duration
 
 __all__ = ["detect", "read"]
 

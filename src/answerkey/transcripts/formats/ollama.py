@@ -5,10 +5,9 @@ import msgspec
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Reply, Timings
 from answerkey.transcripts.conversation import response_of
-from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.formats.openai_chat import read_message
-from answerkey.transcripts.json_shapes import as_dict, as_list
+from answerkey.transcripts.json_shapes import as_dict, as_list, read_duration
 from answerkey.transcripts.streams.pieces import Pieces
 
 __all__ = ["assemble", "detect", "read"]

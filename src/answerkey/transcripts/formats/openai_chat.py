@@ -6,11 +6,10 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.transcripts.conversation import Message, Role, error_in_result, response_of
 from answerkey.transcripts.fields.content_text import read_text
-from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.sources import read_citation
 from answerkey.transcripts.fields.tool_calls import UNNAMED, error_text, read_call
 from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, read_duration
 from answerkey.transcripts.streams.pieces import Pieces
 
 __all__ = ["assemble", "detect", "read", "read_message"]
