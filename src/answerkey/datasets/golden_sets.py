@@ -1,10 +1,10 @@
 """Golden sets: rows of any format become Questions, and what does not fit is refused with file and line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -32,6 +32,7 @@ EXPECTATION_FIELDS = frozenset(
 )
 _NOTES = frozenset({"id", "question", "category", "context", "persona", "tags", "weight", "turns"})
 _KNOWN = EXPECTATION_FIELDS | _NOTES
+_Item = TypeVar("_Item")
 # Cells of a CSV file are text; these hold lists, as JSON or separated by semicolons.
 _LIST_FIELDS = (
     "expected_tools",
@@ -137,15 +138,15 @@ def _expectations(row: Mapping[str, Any]) -> dict[str, Any]:
     tools = row.get("tools")
     if tools not in (None, "none"):
         raise ValueError("'tools' can only be \"none\" (must use no tool); name tools under 'expected_tools'")
-    expected_tools = _tools(row)
+    expected_tools = _items(row, "expected_tools", _tool, _plain_tool)
     if tools == "none" and expected_tools:
         raise ValueError("'tools' is \"none\" but 'expected_tools' names some; keep one")
     return {
         "expected_tools": expected_tools,
         "forbidden_tools": _texts(row, "forbidden_tools"),
         "tools": tools,
-        "expected_keywords": _keywords(row, keywords),
-        "forbidden_keywords": _keywords(row, "forbidden_keywords"),
+        "expected_keywords": _items(row, keywords, _keyword, str),
+        "forbidden_keywords": _items(row, "forbidden_keywords", _keyword, str),
         "reference_answer": _text(row, "reference_answer"),
         "relevant_documents": _documents(row),
         "checks": parse_checks(row["checks"]) if row.get("checks") else (),
@@ -163,28 +164,29 @@ def _text(row: Mapping[str, Any], field: str, *, required: bool = False) -> Any:
     return value
 
 
-def _list(row: Mapping[str, Any], field: str) -> list[Any]:
-    value = row.get(field)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ValueError(f"'{field}' must be a list, not {_kind(value)}")
-    return value
-
-
-def _are_texts(values: list[Any]) -> bool:
-    """Whether all is plain text, as it mostly is: then nothing else need be looked at."""
-    return all(type(value) is str and value and not value.isspace() for value in values)
+def _items(
+    row: Mapping[str, Any], field: str, read: Callable[[Any, str], _Item], plain: Callable[[str], _Item]
+) -> tuple[_Item, ...]:
+    """A list's items, each read with its place for messages; where all is plain text, by the quick way."""
+    values = row.get(field)
+    if values is None:
+        return ()
+    if not isinstance(values, list):
+        raise ValueError(f"'{field}' must be a list, not {_kind(values)}")
+    # As it mostly is: then nothing else need be looked at.
+    if all(type(value) is str and value and not value.isspace() for value in values):
+        return tuple(map(plain, values))
+    return tuple(read(value, f"'{field}' item {number}") for number, value in enumerate(values, start=1))
 
 
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    values = _list(row, field)
-    if _are_texts(values):
-        return tuple(values)
-    for number, value in enumerate(values, start=1):
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f"'{field}' item {number} must be non-empty text, not {_kind(value)}")
-    return tuple(values)
+    return _items(row, field, _non_empty, str)
+
+
+def _non_empty(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{where} must be non-empty text, not {_kind(value)}")
+    return value
 
 
 def _weight(row: Mapping[str, Any]) -> float:
@@ -206,29 +208,21 @@ def _weight(row: Mapping[str, Any]) -> float:
     return float(value)
 
 
-def _tools(row: Mapping[str, Any]) -> tuple[ExpectedTool, ...]:
-    values = _list(row, "expected_tools")
-    if _are_texts(values):
-        return tuple(map(_plain_tool, values))
-    tools = []
-    for number, value in enumerate(values, start=1):
-        where = f"'expected_tools' item {number}"
-        if isinstance(value, str) and value.strip():
-            tools.append(ExpectedTool(value))
-        elif isinstance(value, dict):
-            name, arguments = value.get("name"), value.get("arguments")
-            if not isinstance(name, str) or not name.strip():
-                raise ValueError(f"{where} has no 'name'")
-            if arguments is not None and not isinstance(arguments, dict):
-                raise ValueError(f"{where}: 'arguments' must be an object, not {_kind(arguments)}")
-            unknown = sorted(set(value) - {"name", "arguments"})
-            if unknown:
-                raise ValueError(f"{where} has an unknown field {unknown[0]!r}; use 'name' and 'arguments'")
-            _check_arguments(arguments or {}, where)
-            tools.append(ExpectedTool(name, arguments))
-        else:
-            raise ValueError(f"{where} must be a tool's name or an object with 'name', not {_kind(value)}")
-    return tuple(tools)
+def _tool(value: Any, where: str) -> ExpectedTool:
+    if isinstance(value, str) and value.strip():
+        return ExpectedTool(value)
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} must be a tool's name or an object with 'name', not {_kind(value)}")
+    name, arguments = value.get("name"), value.get("arguments")
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"{where} has no 'name'")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise ValueError(f"{where}: 'arguments' must be an object, not {_kind(arguments)}")
+    unknown = sorted(set(value) - {"name", "arguments"})
+    if unknown:
+        raise ValueError(f"{where} has an unknown field {unknown[0]!r}; use 'name' and 'arguments'")
+    _check_arguments(arguments or {}, where)
+    return ExpectedTool(name, arguments)
 
 
 @lru_cache(maxsize=1000)
@@ -244,13 +238,6 @@ def _check_arguments(arguments: Mapping[str, Any], where: str) -> None:
             )
             if problem:
                 raise ValueError(f"{where}: argument {name!r} has a bad regular expression: {problem}")
-
-
-def _keywords(row: Mapping[str, Any], field: str) -> tuple[Keyword, ...]:
-    values = _list(row, field)
-    if _are_texts(values):
-        return tuple(values)
-    return tuple(_keyword(value, f"'{field}' item {number}") for number, value in enumerate(values, start=1))
 
 
 def _keyword(value: Any, where: str) -> Keyword:

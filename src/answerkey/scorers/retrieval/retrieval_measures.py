@@ -17,30 +17,19 @@ __all__ = ["DEFAULT_MEASURES", "Evaluator", "Measure", "parse_measure", "parse_m
 
 DEFAULT_MEASURES = ("precision", "recall", "F1", "RR", "nDCG@10")
 
-# Every accepted spelling, lower case and without "_", "-" and spaces → the measure's own name.
+# Measure → its accepted spellings, lower case and without "_", "-" and spaces.
 _SPELLINGS = {
-    "p": "P",
-    "prec": "P",
-    "precision": "P",
-    "r": "R",
-    "recall": "R",
-    "f": "F1",
-    "f1": "F1",
-    "fmeasure": "F1",
-    "success": "Success",
-    "hit": "Success",
-    "hits": "Success",
-    "hitrate": "Success",
-    "rr": "RR",
-    "mrr": "RR",
-    "reciprank": "RR",
-    "ap": "AP",
-    "map": "AP",
-    "ndcg": "nDCG",
-    "rprec": "Rprec",
-    "rprecision": "Rprec",
-    "bpref": "Bpref",
+    "P": ("p", "prec", "precision"),
+    "R": ("r", "recall"),
+    "F1": ("f", "f1", "fmeasure"),
+    "Success": ("success", "hit", "hits", "hitrate"),
+    "RR": ("rr", "mrr", "reciprank"),
+    "AP": ("ap", "map"),
+    "nDCG": ("ndcg",),
+    "Rprec": ("rprec", "rprecision"),
+    "Bpref": ("bpref",),
 }
+_KINDS = {spelling: kind for kind, spellings in _SPELLINGS.items() for spelling in spellings}
 _WRITTEN = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z_\- ]*?[A-Za-z]?1?)(?:\(rel=(?P<rel>\d+)\))?(?:(?:@|_cut_|_)(?P<cutoff>\d+))?"
 )
@@ -81,7 +70,7 @@ def parse_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
 def parse_measure(name: str) -> Measure:
     """The measure of this name."""
     written = _WRITTEN.fullmatch(name)
-    kind = _SPELLINGS.get(re.sub(r"[_\- ]", "", written["name"].lower())) if written else None
+    kind = _KINDS.get(re.sub(r"[_\- ]", "", written["name"].lower())) if written else None
     if written is None or kind is None:
         return _of_ir_measures(name)
     cutoff = int(written["cutoff"]) if written["cutoff"] else None
