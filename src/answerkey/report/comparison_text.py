@@ -124,14 +124,9 @@ def _facts(comparison: Comparison) -> Iterator[str]:
         yield f"new kinds of error: {kinds}"
 
 
-def print_experiment(
-    experiment: "Experiment",
-    *,
-    file: TextIO | None = None,
-    width: int | None = None,
-) -> None:
+def print_experiment(experiment: "Experiment") -> None:
     """Print how an experiment ended, then the comparison of its two runs."""
-    console = make_console(file, width=width)
+    console = make_console()
     asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
     emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
     found = experiment.sequential
@@ -145,12 +140,12 @@ def print_experiment(
             _verdict(experiment.verdict, words),
             Text("what follows does not allow for having looked early", style="dim"),
         )
-    print_comparison(experiment.comparison, file=file, width=width)
+    print_comparison(experiment.comparison)
 
 
-def print_ranking(ranking: Ranking, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_ranking(ranking: Ranking) -> None:
     """Print runs best first; runs that share a letter cannot be told apart."""
-    console = make_console(file, width=width)
+    console = make_console()
     table = plain_table("", "run", "score", "95% interval", "group", "p50", "cost", "front")
     for run in ranking.runs:
         table.add_row(

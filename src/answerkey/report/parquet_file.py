@@ -46,52 +46,41 @@ def _table(batch: list[dict[str, Any]], schema: Any) -> Any:
 
 def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
-    error = pyarrow.struct([("kind", text), ("message", text)])
-    component = pyarrow.struct(
-        [
-            ("score", number),
-            ("weight", number),
-            ("reason", text),
-            ("found", texts),
-            ("missing", texts),
-            ("extra", texts),
-        ]
+    error = _struct(kind=text, message=text)
+    component = _struct(score=number, weight=number, reason=text, found=texts, missing=texts, extra=texts)
+    call = _struct(name=text, arguments=text, result=text, error=text, duration_ms=number)
+    source = _struct(id=text, title=text, uri=text, text=text, score=number)
+    reply = _struct(
+        text=text,
+        tools_used=texts,
+        tool_calls=pyarrow.list_(call),
+        sources=pyarrow.list_(source),
+        error=error,
+        latency_ms=number,
     )
-    call = pyarrow.struct(
-        [("name", text), ("arguments", text), ("result", text), ("error", text), ("duration_ms", number)]
-    )
-    source = pyarrow.struct([("id", text), ("title", text), ("uri", text), ("text", text), ("score", number)])
-    reply = pyarrow.struct(
-        [
-            ("text", text),
-            ("tools_used", texts),
-            ("tool_calls", pyarrow.list_(call)),
-            ("sources", pyarrow.list_(source)),
-            ("error", error),
-            ("latency_ms", number),
-        ]
-    )
-    fields = [
-        ("id", text),
-        ("trial", pyarrow.int32()),
-        ("question", text),
-        ("category", text),
-        ("score", number),
-        ("grade", text),
-        ("passed", pyarrow.bool_()),
-        ("components", pyarrow.struct([(name, component) for name in components])),
-        ("error", error),
-        ("reply", reply),
-    ]
+    fields = {
+        "id": text,
+        "trial": pyarrow.int32(),
+        "question": text,
+        "category": text,
+        "score": number,
+        "grade": text,
+        "passed": pyarrow.bool_(),
+        "components": pyarrow.struct([(name, component) for name in components]),
+        "error": error,
+        "reply": reply,
+    }
     if "checks" in (*components, *metrics):
-        check = pyarrow.struct(
-            [("name", text), ("kind", text), ("score", number), ("weight", number), ("reason", text)]
-        )
-        fields.append(("checks", pyarrow.list_(check)))
+        check = _struct(name=text, kind=text, score=number, weight=number, reason=text)
+        fields["checks"] = pyarrow.list_(check)
     if metrics:
         # A struct without fields cannot be written.
-        fields.append(("metrics", pyarrow.struct([(name, number) for name in metrics])))
+        fields["metrics"] = pyarrow.struct([(name, number) for name in metrics])
     return pyarrow.schema(fields)
+
+
+def _struct(**fields: Any) -> Any:
+    return pyarrow.struct(list(fields.items()))
 
 
 def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:

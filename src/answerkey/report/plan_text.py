@@ -1,7 +1,6 @@
 """A plan on the terminal."""
 
 from itertools import groupby
-from typing import TextIO
 
 from rich.text import Text
 
@@ -13,9 +12,9 @@ from answerkey.text.sanitise import one_line
 __all__ = ["print_plan"]
 
 
-def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_plan(plan: Plan) -> None:
     """Print what there is, what it can show, and what the wanted difference needs."""
-    console = make_console(file, width=width)
+    console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
     wanted = f"{100 * plan.wanted.difference:.1f} points"
     lines = [f"You have {count(plan.questions, 'question')}{repeats}."]

@@ -1,7 +1,5 @@
 """What verdicts say about weights, on the terminal."""
 
-from typing import TextIO
-
 from rich.text import Text
 
 from answerkey.report.terminal import emit, make_console, plain_table
@@ -11,9 +9,9 @@ from answerkey.stats.weights import WeightsFit
 __all__ = ["print_weights"]
 
 
-def print_weights(fit: WeightsFit, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_weights(fit: WeightsFit) -> None:
     """Print how well the weights in force do, and whether others would do better."""
-    console = make_console(file, width=width)
+    console = make_console()
     lines = [
         f"{count(fit.verdicts, 'verdict')} on {count(fit.questions, 'question')}, {percent(fit.positive)} positive.",
         f"With the weights in force a liked reply outscores a disliked one in {percent(fit.current_auc)} of pairs "

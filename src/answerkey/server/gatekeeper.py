@@ -84,10 +84,10 @@ class Gatekeeper:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-                return
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -129,22 +129,16 @@ class Gatekeeper:
         path, method = scope["path"], scope["method"]
         host = headers.get("host", "")
         if not self._settings.host_allowed(host):
-            return refuse(
-                scope,
-                421,
-                "wrong_host",
-                f"this server does not answer to the name {host[:80]!r}; allow it with --allow-host",
-            )
+            message = f"this server does not answer to the name {host[:80]!r}; allow it with --allow-host"
+            return refuse(scope, 421, "wrong_host", message)
         if method == "OPTIONS" and path in _INTAKE and origin is not None:
             return self._preflight(scope, allowed)
         if method not in _SAFE and not allowed and not _same_origin(scope, headers, origin, host):
-            return refuse(
-                scope,
-                403,
-                "wrong_origin",
-                f"requests from {(origin or 'another site')[:80]} are not accepted; allow a chat page's origin "
-                "with --allow-origin",
+            sender = (origin or "another site")[:80]
+            message = (
+                f"requests from {sender} are not accepted; allow a chat page's origin with --allow-origin"
             )
+            return refuse(scope, 403, "wrong_origin", message)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._settings.body_limit:
             return self._too_large(scope)
@@ -156,7 +150,7 @@ class Gatekeeper:
             who = found or AccessToken("", "viewer", "")
         scope.setdefault("state", {})["who"] = who
         scope["state"]["needs_token"] = self._settings.needs_token
-        return self._refuse_role(scope, who) or self._refuse_haste(scope, who)
+        return self._refuse_by_role(scope, who) or self._refuse_too_fast(scope, who)
 
     async def _identify(self, scope: Any, headers: Headers) -> AccessToken | None:
         given = headers.get("authorization", "")
@@ -165,21 +159,20 @@ class Gatekeeper:
         secret = HTTPConnection(scope).cookies.get(COOKIE)
         return None if secret is None else await run_in_threadpool(self._check, secret)
 
-    def _refuse_role(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_by_role(self, scope: Any, who: AccessToken) -> Response | None:
         path, method = scope["path"], scope["method"]
         if path.startswith(_PUBLIC) or path == "/logout":
             return None
         if who.role == "sender" and not (method == "POST" and path in _INTAKE):
             return refuse(scope, 403, "not_allowed", "this token may only send feedback and replies")
         if who.role == "viewer" and method not in _SAFE and path != "/theme":
-            return refuse(
-                scope, 403, "not_allowed", "this token may only look; an annotator's may also judge"
-            )
+            message = "this token may only look; an annotator's may also judge"
+            return refuse(scope, 403, "not_allowed", message)
         if who.role != "admin" and method not in _SAFE and path.startswith(("/api/baselines", "/baselines")):
             return refuse(scope, 403, "not_allowed", "only an admin's token may name baselines")
         return None
 
-    def _refuse_haste(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_too_fast(self, scope: Any, who: AccessToken) -> Response | None:
         path = scope["path"]
         if scope["method"] != "POST" or path not in (*_INTAKE, "/login"):
             return None
@@ -206,10 +199,8 @@ class Gatekeeper:
         )
 
     def _too_large(self, scope: Any) -> Response:
-        limit = self._settings.body_limit
-        return refuse(
-            scope, 413, "too_large", f"the request is larger than {limit:,} bytes; nothing was kept"
-        )
+        message = f"the request is larger than {self._settings.body_limit:,} bytes; nothing was kept"
+        return refuse(scope, 413, "too_large", message)
 
     def _limited(self, receive: "Receive") -> "Receive":
         seen = 0
@@ -236,12 +227,8 @@ def _same_origin(scope: Any, headers: Headers, origin: str | None, host: str) ->
 def _ask_to_sign_in(scope: Any) -> Response:
     path = scope["path"]
     if path.startswith("/api/") or scope["method"] != "GET":
-        refusal = refuse(
-            scope,
-            401,
-            "token_needed",
-            "a token is needed: send Authorization: Bearer …; `answerkey serve token add` makes one",
-        )
+        message = "a token is needed: send Authorization: Bearer …; `answerkey serve token add` makes one"
+        refusal = refuse(scope, 401, "token_needed", message)
         refusal.headers["www-authenticate"] = "Bearer"
         return refusal
     query = scope.get("query_string", b"").decode("latin-1")

@@ -118,9 +118,9 @@ class _Linker:
         self._query = [(name, value) for name, value in parse_qsl(query) if name != "theme"]
 
     def __call__(self, **changes: Any) -> str:
-        kept = [(name, value) for name, value in self._query if name not in changes]
+        unchanged = [(name, value) for name, value in self._query if name not in changes]
         given = [(name, value) for name, value in changes.items() if value not in (None, "")]
-        query = urlencode(kept + given)
+        query = urlencode(unchanged + given)
         return f"{quote(self._path)}?{query}" if query else quote(self._path)
 
 

@@ -120,8 +120,8 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
     card = item.scorecard or Scorecard(components={}, total=None, grade=None, passed=False)
     if item.score is None:
         # Nothing was expected of it: all that its scores say is whether it was an error.
-        kept = {name: score for name, score in card.components.items() if name == "error_handling"}
-        card = msgspec.structs.replace(card, components=kept, total=None, grade=None)
+        errors_only = {name: score for name, score in card.components.items() if name == "error_handling"}
+        card = msgspec.structs.replace(card, components=errors_only, total=None, grade=None)
     liked = any(one.positive for one in given) and not any(not one.positive for one in given)
     corrected = next((one.correction for one in given if one.correction), None)
     return ReplyView(

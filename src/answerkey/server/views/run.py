@@ -65,20 +65,20 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
-    told = None
+    report = None
     if summary is not None:
         # The report's view of a run without its rows: those come from the query above.
-        told = build_view(Run(info=info, summary=summary))
+        report = build_view(Run(info=info, summary=summary))
     return RunView(
         info=info,
         query=query,
         summary=summary,
         progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
-        story=() if told is None else story_sentences(told),
-        warnings=() if told is None else told.warnings,
-        components=() if told is None else told.components,
-        categories=() if told is None else told.categories,
-        slices={} if told is None else told.slices,
+        story=() if report is None else story_sentences(report),
+        warnings=() if report is None else report.warnings,
+        components=() if report is None else report.components,
+        categories=() if report is None else report.categories,
+        slices={} if report is None else report.slices,
         distribution=tuple(questions.distribution(info)),
         facets=questions.facets(info) if summary is None else _facets(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
