@@ -95,7 +95,7 @@ def ab(
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
-            document["judge"] = judged.document()
+            document["judge"] = msgspec.to_builtins(judged)
         sys.stdout.buffer.write(encode(document) + b"\n")
     else:
         print_experiment(experiment)

@@ -109,7 +109,7 @@ def compare(
     if as_json:
         document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
         if judged is not None:
-            document["judge"] = judged.document()
+            document["judge"] = msgspec.to_builtins(judged)
         sys.stdout.buffer.write(encode(document) + b"\n")
     elif markdown:
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())

@@ -122,7 +122,7 @@ def calibrate(
                 )
     calibration = compared(found, given, pass_mark=mark)
     if as_json:
-        document = {"run": info.id, "judge": info.judge.get("model"), **calibration.document()}
+        document = {"run": info.id, "judge": info.judge.get("model"), **msgspec.to_builtins(calibration)}
         click.echo(msgspec.json.encode(document))
         return 0
     for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
