@@ -56,10 +56,10 @@ def test_an_answer_that_waits_for_the_writing_thread_is_kept_when_the_run_ends()
 def test_answers_that_come_together_share_a_transaction() -> None:
     kept = Kept()
 
-    async def run() -> Mapping[str, str]:
+    async def run() -> list[str | None]:
         async with JudgementCache(kept, "run") as cache:
             await asyncio.gather(*(cache.add(answer(number)) for number in range(40)))
-            return await cache.find(("k0", "k39", "k40"))
+            return await asyncio.gather(*(cache.find(key) for key in ("k0", "k39", "k40")))
 
-    assert asyncio.run(run()) == {"k0": "verdict 0", "k39": "verdict 39"}
+    assert asyncio.run(run()) == ["verdict 0", "verdict 39", None]
     assert kept.writes == 1

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerkey.judge.rubric import load_rubric
-from answerkey.judge.verdict import NoVerdictError, parse_pair, parse_verdict, verdict_schema
+from answerkey.judge.verdict import UnjudgedError, parse_pair, parse_verdict, verdict_schema
 
 RUBRIC = load_rubric("standard")
 NAMES = list(RUBRIC.weights)
@@ -23,12 +23,12 @@ def test_a_verdict_is_read_from_the_whole_answer_or_one_fence() -> None:
         f"```\n{verdict()}```",
         f"<think>a </think> {{}} b</think>\n{verdict()}",
     ):
-        assert {graded.score for graded in parse_verdict(text, RUBRIC).criteria.values()} == {4}
+        assert {graded.score for graded in parse_verdict(text, RUBRIC).values()} == {4}
 
 
 @pytest.mark.parametrize("score", [0, 6, 3.5, 4.0, "4", True, None, [4], -1])
 def test_a_grade_is_a_whole_number_from_1_to_5(score: object) -> None:
-    with pytest.raises(NoVerdictError, match="whole number from 1 to 5"):
+    with pytest.raises(UnjudgedError, match="whole number from 1 to 5"):
         parse_verdict(verdict(score), RUBRIC)
 
 
@@ -53,14 +53,14 @@ def test_a_grade_is_a_whole_number_from_1_to_5(score: object) -> None:
     ],
 )
 def test_anything_else_is_no_verdict(text: str) -> None:
-    with pytest.raises(NoVerdictError):
+    with pytest.raises(UnjudgedError):
         parse_verdict(text, RUBRIC)
 
 
 @given(st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
     for read in (lambda: parse_verdict(text, RUBRIC), lambda: parse_pair(text)):
-        with pytest.raises(NoVerdictError) as raised:
+        with pytest.raises(UnjudgedError) as raised:
             read()
         # What is quoted is one harmless line.
         assert "\n" not in str(raised.value)
@@ -78,5 +78,5 @@ def test_the_schema_asks_for_what_the_reader_reads() -> None:
 
 def test_a_pair_is_one_two_or_a_tie() -> None:
     assert parse_pair('{"reason": "x", "better": "2"}') == ("2", "x")
-    with pytest.raises(NoVerdictError, match="not 1, 2 or tie"):
+    with pytest.raises(UnjudgedError, match="not 1, 2 or tie"):
         parse_pair('{"reason": "x", "better": "both"}')

@@ -91,7 +91,7 @@ def ab(
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
-            document["judge"] = judged.document()
+            document["judge"] = judged
         print_document(document)
     else:
         from answerkey.report.comparison_text import print_experiment

@@ -103,7 +103,7 @@ def compare(
     if as_json:
         document = comparison.to_dict() | {"gates": results}
         if judged is not None:
-            document["judge"] = judged.document()
+            document["judge"] = judged
         print_document(document)
     elif markdown:
         from answerkey.report.comparison_markdown import comparison_markdown

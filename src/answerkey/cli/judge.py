@@ -93,6 +93,8 @@ def calibrate(
       answerkey judge calibrate latest --labels verdicts.jsonl
       answerkey judge calibrate production --json
     """
+    import msgspec
+
     from answerkey.errors import UsageError
     from answerkey.judge.calibration import calibrate as compared
     from answerkey.judge.calibration import judge_values
@@ -119,7 +121,8 @@ def calibrate(
                 )
     calibration = compared(found, given, pass_mark=mark)
     if as_json:
-        print_document({"run": info.id, "judge": info.judge.get("model"), **calibration.document()})
+        measured = msgspec.to_builtins(calibration)
+        print_document({"run": info.id, "judge": info.judge.get("model"), **measured})
         return 0
     for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
         click.echo(line)

@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 from answerkey.model.judge_answer import Answer, Spent
 
 __all__ = ["JudgementCache", "JudgementStore"]
 
-_MOST_PER_BATCH = 500
 _GATHERING_S = 0.01
 
 
@@ -34,6 +33,14 @@ class JudgementStore(Protocol):
         ...
 
 
+class _Job(NamedTuple):
+    """An answer to be kept, or without one a key to be looked up."""
+
+    key: str
+    answer: Answer | None
+    done: "asyncio.Future[str | None]"
+
+
 class JudgementCache:
     """Batched access to a JudgementStore; without one, answers last as long as the process."""
 
@@ -42,14 +49,12 @@ class JudgementCache:
         self._run_id = run_id
         self._executor = executor
         self._memory: dict[str, str] = {}
-        self._wanted: list[tuple[tuple[str, ...], asyncio.Future[Mapping[str, str]]]] = []
-        self._written: list[tuple[Answer, asyncio.Future[None]]] = []
+        self._jobs: list[_Job] = []
         self._work = asyncio.Event()
         self._clerk: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "JudgementCache":
-        if self._store is not None:
-            self._clerk = asyncio.create_task(self._serve())
+        self._clerk = asyncio.create_task(self._serve())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -58,28 +63,21 @@ class JudgementCache:
             with suppress(asyncio.CancelledError):
                 await self._clerk
         # What arrived but was not written yet has been paid for.
-        if self._store is not None and self._written:
-            self._store.add_answers(self._run_id, [answer for answer, _ in self._written])
-            self._written = []
+        self._exchange([job for job in self._jobs if job.answer is not None])
 
-    async def find(self, keys: tuple[str, ...]) -> Mapping[str, str]:
-        """The answers that are there, by key."""
-        if self._store is None:
-            return {key: self._memory[key] for key in keys if key in self._memory}
-        future: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
-        self._wanted.append((keys, future))
-        self._work.set()
-        return await future
+    async def find(self, key: str) -> str | None:
+        """The answer under a key, if it is there."""
+        return await self._wait(key, None)
 
     async def add(self, answer: Answer) -> None:
         """Keep an answer; returns once it is on disk."""
-        if self._store is None:
-            self._memory[answer.key] = answer.text
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._written.append((answer, future))
+        await self._wait(answer.key, answer)
+
+    async def _wait(self, key: str, answer: Answer | None) -> str | None:
+        job = _Job(key, answer, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
         self._work.set()
-        await future
+        return await job.done
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -90,36 +88,26 @@ class JudgementCache:
             # many, or one of few, need not wait.
             await asyncio.sleep(max(0.0, served + _GATHERING_S - loop.time()))
             served = loop.time()
-            wanted, self._wanted = self._wanted[:_MOST_PER_BATCH], self._wanted[_MOST_PER_BATCH:]
-            written, self._written = self._written, []
-            if not self._wanted:
-                self._work.clear()
-            keys = list(dict.fromkeys(key for part, _ in wanted for key in part))
-            batch = [answer for answer, _ in written]
+            jobs, self._jobs = self._jobs, []
+            self._work.clear()
             try:
                 # Shielded: what has been paid for is written even if nobody waits for it any more.
-                found = await asyncio.shield(
-                    loop.run_in_executor(self._executor, self._exchange, batch, keys)
-                )
-            except asyncio.CancelledError:
-                raise
+                found = await asyncio.shield(loop.run_in_executor(self._executor, self._exchange, jobs))
             except Exception as error:  # noqa: BLE001  # handed to those who wait, whatever it is
-                waiting: list[asyncio.Future[Any]] = [future for _, future in wanted]
-                waiting += [future for _, future in written]
-                for failed in waiting:
-                    if not failed.done():
-                        failed.set_exception(error)
+                for job in jobs:
+                    if not job.done.done():
+                        job.done.set_exception(error)
                 continue
-            for _, done in written:
-                if not done.done():
-                    done.set_result(None)
-            for part, future in wanted:
-                if not future.done():
-                    future.set_result({key: found[key] for key in part if key in found})
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_result(found.get(job.key))
 
-    def _exchange(self, batch: Sequence[Answer], keys: Sequence[str]) -> Mapping[str, str]:
+    def _exchange(self, jobs: Sequence[_Job]) -> Mapping[str, str]:
+        answers = [job.answer for job in jobs if job.answer is not None]
         if self._store is None:
-            return {}
-        if batch:
-            self._store.add_answers(self._run_id, batch)
+            self._memory.update((answer.key, answer.text) for answer in answers)
+            return self._memory
+        if answers:
+            self._store.add_answers(self._run_id, answers)
+        keys = list(dict.fromkeys(job.key for job in jobs if job.answer is None))
         return self._store.find_answers(keys) if keys else {}

@@ -1,7 +1,6 @@
 """Calibration: how far a run's judge agrees with people, and what its pass rate is once its errors are taken out."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge against people."""
+    """A judge against people, as `judge calibrate --json` prints it."""
 
     # Replies that people labelled and the judge judged; replies that only the judge judged; and those it did not.
     labelled: int
@@ -57,11 +56,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     prediction_powered: CorrectedRate | None
     rogan_gladen: CorrectedRate | None
     warnings: tuple[str, ...] = ()
-
-    def document(self) -> dict[str, Any]:
-        """What `judge calibrate --json` prints."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
 
 
 def judge_values(results: Iterable[Trial]) -> dict[Key, float | None]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,10 +11,11 @@ import msgspec
 
 from answerkey.judge.item import item_of
 from answerkey.judge.panel import Panel
+from answerkey.judge.rubric import Rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["Canary", "CanaryResult", "ask_canaries", "load_canaries"]
+__all__ = ["Canary", "CanaryResult", "ask_canaries", "load_canaries", "reliability"]
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,29 +58,38 @@ def load_canaries() -> tuple[Canary, ...]:
     return msgspec.convert(raw["canary"], tuple[Canary, ...])
 
 
-async def ask_canaries(panel: Panel, run_id: str) -> tuple[CanaryResult, ...]:
+async def ask_canaries(panel: Panel, rubric: Rubric, run_id: str) -> list[CanaryResult]:
     """Put every canary to every judge. Their answers are cached for this run only: the next run tests its judge anew."""
-    return tuple(
-        await asyncio.gather(
-            *(
-                _ask(panel, model, canary, run_id)
-                for model in panel.settings.models
-                for canary in load_canaries()
-            )
-        )
-    )
+    asked = [(model, canary) for model in panel.settings.models for canary in load_canaries()]
+    return await asyncio.gather(*(_ask(panel, rubric, model, canary, run_id) for model, canary in asked))
 
 
-async def _ask(panel: Panel, model: str, canary: Canary, run_id: str) -> CanaryResult:
+async def _ask(panel: Panel, rubric: Rubric, model: str, canary: Canary, run_id: str) -> CanaryResult:
     question = Question(id="canary", question=canary.question, reference_answer=canary.reference_answer)
     item = item_of(question, Reply(text=canary.reply))
-    judged = await panel.judge(item, salt=f"canary/{run_id}", model=model)
-    passed = None if judged.value is None else canary.holds(judged.value)
+    judged = await panel.judge(item, rubric, salt=f"canary/{run_id}", model=model)
     return CanaryResult(
         kind=canary.kind,
         model=model,
         score=judged.value,
-        passed=passed,
+        passed=None if judged.value is None else canary.holds(judged.value),
         reason=judged.reason,
         unjudged=judged.kind,
     )
+
+
+def reliability(canaries: Sequence[CanaryResult]) -> tuple[bool | None, list[str]]:
+    """Whether the canaries came out right (None: not known), and what was wrong in words."""
+    wrong = [
+        f"{canary.model} gave the {canary.kind!r} canary {canary.score:.2f}"
+        for canary in canaries
+        if canary.passed is False
+    ]
+    if wrong:
+        return False, wrong
+    silent = [
+        f"{canary.model} gave no verdict on the {canary.kind!r} canary: {canary.reason}"
+        for canary in canaries
+        if canary.passed is None
+    ]
+    return (True if canaries and not silent else None), silent

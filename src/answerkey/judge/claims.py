@@ -6,17 +6,16 @@ from typing import Any
 
 import msgspec
 
-from answerkey.judge.item import claims_item_of, evidence_length
-from answerkey.judge.panel import Panel, UnjudgedError
+from answerkey.judge.item import evidence_length, item_of
+from answerkey.judge.panel import Inquiry, Panel
 from answerkey.judge.prompt import CLAIMS_HASH, claims_messages
-from answerkey.judge.verdict import NoVerdictError, quoted, read_object
-from answerkey.model.options import JudgeSettings
+from answerkey.judge.verdict import UnjudgedError, object_schema, quoted, read_object
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.scorers.groundedness import has_evidence
 
-__all__ = ["CLAIMS_SCHEMA", "JUDGE_GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
+__all__ = ["JUDGE_GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
 
 # The metric's name; `groundedness` is the one without a model.
 JUDGE_GROUNDEDNESS = "judge_groundedness"
@@ -26,26 +25,10 @@ _MOST_CLAIMS = 500
 _MOST_TEXT = 500
 
 # The evidence comes before the verdict on it, so that the verdict can follow from it.
-CLAIMS_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "claim": {"type": "string"},
-                    "evidence": {"type": "string"},
-                    "supported": {"type": "boolean"},
-                },
-                "required": ["claim", "evidence", "supported"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
+_CLAIM_SCHEMA = object_schema(
+    claim={"type": "string"}, evidence={"type": "string"}, supported={"type": "boolean"}
+)
+CLAIMS_SCHEMA = object_schema(claims={"type": "array", "items": _CLAIM_SCHEMA})
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -61,24 +44,24 @@ def parse_claims(text: str) -> tuple[Claim, ...]:
     """Read the claims, strictly: one that has no clear verdict makes the whole answer unreadable."""
     claims = read_object(text).get("claims")
     if not isinstance(claims, list):
-        raise NoVerdictError("the judge's answer has no list of claims")
+        raise UnjudgedError("the judge's answer has no list of claims")
     if len(claims) > _MOST_CLAIMS:
-        raise NoVerdictError(f"the judge listed {len(claims):,} claims, more than {_MOST_CLAIMS}")
+        raise UnjudgedError(f"the judge listed {len(claims):,} claims, more than {_MOST_CLAIMS}")
     return tuple(_claim(part, number) for number, part in enumerate(claims, start=1))
 
 
 def _claim(part: Any, number: int) -> Claim:
     if not isinstance(part, dict):
-        raise NoVerdictError(f"the judge's claim {number} is not an object: {quoted(json.dumps(part))}")
+        raise UnjudgedError(f"the judge's claim {number} is not an object: {quoted(json.dumps(part))}")
     claim, supported, evidence = part.get("claim"), part.get("supported"), part.get("evidence")
     if not isinstance(claim, str) or not claim.strip():
-        raise NoVerdictError(f"the judge's claim {number} has no text")
+        raise UnjudgedError(f"the judge's claim {number} has no text")
     if not isinstance(supported, bool):
-        raise NoVerdictError(
+        raise UnjudgedError(
             f"the judge's verdict on claim {number} is {quoted(json.dumps(supported))}, not true or false"
         )
     if not isinstance(evidence, str):
-        raise NoVerdictError(f"the judge named no evidence for claim {number}")
+        raise UnjudgedError(f"the judge named no evidence for claim {number}")
     return Claim(_kept(claim), supported, _kept(evidence))
 
 
@@ -87,13 +70,16 @@ def _kept(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
 
 
+CLAIMS = Inquiry(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
+
+
 class ClaimCheck:
     """Has the claims of replies checked, one call each; of a panel, by its first judge."""
 
-    def __init__(self, settings: JudgeSettings, panel: Panel) -> None:
-        self._settings = settings
+    def __init__(self, panel: Panel) -> None:
         self._panel = panel
-        self._model = settings.models[0]
+        self._settings = panel.settings
+        self._model = panel.settings.models[0]
         # Replies whose claims were checked, and those for which the judge gave no usable answer.
         self.checked = 0
         self.unscored = 0
@@ -112,35 +98,33 @@ class ClaimCheck:
         if not self._settings.claims or not (reply.text or "").strip() or not has_evidence(reply):
             return ()
         most = self._settings.max_chars
-        item = claims_item_of(question, reply, earlier=earlier, context=context, max_chars=most)
+        item = item_of(question, reply, earlier=earlier, context=context, max_chars=most, for_claims=True)
+        claims: tuple[Claim, ...] = ()
+        value = None
         try:
-            claims = await self._panel.ask(
-                self._model,
-                lambda: claims_messages(item),
-                CLAIMS_SCHEMA,
-                key=self._panel.key(self._model, item.hash, 0, rubric=CLAIMS_HASH),
-                sample=0,
-                read=parse_claims,
-            )
+            claims = await self._panel.ask(self._model, CLAIMS, item)
         except UnjudgedError as error:
+            reason = str(error)
             self.unscored += 1
-            self.reason = self.reason or str(error)
-            return (self._unscored(str(error)),)
-        self.checked += 1
-        if not claims:
-            return (self._unscored("the judge found no factual claim in the reply"),)
-        cut = f"; the judge saw the first {most:,} characters of the evidence"
-        return (_score(claims, self._model, cut if evidence_length(reply) > most else ""),)
-
-    def _unscored(self, reason: str) -> Score:
-        details: dict[str, Any] = {
-            "score": None,
-            "claims": [],
-            "unsupported": [],
+            self.reason = self.reason or reason
+        else:
+            self.checked += 1
+            reason = "the judge found no factual claim in the reply"
+        if claims:
+            supported = sum(claim.supported for claim in claims)
+            value = round_score(supported / len(claims))
+            reason = f"{supported} of {len(claims)} claims supported"
+            if evidence_length(reply) > most:
+                reason += f"; the judge saw the first {most:,} characters of the evidence"
+        documents = msgspec.to_builtins([*claims])
+        details = {
+            "score": value,
+            "claims": documents,
+            "unsupported": [document for document in documents if not document["supported"]],
             "model": self._model,
             "reason": reason,
         }
-        return Score(JUDGE_GROUNDEDNESS, None, reason, details=details)
+        return (Score(JUDGE_GROUNDEDNESS, value, reason, details=details),)
 
     def document(self) -> dict[str, Any] | None:
         """What the run document's `judge` section says of it; None if it is switched off."""
@@ -153,18 +137,3 @@ class ClaimCheck:
             "unscored": self.unscored,
             "unscored_because": self.reason or None,
         }
-
-
-def _score(claims: Sequence[Claim], model: str, cut: str) -> Score:
-    supported = sum(claim.supported for claim in claims)
-    value = round_score(supported / len(claims))
-    reason = f"{supported} of {len(claims)} claims supported{cut}"
-    documents = [msgspec.to_builtins(claim) for claim in claims]
-    details = {
-        "score": value,
-        "claims": documents,
-        "unsupported": [document for document in documents if not document["supported"]],
-        "model": model,
-        "reason": reason,
-    }
-    return Score(JUDGE_GROUNDEDNESS, value, reason, details=details)

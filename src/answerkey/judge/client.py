@@ -10,6 +10,7 @@ import msgspec
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
 from answerkey.errors import ConfigError
 from answerkey.judge.ledger import read_spent
+from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.targets.http_reply import retry_after_seconds
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-__all__ = ["Completion", "JudgeCallError", "JudgeClient"]
+__all__ = ["Completion", "JudgeClient"]
 
 _OPENAI = "https://api.openai.com/v1"
 _MOST_BYTES = 4 * 1024 * 1024
@@ -47,19 +48,22 @@ class Completion(msgspec.Struct, frozen=True):
     spent: Spent
 
 
-class JudgeCallError(Exception):
-    """A judge that could not be asked; the message says why."""
+class _FailedCallError(Exception):
+    """A request without a completion that may be made again."""
+
+    def __init__(self, reason: str, wait: float | None = 0.0) -> None:
+        super().__init__(reason)
+        # Seconds; 0 for the usual. None: it will be put differently, which is no retry.
+        self.wait = wait
 
 
-class _Dialect:
+class _Dialect(msgspec.Struct):
     """What one model has turned out to understand."""
 
-    def __init__(self) -> None:
-        self.format = 0
-        self.dropped: set[str] = set()
-
-    def state(self) -> tuple[int, int]:
-        return self.format, len(self.dropped)
+    # Which of _FORMATS.
+    format: int = 0
+    # Parameters that it does not take.
+    dropped: set[str] = msgspec.field(default_factory=set)
 
 
 class JudgeClient:
@@ -113,13 +117,13 @@ class JudgeClient:
         import aiohttp
         from yarl import URL
 
+        # Read once, not for every call.
+        self._url = URL(f"{self.base_url}/chat/completions")
         headers = {
             "User-Agent": "answerkey",
             "Accept": "application/json",
             "Content-Type": "application/json",
         }
-        # Read once, not for every call.
-        self._url = URL(f"{self.base_url}/chat/completions")
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         self._session = aiohttp.ClientSession(
@@ -165,45 +169,42 @@ class JudgeClient:
     async def complete(
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], *, seed: int
     ) -> Completion:
-        """Ask a model; raises JudgeCallError when it cannot be asked, after the retries that may help."""
+        """Ask a model; raises UnjudgedError when it cannot be asked, after the retries that may help."""
         attempt = 1
         while True:
-            for place in ("", model):
-                if place in self._down:
-                    raise JudgeCallError(self._down[place])
+            down = self._down.get("") or self._down.get(model)
+            if down is not None:
+                raise _unreachable(down)
             await self._pacer.turn()
-            wait, reason, answered = await self._attempt(model, messages, schema, seed)
-            if answered is not None:
+            try:
+                completion = await self._attempt(model, messages, schema, seed)
+            except _FailedCallError as failed:
+                if failed.wait is None:
+                    continue
+                if attempt > self._settings.retries or failed.wait > LONGEST_WAIT:
+                    self._note_absence(str(failed))
+                    raise _unreachable(str(failed)) from None
+                await asyncio.sleep(failed.wait or backoff(attempt))
+                attempt += 1
+            else:
                 self._nobody_there = 0
-                return answered
-            if wait is None:
-                # The request was put differently; that is no retry.
-                continue
-            if attempt > self._settings.retries or wait > LONGEST_WAIT:
-                self._note_absence(reason)
-                raise JudgeCallError(reason)
-            await asyncio.sleep(wait if wait else backoff(attempt))
-            attempt += 1
+                return completion
 
     async def _attempt(
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
-    ) -> tuple[float | None, str, Completion | None]:
-        """One request: (seconds to wait or 0 for the usual, why it failed, the completion)."""
+    ) -> Completion:
+        """One request."""
         import aiohttp
 
         if self._session is None or self._url is None:
-            raise JudgeCallError("the judge is not open")
-        dialect = self._dialects.setdefault(model, _Dialect())
-        state = dialect.state()
-        body = msgspec.json.encode(self._body(model, messages, schema, seed, dialect))
+            raise _unreachable("the judge is not open")
+        body = self._body(model, messages, schema, seed)
         try:
             async with (
                 asyncio.timeout(self._settings.timeout),
+                # A redirect could carry the key to another server.
                 self._session.post(
-                    self._url,
-                    data=body,
-                    # A redirect could carry the key to another server.
-                    allow_redirects=False,
+                    self._url, data=msgspec.json.encode(body), allow_redirects=False
                 ) as response,
             ):
                 content = await response.content.read(_MOST_BYTES)
@@ -211,17 +212,51 @@ class JudgeClient:
                     content += await response.content.read(_MOST_BYTES - len(content))
                 status, retry_after = response.status, response.headers.get("Retry-After")
         except TimeoutError:
-            return 0.0, f"the judge gave no answer within {self._settings.timeout:g} s", None
+            raise _FailedCallError(f"the judge gave no answer within {self._settings.timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            return 0.0, self._said(f"the judge at {self.base_url} cannot be reached: {_cause(error)}"), None
+            said = self._said(f"the judge at {self.base_url} cannot be reached: {_cause(error)}")
+            raise _FailedCallError(said) from None
         if status == 200:
-            return 0.0, "", self._completion(content)
-        return self._refused(model, status, retry_after, content, dialect, state)
+            return self._completion(content)
+        message, param, code = _error(content)
+        reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
+        if status in (400, 422):
+            # Another call may have learnt meanwhile what this model does not take.
+            learnt = self._body(model, messages, schema, seed) != body
+            if learnt or self._adapt(self._dialects[model], message, param):
+                raise _FailedCallError(reason, wait=None)
+            if code == "content_filter":
+                return Completion("", message or "content filter", "content_filter", Spent())
+            raise _unreachable(reason)
+        if status in _RETRIED and code != "insufficient_quota":
+            raise self._paused(reason, retry_after_seconds(retry_after))
+        self._down[model] = reason = self._with_remedy(model, status, reason)
+        raise _unreachable(reason)
+
+    def _paused(self, reason: str, asked: float | None) -> _FailedCallError:
+        """A refusal that may pass, after the time that the endpoint asked for, which the other calls wait for too."""
+        if asked is None:
+            return _FailedCallError(reason)
+        if asked > LONGEST_WAIT:
+            # Nobody waits so long; the others need not wait either to learn it.
+            return _FailedCallError(f"{reason}; it asks to wait {asked:g} s", asked)
+        self._pacer.pause(asked)
+        return _FailedCallError(reason, asked or 0.01)
+
+    def _with_remedy(self, model: str, status: int, reason: str) -> str:
+        if 300 <= status < 400:
+            return f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
+        remedies = {
+            401: f"; check the key in {self._settings.api_key_env or 'the endpoint'}",
+            403: "; check what the key is allowed",
+            404: f"; check the model's name ({model}) and base_url ({self.base_url})",
+        }
+        return reason + remedies.get(status, "")
 
     def _body(
-        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int, dialect: _Dialect
+        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
     ) -> dict[str, Any]:
-        settings = self._settings
+        settings, dialect = self._settings, self._dialects[model]
         body: dict[str, Any] = {
             "model": model,
             "messages": messages,
@@ -236,47 +271,8 @@ class JudgeClient:
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         elif _FORMATS[dialect.format] == "json_object":
             body["response_format"] = {"type": "json_object"}
-        for name in dialect.dropped:
-            body.pop(name, None)
-        return {**body, **settings.extra}
-
-    def _refused(
-        self,
-        model: str,
-        status: int,
-        retry_after: str | None,
-        content: bytes,
-        dialect: _Dialect,
-        state: tuple[int, int],
-    ) -> tuple[float | None, str, Completion | None]:
-        message, param, code = _error(content)
-        reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
-        if status in (400, 422):
-            if dialect.state() != state or self._adapt(dialect, message, param):
-                return None, reason, None
-            if code == "content_filter":
-                return 0.0, "", Completion("", message or "content filter", "content_filter", Spent())
-            raise JudgeCallError(reason)
-        if status in _RETRIED and code != "insufficient_quota":
-            asked = retry_after_seconds(retry_after)
-            if asked is not None:
-                if asked > LONGEST_WAIT:
-                    # Nobody waits so long; the others need not wait either to learn it.
-                    return asked, f"{reason}; it asks to wait {asked:g} s", None
-                self._pacer.pause(asked)
-                return asked or 0.01, reason, None
-            return 0.0, reason, None
-        if 300 <= status < 400:
-            reason = (
-                f"the judge at {self.base_url} redirects (HTTP {status}); use the address it redirects to"
-            )
-        remedy = {
-            401: f"; check the key in {self._settings.api_key_env or 'the endpoint'}",
-            403: "; check what the key is allowed",
-            404: f"; check the model's name ({model}) and base_url ({self.base_url})",
-        }.get(status, "")
-        self._down[model] = reason + remedy
-        raise JudgeCallError(reason + remedy)
+        kept = {name: value for name, value in body.items() if name not in dialect.dropped}
+        return {**kept, **settings.extra}
 
     def _adapt(self, dialect: _Dialect, message: str, param: str) -> bool:
         """Ask otherwise where the endpoint said which part of the request it does not take."""
@@ -302,7 +298,7 @@ class JudgeClient:
             message = choice["message"]
             text, refusal = message.get("content"), message.get("refusal")
         except (msgspec.DecodeError, LookupError, TypeError, AttributeError, UnicodeDecodeError):
-            raise JudgeCallError(
+            raise _unreachable(
                 f"{self.base_url} answered something that is no chat completion; is base_url right?"
             ) from None
         if isinstance(text, list):
@@ -322,6 +318,10 @@ class JudgeClient:
 
     def _said(self, text: str) -> str:
         return failure_message(self._secrets.redact(text), 300)
+
+
+def _unreachable(reason: str) -> UnjudgedError:
+    return UnjudgedError(reason, "unreachable")
 
 
 def _cause(error: Exception) -> str:

@@ -11,7 +11,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, ToolCall
 from answerkey.text.keyword import describe_keyword
 
-__all__ = ["Item", "claims_item_of", "evidence_length", "item_of", "pair_of"]
+__all__ = ["Item", "evidence_length", "item_of", "pair_of"]
 
 # Of a conversation, the judge sees so many earlier turns.
 _EARLIER_TURNS = 10
@@ -35,26 +35,18 @@ def item_of(
     earlier: Sequence[tuple[str, str | None]] = (),
     context: str | None = None,
     max_chars: int = 20_000,
+    for_claims: bool = False,
 ) -> Item:
-    """What is shown of one reply; `earlier` are the conversation's turns before it."""
+    """What is shown of one reply; `earlier` are the conversation's turns before it.
+
+    `for_claims`: to have its claims checked, for which the reference answer is no evidence that the chatbot had, but a tool
+    that found nothing is.
+    """
     fields = _asked(question, earlier, context, max_chars)
+    if not for_claims:
+        fields.update(_expected(question, max_chars))
     fields["reply"] = _cut(reply.text or "", max_chars)
-    fields.update(_seen(reply, max_chars))
-    return Item(fields)
-
-
-def claims_item_of(
-    question: Question,
-    reply: Reply,
-    *,
-    earlier: Sequence[tuple[str, str | None]] = (),
-    context: str | None = None,
-    max_chars: int = 20_000,
-) -> Item:
-    """What is shown to have a reply's claims checked: no reference answer, which is no evidence that the chatbot had."""
-    fields = _said(question, earlier, context, max_chars)
-    fields["reply"] = _cut(reply.text or "", max_chars)
-    fields.update(_seen(reply, max_chars, empty_results=True))
+    fields.update(_seen(reply, max_chars, empty_results=for_claims))
     return Item(fields)
 
 
@@ -67,26 +59,12 @@ def evidence_length(reply: Reply) -> int:
 
 def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
     """What is shown of two replies to the same question, in this order."""
-    fields = _asked(question, (), question.context, max_chars)
-    fields["reply_1"] = _cut(first.text or "", max_chars)
-    fields["reply_2"] = _cut(second.text or "", max_chars)
-    return Item(fields)
+    replies = {"reply_1": _cut(first.text or "", max_chars), "reply_2": _cut(second.text or "", max_chars)}
+    asked = _asked(question, (), question.context, max_chars)
+    return Item({**asked, **_expected(question, max_chars), **replies})
 
 
 def _asked(
-    question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
-) -> dict[str, Any]:
-    fields = _said(question, earlier, context, max_chars)
-    if question.reference_answer:
-        fields["reference_answer"] = _cut(question.reference_answer, max_chars)
-    if question.expected_keywords:
-        fields["expected_facts"] = [describe_keyword(keyword) for keyword in question.expected_keywords]
-    if question.forbidden_keywords:
-        fields["must_not_say"] = [describe_keyword(keyword) for keyword in question.forbidden_keywords]
-    return fields
-
-
-def _said(
     question: Question, earlier: Sequence[tuple[str, str | None]], context: str | None, max_chars: int
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"question": _cut(question.question, max_chars)}
@@ -97,6 +75,17 @@ def _said(
             {"user": _cut(asked, max_chars), "chatbot": _cut(answered or "", max_chars)}
             for asked, answered in earlier[-_EARLIER_TURNS:]
         ]
+    return fields
+
+
+def _expected(question: Question, max_chars: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if question.reference_answer:
+        fields["reference_answer"] = _cut(question.reference_answer, max_chars)
+    if question.expected_keywords:
+        fields["expected_facts"] = [describe_keyword(keyword) for keyword in question.expected_keywords]
+    if question.forbidden_keywords:
+        fields["must_not_say"] = [describe_keyword(keyword) for keyword in question.forbidden_keywords]
     return fields
 
 

@@ -1,35 +1,30 @@
 """Judgement: what a panel makes of one reply; the median of its judges and samples, or the reason why there is none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import fsum
+from statistics import median
 from typing import Any
 
 import msgspec
 
 from answerkey.judge.rubric import LOWEST, TOP, Rubric
-from answerkey.judge.verdict import Verdict
+from answerkey.judge.verdict import UnjudgedError, Verdict
 from answerkey.model.scorecard import Score, round_score
+from answerkey.stats.agreement import krippendorff_alpha
 
-__all__ = ["JUDGE", "Judgement", "Opinion", "combine", "scores_of", "unjudged", "worthless"]
+__all__ = ["JUDGE", "Judgement", "JudgementCounts", "Opinion", "combine", "scores_of", "worthless"]
 
 # The metric's name; each criterion's is this with its name behind.
 JUDGE = "judge"
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """One judge's samples on one reply."""
+    """One judge's samples on one reply: verdicts, and why others have none."""
 
     model: str
     verdicts: tuple[Verdict, ...]
-    # Why samples have no verdict.
-    failures: tuple[str, ...] = ()
-    # What kind of failure they were: "refused", "unreadable", "unreachable", "budget".
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def counts(self) -> bool:
-        """Whether most of its samples were verdicts."""
-        return len(self.verdicts) > len(self.failures)
+    failures: tuple[UnjudgedError, ...] = ()
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,20 +35,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     # Criterion → 0 … 1.
     criteria: dict[str, float] = {}
-    # Judge → its own value, where it has one.
-    by_judge: dict[str, float] = {}
-    # Judge → criterion → 0 … 1.
-    criteria_by_judge: dict[str, dict[str, float]] = {}
+    # Judge → its own value under JUDGE, and that of each criterion, 0 … 1.
+    by_judge: dict[str, dict[str, float]] = {}
     # Whether all samples of every judge came to the same grades; None with one sample.
     consistent: bool | None = None
     # Why it could not be judged, as a kind.
     kind: str | None = None
     details: dict[str, Any] = {}
-
-
-def unjudged(reason: str, kind: str) -> Judgement:
-    """A reply that could not be judged: unscored, never a zero."""
-    return Judgement(value=None, reason=reason, kind=kind)
 
 
 def worthless(rubric: Rubric) -> Judgement:
@@ -63,52 +51,44 @@ def worthless(rubric: Rubric) -> Judgement:
 
 
 def combine(opinions: Sequence[Opinion], rubric: Rubric) -> Judgement:
-    """The median over a judge's samples, then over the judges; most of each must have given a verdict."""
-    counted = [opinion for opinion in opinions if opinion.counts]
-    failures = [
-        (kind, f"{opinion.model}: {failure}" if len(opinions) > 1 else failure)
-        for opinion in opinions
-        for kind, failure in zip(opinion.kinds, opinion.failures, strict=True)
-    ]
+    """The median over a judge's samples, then over the judges; most of each must have given a verdict.
+
+    Without that the reply is unscored, never a zero.
+    """
+    counted = [opinion for opinion in opinions if len(opinion.verdicts) > len(opinion.failures)]
+    failures = [(opinion.model, failure) for opinion in opinions for failure in opinion.failures]
+    reasons = [f"{model}: {failure}" if len(opinions) > 1 else str(failure) for model, failure in failures]
     if 2 * len(counted) <= len(opinions):
-        kind, reason = failures[0]
-        return unjudged(reason, kind)
+        return Judgement(value=None, reason=reasons[0], kind=failures[0][1].kind)
     names = list(rubric.weights)
-    by_criterion = {
-        opinion.model: {
-            name: median(verdict.criteria[name].score for verdict in opinion.verdicts) for name in names
-        }
+    grades = {
+        opinion.model: {name: median(verdict[name].score for verdict in opinion.verdicts) for name in names}
         for opinion in counted
     }
-    criteria = {name: _unit(median(grades[name] for grades in by_criterion.values())) for name in names}
-    value = weighted(criteria, rubric)
+    criteria = {name: _unit(median(given[name] for given in grades.values())) for name in names}
+    by_judge = {
+        model: {name: _unit(grade) for name, grade in given.items()} for model, given in grades.items()
+    }
+    details: dict[str, Any] = {
+        "judges": [
+            {"model": opinion.model, "samples": msgspec.to_builtins([*opinion.verdicts])}
+            for opinion in counted
+        ]
+    }
+    if reasons:
+        details["failures"] = reasons
     unanimous = all(
-        len({tuple(verdict.criteria[name].score for name in names) for verdict in opinion.verdicts}) == 1
+        len({tuple(verdict[name].score for name in names) for verdict in opinion.verdicts}) == 1
         for opinion in counted
     )
-    unit = {
-        model: {name: _unit(grade) for name, grade in grades.items()}
-        for model, grades in by_criterion.items()
-    }
     return Judgement(
-        value=value,
+        value=weighted(criteria, rubric),
         reason="; ".join(f"{name} {_grade(criteria[name])}/{TOP}" for name in names),
         criteria=criteria,
-        by_judge={model: weighted(grades, rubric) for model, grades in unit.items()},
-        criteria_by_judge=unit,
+        by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},
         consistent=unanimous if any(len(opinion.verdicts) > 1 for opinion in counted) else None,
-        details={
-            "judges": [_details(opinion) for opinion in counted],
-            **({"failures": [reason for _, reason in failures]} if failures else {}),
-        },
+        details=details,
     )
-
-
-def median(values: Iterable[float]) -> float:
-    """The middle value, or the mean of the two in the middle."""
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:
@@ -131,22 +111,50 @@ def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
     return (whole, *parts)
 
 
-def _details(opinion: Opinion) -> dict[str, Any]:
-    return {
-        "model": opinion.model,
-        "samples": [
-            {
-                name: {"score": graded.score, "reason": graded.reason}
-                for name, graded in verdict.criteria.items()
-            }
-            for verdict in opinion.verdicts
-        ],
-    }
-
-
 def _unit(grade: float) -> float:
     return (grade - LOWEST) / (TOP - LOWEST)
 
 
 def _grade(value: float) -> str:
     return f"{LOWEST + value * (TOP - LOWEST):g}"
+
+
+class JudgementCounts:
+    """What the judgements of a run come to: how many there are, why others are not, and how far judges agree."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self._models = models
+        self._judged = 0
+        # Kind of reason → how many were not judged for it, and its first wording.
+        self._unscored: dict[str, dict[str, Any]] = {}
+        self._consistent: Counter[bool] = Counter()
+        # Of a panel: what is graded, and by whom → its grades, item by item; None where it gave none.
+        self._ratings: dict[str, dict[str, list[float | None]]] = {}
+
+    def add(self, judgement: Judgement) -> None:
+        """Count one judgement."""
+        if judgement.value is None:
+            why = {"count": 0, "reason": judgement.reason}
+            self._unscored.setdefault(judgement.kind or "unreadable", why)["count"] += 1
+            return
+        self._judged += 1
+        if judgement.consistent is not None:
+            self._consistent[judgement.consistent] += 1
+        if len(self._models) > 1 and judgement.by_judge:
+            for name in (JUDGE, *judgement.criteria):
+                ratings = self._ratings.setdefault(name, {model: [] for model in self._models})
+                for model, given in ratings.items():
+                    given.append(judgement.by_judge.get(model, {}).get(name))
+
+    def document(self) -> dict[str, Any]:
+        """The numbers of the run document's `judge` section."""
+        repeated = self._consistent.total()
+        alphas = {name: krippendorff_alpha(list(ratings.values())) for name, ratings in self._ratings.items()}
+        agreement = {name: None if alpha is None else round(alpha, 6) for name, alpha in alphas.items()}
+        return {
+            "judged": self._judged,
+            "unscored": sum(why["count"] for why in self._unscored.values()),
+            "unscored_because": self._unscored,
+            "self_consistency": round(self._consistent[True] / repeated, 9) if repeated else None,
+            "agreement": agreement or None,
+        }

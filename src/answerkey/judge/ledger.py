@@ -1,8 +1,11 @@
 """Ledger: what judging has cost, and whether the budget allows another call."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgePrices
 
@@ -33,47 +36,48 @@ def _count(value: Any) -> int:
 class Ledger:
     """Counts calls. A call begins only if the budget still covers it and all others under way."""
 
-    def __init__(self, budget: float | None, prices: JudgePrices | None, before: Spent | None = None) -> None:
+    def __init__(self, budget: float | None, prices: JudgePrices | None, before: Spent) -> None:
         self._budget = budget
         self._prices = prices
-        self._reserved = 0.0
-        self._under_way = 0
+        # What calls under way may cost, each.
+        self._reserved: list[float] = []
         self._ended = asyncio.Event()
         self._longest_output = 0
-        start = before or Spent()
-        self.input_tokens = start.input_tokens
-        self.output_tokens = start.output_tokens
-        self.cost = start.cost or 0.0
+        self.input_tokens = before.input_tokens
+        self.output_tokens = before.output_tokens
+        self.cost = before.cost or 0.0
         # False: some call's cost is unknown, and so is the sum.
         self.cost_known = prices is not None
         self.calls = 0
         # Calls that the budget did not allow.
         self.refused = 0
 
-    async def reserve(self, characters: int) -> float | None:
-        """Set aside what a call may cost; None if the budget does not cover it once all calls under way have ended."""
+    @asynccontextmanager
+    async def reserved(self, characters: int) -> AsyncIterator[None]:
+        """Set aside what a call may cost while it is under way.
+
+        Raises UnjudgedError if the budget does not cover it once all other calls have ended.
+        """
         if self._budget is None or self._prices is None:
-            return 0.0
+            yield
+            return
         while True:
             output = self._longest_output or _OUTPUT_GUESS
             guess = (characters / _CHARS_PER_TOKEN * self._prices.input + output * self._prices.output) / 1e6
-            if self.cost + self._reserved + guess <= self._budget:
-                self._reserved += guess
-                self._under_way += 1
-                return guess
-            if not self._under_way:
+            if self.cost + sum(self._reserved) + guess <= self._budget:
+                break
+            if not self._reserved:
                 self.refused += 1
-                return None
+                raise UnjudgedError(f"the judge's budget of {self._budget:g} is used up", "budget")
             # Those under way may turn out cheaper than was set aside for them.
-            self._ended = self._ended if not self._ended.is_set() else asyncio.Event()
             await self._ended.wait()
-
-    def release(self, reserved: float) -> None:
-        """A call ended; what it really cost is added by `add` before."""
-        if self._budget is not None and self._prices is not None:
-            self._under_way -= 1
-            self._reserved = max(0.0, self._reserved - reserved)
+        self._reserved.append(guess)
+        try:
+            yield
+        finally:
+            self._reserved.remove(guess)
             self._ended.set()
+            self._ended = asyncio.Event()
 
     def add(self, spent: Spent) -> None:
         """Count a call that was answered."""

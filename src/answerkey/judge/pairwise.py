@@ -3,15 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from answerkey.judge.item import Item, pair_of
-from answerkey.judge.panel import Panel, UnjudgedError
+from answerkey.judge.panel import Inquiry, Panel
 from answerkey.judge.prompt import pair_messages
 from answerkey.judge.rubric import load_pair_rubric
-from answerkey.judge.verdict import PAIR_SCHEMA, parse_pair
+from answerkey.judge.verdict import PAIR_SCHEMA, UnjudgedError, parse_pair
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval
@@ -47,7 +47,7 @@ class PairVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pairwise(msgspec.Struct, frozen=True, kw_only=True):
-    """A judge's comparison of two runs."""
+    """A judge's comparison of two runs: the `judge` section of `compare --json`."""
 
     model: str
     pairs: int
@@ -69,11 +69,6 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     warnings: tuple[str, ...] = ()
 
-    def document(self) -> dict[str, Any]:
-        """The `judge` section of `compare --json`."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
-
 
 async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
     """Ask every judge in both orders. Equal replies tie, and a reply beats none, without anybody being asked."""
@@ -88,60 +83,45 @@ async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
     limit = panel.settings.max_chars
     forward = pair_of(question, base, candidate, max_chars=limit)
     backward = pair_of(question, candidate, base, max_chars=limit)
+    models = panel.settings.models
     judges = await asyncio.gather(
-        *(_both_orders(panel, model, forward, backward) for model in panel.settings.models),
-        return_exceptions=True,
+        *(_both_orders(panel, model, forward, backward) for model in models), return_exceptions=True
     )
-    said: dict[str, Outcome] = {}
-    consistent: list[bool] = []
-    reasons: list[str] = []
+    said: dict[str, tuple[Outcome, bool, str]] = {}
     failures: list[str] = []
-    for model, outcome in zip(panel.settings.models, judges, strict=True):
+    for model, outcome in zip(models, judges, strict=True):
         if isinstance(outcome, UnjudgedError):
             failures.append(str(outcome))
         elif isinstance(outcome, BaseException):
             raise outcome
         else:
-            said[model], steady, reason = outcome
-            consistent.append(steady)
-            reasons.append(reason)
+            said[model] = outcome
     if 2 * len(said) <= len(judges):
         return msgspec.structs.replace(unasked, reason=failures[0])
+    outcomes = {model: outcome for model, (outcome, _, _) in said.items()}
     return msgspec.structs.replace(
         unasked,
-        outcome=_majority(list(said.values())),
-        consistent=all(consistent),
-        reason=reasons[0],
-        by_judge=said,
+        outcome=_majority(list(outcomes.values())),
+        consistent=all(steady for _, steady, _ in said.values()),
+        reason=next(reason for _, _, reason in said.values()),
+        by_judge=outcomes,
     )
 
 
 async def _both_orders(panel: Panel, model: str, forward: Item, backward: Item) -> tuple[Outcome, bool, str]:
     """What one judge says, whether it said the same in both orders, and why."""
     rubric = load_pair_rubric()
-    orders = [
-        (item, sample, first, second)
-        for item, first, second in ((forward, "base", "candidate"), (backward, "candidate", "base"))
-        for sample in range(panel.settings.samples)
-    ]
+    inquiry = Inquiry(rubric.hash, PAIR_SCHEMA, lambda item: pair_messages(rubric, item), parse_pair)
+    samples = range(panel.settings.samples)
     answers = await asyncio.gather(
-        *(
-            panel.ask(
-                model,
-                lambda item=item: pair_messages(rubric, item),  # type: ignore[misc]
-                PAIR_SCHEMA,
-                key=panel.key(model, item.hash, sample, rubric=rubric.hash),
-                sample=sample,
-                read=parse_pair,
-            )
-            for item, sample, _, _ in orders
-        )
+        *(panel.ask(model, inquiry, item, sample=n) for item in (forward, backward) for n in samples)
     )
-    named: list[Outcome] = []
-    for (better, _), (_, _, first, second) in zip(answers, orders, strict=True):
-        named.append("tie" if better == "tie" else first if better == "1" else second)  # type: ignore[arg-type]
-    half = len(named) // 2
-    outcomes = {_majority(named[:half]), _majority(named[half:])}
+    shown: tuple[dict[str, Outcome], ...] = (
+        {"1": "base", "2": "candidate", "tie": "tie"},
+        {"1": "candidate", "2": "base", "tie": "tie"},
+    )
+    named = [shown[place >= len(samples)][better] for place, (better, _) in enumerate(answers)]
+    outcomes = {_majority(named[: len(samples)]), _majority(named[len(samples) :])}
     outcome: Outcome = outcomes.pop() if len(outcomes) == 1 else "tie"
     return outcome, len(set(named)) == 1, answers[0][1]
 

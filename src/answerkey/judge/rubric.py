@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from importlib import resources
 from math import fsum
@@ -13,10 +13,22 @@ import msgspec
 
 from answerkey.errors import ConfigError
 
-__all__ = ["LOWEST", "TOP", "Criterion", "PairRubric", "Rubric", "load_pair_rubric", "load_rubric"]
+__all__ = [
+    "CHECK",
+    "LOWEST",
+    "TOP",
+    "Criterion",
+    "PairRubric",
+    "Rubric",
+    "check_rubric",
+    "load_pair_rubric",
+    "load_rubric",
+]
 
 # Judges give whole numbers from LOWEST to TOP, which become 0 to 1.
 LOWEST, TOP = 1, 5
+# The criterion of a golden case's own rubric.
+CHECK = "rubric"
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,6 +88,12 @@ def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
         raise ConfigError(f"{where}: not a rubric: {str(error).replace('`$.', '`')}") from None
     _check(rubric, where)
     return rubric
+
+
+@lru_cache(maxsize=1000)
+def check_rubric(text: str) -> Rubric:
+    """A rubric of one criterion: what a golden case asks a judge to look for. Golden sets repeat theirs."""
+    return Rubric(name="check", criteria=(Criterion(name=CHECK, weight=1.0, question=text),))
 
 
 def load_pair_rubric() -> PairRubric:

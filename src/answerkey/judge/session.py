@@ -6,21 +6,22 @@ from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from answerkey.errors import JudgeUnusableError
 from answerkey.judge.cache import JudgementCache, JudgementStore
-from answerkey.judge.canaries import CanaryResult, ask_canaries
+from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
 from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.client import JudgeClient
-from answerkey.judge.item import item_of
+from answerkey.judge.item import Item, item_of
 from answerkey.judge.judge import LOCAL, Judge
-from answerkey.judge.judgement import scores_of, worthless
-from answerkey.judge.judging_tally import Tally, canary_documents, reliability
+from answerkey.judge.judgement import Judgement, JudgementCounts, scores_of, worthless
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
-from answerkey.judge.rubric_checks import RubricChecks
+from answerkey.judge.rubric import CHECK, TOP, Rubric, check_rubric
 from answerkey.model.judge_answer import Spent
-from answerkey.model.question import Question
+from answerkey.model.question import RUBRIC_PREFIX, Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 
@@ -31,16 +32,15 @@ class JudgingSession:
     """Judges replies, and keeps count."""
 
     def __init__(self, judge: Judge, client: JudgeClient, panel: Panel, ledger: Ledger) -> None:
-        self.judge_settings = judge.settings
         self.rubric = judge.rubric
         self.panel = panel
+        # As configured; the panel's are those that are really used: the local judge has less room.
+        self._settings = judge.settings
         self._client = client
         self._ledger = ledger
-        # With the settings that are really used: the local judge has less room.
-        self._claims = ClaimCheck(panel.settings, panel)
-        self._rubrics = RubricChecks(panel)
-        self._tally = Tally(judge.settings)
-        self._canaries: tuple[CanaryResult, ...] = ()
+        self._claims = ClaimCheck(panel)
+        self._counts = JudgementCounts(judge.settings.models)
+        self._canaries: list[CanaryResult] = []
         self._checking: asyncio.Task[None] | None = None
 
     @property
@@ -56,24 +56,32 @@ class JudgingSession:
             reply = replies[index] if index < len(replies) else Reply()
             context = turn.context or question.context
             item = None
-            if not (reply.text or "").strip():
-                judgement = worthless(self.rubric)
-            else:
-                item = item_of(
-                    turn,
-                    reply,
-                    earlier=earlier,
-                    context=context,
-                    # What is really used: the local judge has less room than the settings may say.
-                    max_chars=self.panel.settings.max_chars,
-                )
-                judgement = await self.panel.judge(item)
-            self._tally.add(judgement)
+            if (reply.text or "").strip():
+                most = self.panel.settings.max_chars
+                item = item_of(turn, reply, earlier=earlier, context=context, max_chars=most)
+            judgement = await self._judgement(item, self.rubric)
+            self._counts.add(judgement)
             claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
-            rubrics = await self._rubrics.scores(turn, item) if turn.checks else ()
+            wanted = dict.fromkeys(check.expected for check in turn.checks if check.kind == "rubric")
+            rubrics = [await self._check_score(text, item) for text in wanted]
             found.append((*scores_of(judgement, self.rubric), *claims, *rubrics))
             earlier.append((turn.question, reply.text))
         return tuple(found)
+
+    async def _judgement(self, item: Item | None, rubric: Rubric) -> Judgement:
+        """No item: there is no text to judge."""
+        return worthless(rubric) if item is None else await self.panel.judge(item, rubric)
+
+    async def _check_score(self, text: str, item: Item | None) -> Score:
+        """The score of a golden case's rubric, which its checks find by the text, with what the first judge said of it."""
+        judgement = await self._judgement(item, check_rubric(text))
+        reason = judgement.reason
+        for judge in judgement.details.get("judges", ()):
+            graded = next((sample[CHECK] for sample in judge["samples"] if sample[CHECK]["reason"]), None)
+            if graded is not None:
+                reason = f"{graded['score']} of {TOP}: {graded['reason']}"
+                break
+        return Score(RUBRIC_PREFIX + text, judgement.value, reason)
 
     async def check(self, run_id: str, *, beside: bool) -> None:
         """Put the canaries to the judges. A judge that cannot be asked at all is found here.
@@ -87,7 +95,7 @@ class JudgingSession:
             raise JudgeUnusableError(f"{self.failure}; nothing was judged or asked") from None
 
     async def _ask_canaries(self, run_id: str) -> None:
-        self._canaries = await ask_canaries(self.panel, run_id)
+        self._canaries = await ask_canaries(self.panel, self.rubric, run_id)
         if all(canary.unjudged == "unreachable" for canary in self._canaries):
             raise JudgeUnusableError(self._canaries[0].reason)
 
@@ -117,7 +125,7 @@ class JudgingSession:
 
     def document(self) -> dict[str, Any]:
         """The `judge` section of the run document."""
-        settings = self.judge_settings
+        settings, ledger = self._settings, self._ledger
         reliable, because = reliability(self._canaries)
         return {
             "model": " + ".join(settings.models),
@@ -130,9 +138,14 @@ class JudgingSession:
             "seed": settings.seed,
             "budget": settings.budget,
             "reliable": reliable,
-            "unreliable_because": list(because),
-            "canaries": canary_documents(self._canaries),
-            **self._tally.document(self._ledger, self.panel.cached),
+            "unreliable_because": because,
+            "canaries": msgspec.to_builtins(self._canaries),
+            **self._counts.document(),
+            "calls": ledger.calls,
+            "cached": self.panel.cached,
+            "tokens": {"input": ledger.input_tokens, "output": ledger.output_tokens},
+            "cost": round(ledger.cost, 6) if ledger.cost_known else None,
+            "budget_stopped": ledger.refused > 0,
             "claims": self._claims.document(),
             "response_format": self._client.formats(),
             "dropped_parameters": self._client.dropped(),
@@ -165,7 +178,7 @@ async def open_judging(
         cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
         before = Spent() if store is None else store.spent_on(run_id)
         ledger = Ledger(settings.budget, settings.prices, before)
-        panel = Panel(settings, judge.rubric, client, cache, ledger)
+        panel = Panel(settings, client, cache, ledger)
         session = JudgingSession(judge, client, panel, ledger)
         if settings.canaries if canaries is None else canaries:
             opened.push_async_callback(session.close)

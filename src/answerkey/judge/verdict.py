@@ -11,8 +11,9 @@ from answerkey.text.sanitise import for_terminal
 __all__ = [
     "PAIR_SCHEMA",
     "Graded",
-    "NoVerdictError",
+    "UnjudgedError",
     "Verdict",
+    "object_schema",
     "parse_pair",
     "parse_verdict",
     "quoted",
@@ -30,63 +31,56 @@ class Graded(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What one judge said once about one reply."""
-
-    # Criterion → its grade.
-    criteria: dict[str, Graded]
+# What one judge said once about one reply: criterion → its grade.
+Verdict = dict[str, Graded]
 
 
-class NoVerdictError(Exception):
-    """A judge's answer that holds no verdict; the message says what it was instead."""
+class UnjudgedError(Exception):
+    """Why one answer of one judge is no verdict, with the kind of reason: refused, unreadable, unreachable, budget."""
+
+    def __init__(self, reason: str, kind: str = "unreadable") -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """JSON Schema of an object that has all of these and nothing else, in this order."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def verdict_schema(rubric: Rubric) -> dict[str, Any]:
     """JSON Schema of a verdict: for each criterion the reason first, then a whole number."""
-    grade = {
-        "type": "object",
-        "properties": {
-            "reason": {"type": "string"},
-            "score": {"type": "integer", "enum": list(range(LOWEST, TOP + 1))},
-        },
-        "required": ["reason", "score"],
-        "additionalProperties": False,
-    }
-    names = [criterion.name for criterion in rubric.criteria]
-    return {
-        "type": "object",
-        "properties": dict.fromkeys(names, grade),
-        "required": names,
-        "additionalProperties": False,
-    }
+    score = {"type": "integer", "enum": list(range(LOWEST, TOP + 1))}
+    grade = object_schema(reason={"type": "string"}, score=score)
+    return object_schema(**dict.fromkeys(rubric.weights, grade))
 
 
-PAIR_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "better": {"type": "string", "enum": ["1", "2", "tie"]}},
-    "required": ["reason", "better"],
-    "additionalProperties": False,
-}
+PAIR_SCHEMA = object_schema(reason={"type": "string"}, better={"type": "string", "enum": ["1", "2", "tie"]})
 
 
 def parse_verdict(text: str, rubric: Rubric) -> Verdict:
     """Read a verdict. The whole answer must be it: an object inside prose may be quoted from the reply."""
     raw = read_object(text)
-    found: dict[str, Graded] = {}
+    found: Verdict = {}
     for criterion in rubric.criteria:
         part = raw.get(criterion.name)
         if not isinstance(part, dict):
-            raise NoVerdictError(f"the judge's verdict lacks {criterion.name!r}")
+            raise UnjudgedError(f"the judge's verdict lacks {criterion.name!r}")
         score, reason = part.get("score"), part.get("reason")
         if isinstance(score, bool) or not isinstance(score, int) or not LOWEST <= score <= TOP:
-            raise NoVerdictError(
+            raise UnjudgedError(
                 f"the judge's grade for {criterion.name!r} is {quoted(json.dumps(score))}, "
                 f"not a whole number from {LOWEST} to {TOP}"
             )
         if not isinstance(reason, str):
-            raise NoVerdictError(f"the judge gave no reason for {criterion.name!r}")
+            raise UnjudgedError(f"the judge gave no reason for {criterion.name!r}")
         found[criterion.name] = Graded(score, reason)
-    return Verdict(found)
+    return found
 
 
 def parse_pair(text: str) -> tuple[str, str]:
@@ -94,7 +88,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     raw = read_object(text)
     better, reason = raw.get("better"), raw.get("reason")
     if better not in ("1", "2", "tie"):
-        raise NoVerdictError(f"the judge named {quoted(json.dumps(better))} as better, not 1, 2 or tie")
+        raise UnjudgedError(f"the judge named {quoted(json.dumps(better))} as better, not 1, 2 or tie")
     return str(better), reason if isinstance(reason, str) else ""
 
 
@@ -108,14 +102,14 @@ def read_object(text: str) -> dict[str, Any]:
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].removeprefix("json").strip()
     if not body:
-        raise NoVerdictError("the judge's answer was empty")
+        raise UnjudgedError("the judge's answer was empty")
     try:
         raw = json.loads(body, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         kind = "malformed JSON" if body[:1] in "{[" else "prose"
-        raise NoVerdictError(f"the judge answered in {kind} instead of the verdict: {quoted(body)}") from None
+        raise UnjudgedError(f"the judge answered in {kind} instead of the verdict: {quoted(body)}") from None
     if not isinstance(raw, dict):
-        raise NoVerdictError(f"the judge's answer is not a JSON object: {quoted(body)}")
+        raise UnjudgedError(f"the judge's answer is not a JSON object: {quoted(body)}")
     return raw
 
 
