@@ -12,8 +12,7 @@ from populations import DIFFERENT, EQUAL, LOPSIDED, Population, passes
 
 from answerkey.stats.distributions import t_quantile, t_two_sided
 from answerkey.stats.intervals import mean_interval, wilson_interval
-from answerkey.stats.multiple import holm
-from answerkey.stats.paired import Difference, paired_difference, verdict_of
+from answerkey.stats.paired import Difference, holm, paired_difference, verdict_of
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 from answerkey.stats.sequential import AnytimeTest
 from answerkey.stats.signflip import sign_flip_p_value

@@ -20,9 +20,10 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
 from answerkey.text.sanitise import one_line
@@ -134,15 +135,17 @@ class Registry(Generic[_Part]):
         """Register a part of the caller's own; a name that is taken is refused, unless by the same part made again."""
         known = self._own.get(name, part)
         made_again = known is part or _origin(known) == _origin(part) is not None
-        if not made_again or name in self._built_in or any(self._installed(name)):
-            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
+        self._refuse_taken(name, taken=not made_again)
         self._own[name] = part
 
     def refer(self, name: str, reference: str, folder: Path) -> None:
         """Register what "file.py:name" in a folder holds; it is loaded when it is asked for."""
-        if name in self._built_in or any(self._installed(name)):
-            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
+        self._refuse_taken(name)
         self._references[name] = (reference, folder)
+
+    def _refuse_taken(self, name: str, *, taken: bool = False) -> None:
+        if taken or name in self._built_in or any(self._installed(name)):
+            raise UsageError(f"there is a {self.kind} {name!r} already; give yours another name")
 
     def get(self, name: str) -> _Part:
         """The part with this name; an unknown one is refused with those that there are."""
@@ -156,21 +159,18 @@ class Registry(Generic[_Part]):
 
     def find(self, name: str) -> _Part | None:
         """The part with this name, if there is one."""
-        part: _Part
+        found: Any = None
         if name in self._references:
-            part, _ = load_python(*self._references[name])
-            return part
-        if name in self._own:
-            return self._own[name]
-        if name in self._built_in:
-            part = load_object(
-                self._built_in[name], feature=f"the {self.kind} {name!r}", extra=self._extras.get(name, "")
-            )
-            return part
-        for point in self._installed(name):
-            part = _load(self.kind, point)
-            return part
-        return None
+            found, _ = load_python(*self._references[name])
+        elif name in self._own:
+            found = self._own[name]
+        elif name in self._built_in:
+            extra = self._extras.get(name, "")
+            found = load_object(self._built_in[name], feature=f"the {self.kind} {name!r}", extra=extra)
+        else:
+            for point in islice(self._installed(name), 1):
+                found = _load(self.kind, point)
+        return cast("_Part | None", found)
 
     def names(self) -> list[str]:
         """Every name there is: built in, the caller's own, and those that installed packages bring."""
@@ -183,8 +183,7 @@ class Registry(Generic[_Part]):
 
     def __contains__(self, name: str) -> bool:
         """Whether there is a part with this name; nothing is imported for it."""
-        own = name in self._own or name in self._references
-        return own or name in self._built_in or any(self._installed(name))
+        return name in {**self._own, **self._references, **self._built_in} or any(self._installed(name))
 
     def added(self) -> list[str]:
         """Names that are not built in."""
@@ -274,7 +273,7 @@ reports: Registry["ReportWriter"] = Registry(
         ".html": "answerkey.report.html_file:write_html",
         ".md": "answerkey.report.markdown_file:write_markdown",
         ".json": "answerkey.report.json_file:write_json",
-        ".jsonl": "answerkey.report.jsonl_file:write_jsonl",
+        ".jsonl": "answerkey.report.json_file:write_jsonl",
         ".csv": "answerkey.report.csv_file:write_csv",
         ".parquet": "answerkey.report.parquet_file:write_parquet",
         ".junit.xml": "answerkey.report.junit_file:write_junit",

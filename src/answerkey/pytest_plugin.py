@@ -59,7 +59,7 @@ class _Grading:
 
     def __init__(self, config: pytest.Config, path: Path) -> None:
         from answerkey.config import load_settings
-        from answerkey.datasets.questions import read_questions
+        from answerkey.datasets.golden_sets import read_questions
         from answerkey.evaluation.assembly import assemble
         from answerkey.evaluation.stored import find_baseline
 
@@ -194,7 +194,7 @@ class _Grading:
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
         if run.comparison is not None:
-            from answerkey.report.comparison_text import comparison_headline
+            from answerkey.report.comparison_markdown import comparison_headline
 
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")

@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,14 +14,15 @@ from answerkey_demo.brains import Brain
 from answerkey_demo.brains.basic import BasicBrain
 from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
 from answerkey_demo.brains.openai import OpenAIBrain
-from answerkey_demo.knowledge import open_knowledge
-from answerkey_demo.planner import Conversation, Conversations, Planner
-from answerkey_demo.tools.toolbox import Toolbox, Turn
+from answerkey_demo.knowledge import Knowledge, open_knowledge
+from answerkey_demo.planner import Conversation, Planner
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["MAX_QUESTION", "VARIANTS", "Chatbot", "Variant", "open_chatbot", "parse_variant"]
 
 # Longer questions are refused: nobody types them, and every word of them would be searched for.
 MAX_QUESTION = 4_000
+_MAX_CONVERSATIONS = 1_000
 VARIANTS = ("default", "basic", "openai", "flaky")
 
 
@@ -38,23 +40,14 @@ class Variant(msgspec.Struct, frozen=True):
 
 
 class Chatbot:
-    """A variant of the assistant with its tools and conversations. Safe to use from several tasks at once."""
+    """A variant of the assistant with its knowledge and conversations. Safe to use from several tasks at once."""
 
-    def __init__(self, variant: Variant, brain: Brain, toolbox: Toolbox) -> None:
+    def __init__(self, variant: Variant, brain: Brain, knowledge: Knowledge) -> None:
         self.variant = variant
         self.brain = brain
-        self.toolbox = toolbox
-        self._conversations = Conversations()
-
-    @property
-    def company(self) -> str:
-        """The business that it answers for."""
-        return self.toolbox.knowledge.company
-
-    @property
-    def notice(self) -> str:
-        """What does not work as it should (a missing optional dependency), or ""."""
-        return self.toolbox.searcher.degraded
+        self.knowledge = knowledge
+        # by id; the one that was not used for the longest time is forgotten first
+        self._conversation = lru_cache(_MAX_CONVERSATIONS)(lambda key: Conversation())
 
     async def ask(self, question: str, conversation_id: str | None = None) -> dict[str, Any]:
         """The reply to a question, as the HTTP service gives it; an exception where the assistant fails.
@@ -64,8 +57,8 @@ class Chatbot:
         if not isinstance(question, str):
             raise TypeError(f"question must be a string, not {type(question).__name__}")
         started = time.perf_counter()
-        turn = Turn(self.toolbox)
-        conversation = Conversation() if conversation_id is None else self._conversations.get(conversation_id)
+        turn = Turn(self.knowledge.database)
+        conversation = Conversation() if conversation_id is None else self._conversation(conversation_id)
         # without control characters and lone surrogates
         printable = "".join(c if c.isprintable() else " " for c in question)
         try:
@@ -94,10 +87,6 @@ class Chatbot:
         """The same, for callers without an event loop."""
         return asyncio.run(self.ask(question, conversation_id))
 
-    async def warm_up(self) -> None:
-        """Load what the first question would otherwise wait for (the embedding model)."""
-        await asyncio.to_thread(self.toolbox.searcher.search, "warm up")
-
 
 def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatbot:
     """Open a variant: default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").
@@ -110,12 +99,12 @@ def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatb
     if chosen.name == "basic":
         brain = BasicBrain(knowledge)
     elif chosen.name == "openai":
-        brain = OpenAIBrain.from_environment(knowledge)
+        brain = OpenAIBrain(knowledge)
     else:
         brain = Planner(knowledge)
         if chosen.name == "flaky":
             brain = FlakyBrain(brain, kinds=chosen.kinds, rate=chosen.rate, seed=chosen.seed)
-    return Chatbot(chosen, brain, Toolbox(knowledge, semantic=chosen.name != "basic"))
+    return Chatbot(chosen, brain, knowledge)
 
 
 def parse_variant(text: str) -> Variant:

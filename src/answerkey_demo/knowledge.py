@@ -1,4 +1,4 @@
-"""The business's knowledge: plain data files, and the database and search index built from them, cached."""
+"""The business's knowledge: plain data files, and the database with its search index built from them, cached."""
 
 import atexit
 import csv
@@ -9,17 +9,16 @@ import re
 import shutil
 import sqlite3
 import tempfile
+from contextlib import closing
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-__all__ = ["Knowledge", "Passage", "bundled_data", "open_knowledge", "sentences"]
+__all__ = ["Knowledge", "bundled_data", "open_knowledge", "sentences"]
 
 # Changes when the layout of what is built changes, so that an old cache is not used.
-_LAYOUT = "2"
+_LAYOUT = "3"
 _MAX_PASSAGE_WORDS = 120
 # A full stop ends a sentence unless it belongs to an abbreviation or an initial.
 _SENTENCE_END = re.compile(
@@ -27,47 +26,29 @@ _SENTENCE_END = re.compile(
 )
 
 
-class Passage(msgspec.Struct, frozen=True):
-    """A piece of a document that is found and quoted as one."""
-
-    # id of the document
-    document: str
-    title: str
-    # heading of the section that it comes from
-    heading: str
-    text: str
-
-
 class Knowledge:
-    """The built database and index of one folder of data files."""
+    """The built database of one folder of data files."""
 
-    def __init__(self, data: Path, built: Path) -> None:
+    def __init__(self, data: Path, database: Path) -> None:
         # the plain files, as a person edits them
         self.data = data
-        # the folder of what was built from them
-        self.built = built
-        self.database = built / "business.db"
-        self.index = built / "index.db"
+        # what was built from them: the tables, and the documents' passages in a full-text index
+        self.database = database
         company = json.loads((data / "company.json").read_text(encoding="utf-8"))
         self.company: str = company["name"]
         # the day on which the records were closed: what "next", "overdue" and "last year" refer to
         self.as_of = date.fromisoformat(company["as_of"])
 
     @cached_property
-    def passages(self) -> list[Passage]:
-        """Every passage of every document, in the order of the index."""
-        with sqlite3.connect(f"file:{self.index}?mode=ro", uri=True) as db:
-            rows = db.execute("SELECT document, title, heading, text FROM passages ORDER BY rowid").fetchall()
-        return [Passage(*row) for row in rows]
+    def passages(self) -> list[dict[str, Any]]:
+        """Every piece of a document that is found and quoted as one: document (its id), title, heading and text."""
+        return self.read("SELECT document, title, heading, text FROM passages ORDER BY rowid")
 
     def read(self, sql: str) -> list[dict[str, Any]]:
         """Rows for the vocabulary (which names exist); answers come through the tools instead."""
-        db = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
-        try:
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as db:
             db.row_factory = sqlite3.Row
             return [dict(row) for row in db.execute(sql)]
-        finally:
-            db.close()
 
 
 def bundled_data() -> Path:
@@ -78,14 +59,14 @@ def bundled_data() -> Path:
 def open_knowledge(data: Path | None = None) -> Knowledge:
     """Open what was built from a folder of data files, building it first where needed."""
     folder = bundled_data() if data is None else Path(data)
-    key = _content_hash(folder)
+    name = f"{_content_hash(folder)}.db"
     try:
-        built = _build_once(folder, _cache_root() / "demo" / key)
+        built = _build_once(folder, _cache_root() / "demo" / name)
     except OSError:
         # a read-only home: build for this process only
         scratch = Path(tempfile.mkdtemp(prefix="answerkey-demo-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-        built = _build_once(folder, scratch / key)
+        built = _build_once(folder, scratch / name)
     return Knowledge(folder, built)
 
 
@@ -97,9 +78,7 @@ def sentences(text: str) -> list[str]:
 def _cache_root() -> Path:
     if own := os.environ.get("ANSWERKEY_CACHE_DIR"):
         return Path(own)
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg) / "answerkey"
-    return Path.home() / ".cache" / "answerkey"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "answerkey"
 
 
 def _content_hash(folder: Path) -> str:
@@ -117,57 +96,33 @@ def _content_hash(folder: Path) -> str:
 
 
 def _build_once(folder: Path, target: Path) -> Path:
-    """Build beside the target and rename: whoever comes second discards its own."""
-    if target.is_dir():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=target.parent))
-    try:
-        _build_database(folder, scratch / "business.db")
-        _build_index(folder, scratch / "index.db")
-        try:
-            scratch.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
-        return target
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    """Build beside the target and rename: whoever comes second replaces it by the same."""
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as scratch:
+            _build(folder, Path(scratch) / "business.db")
+            (Path(scratch) / "business.db").replace(target)
+    return target
 
 
-def _build_database(folder: Path, path: Path) -> None:
-    db = sqlite3.connect(path)
-    try:
+def _build(folder: Path, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript((folder / "schema.sql").read_text(encoding="utf-8"))
         for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             with (folder / "tables" / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
                 columns, *rows = csv.reader(lines)
-            marks = ", ".join("?" * len(columns))
             db.executemany(
-                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
+                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
                 [[value or None for value in row] for row in rows],
             )
-        db.commit()
-    finally:
-        db.close()
-
-
-def _build_index(folder: Path, path: Path) -> None:
-    with (folder / "tables" / "documents.csv").open(encoding="utf-8", newline="") as lines:
-        titles = {row["id"]: row["title"] for row in csv.DictReader(lines)}
-    db = sqlite3.connect(path)
-    try:
         db.execute(
             "CREATE VIRTUAL TABLE passages USING fts5(document UNINDEXED, title, heading, text, "
             "tokenize = 'porter unicode61')"
         )
-        for document, title in titles.items():
+        for document, title in db.execute("SELECT id, title FROM documents").fetchall():
             text = (folder / "documents" / f"{document}.md").read_text(encoding="utf-8")
             pieces = [(document, title, heading, piece) for heading, piece in _split(text)]
             db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", pieces)
-        db.commit()
-    finally:
-        db.close()
 
 
 def _split(markdown: str) -> list[tuple[str, str]]:

@@ -2,22 +2,20 @@
 
 import asyncio
 import re
-from collections import OrderedDict
-from threading import Lock
 
-from answerkey_demo.answers import records, scope
-from answerkey_demo.answers.money import Money
+from answerkey_demo.answers import scope
 from answerkey_demo.answers.papers import Papers
+from answerkey_demo.answers.records import Records
+from answerkey_demo.answers.tables import TABLES, phrases, unexplained
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.periods import Period
 from answerkey_demo.language.reading import Reading, read
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import normalise
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
-__all__ = ["Conversation", "Conversations", "Planner"]
+__all__ = ["Conversation", "Planner"]
 
-_MAX_CONVERSATIONS = 1_000
 # Nobody asks more at once in earnest, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
 _ASKS = r"(?:what|which|who|whose|how|when|where|does|do|is|are|did|was|were|can|tell|list|show)\b"
@@ -40,8 +38,7 @@ _ELLIPSIS = re.compile(
     r"(?:sent|send|bill\w*|paid|costs?|work|vendors?|contractors?|charged?|dates?|addresses)$"
 )
 # What a follow-up may put in the place of what the last question named.
-_SLOTS = (("property",), ("category", "group"), ("unit", "party"))
-_NOTHING = "Not on record"
+_SLOTS = (("property",), ("category",), ("unit", "party"))
 
 
 class Conversation:
@@ -49,40 +46,20 @@ class Conversation:
 
     def __init__(self) -> None:
         self.last: Reading | None = None
-        # what answered it: "money", "papers", "list" or the name of a table
+        # what answered it: "transactions", "papers", "list" or the name of a table
         self.by = ""
         # question and answer of every turn, for a brain that shows them to a model
         self.history: list[tuple[str, str]] = []
-
-
-class Conversations:
-    """Conversations by id; the one that was not used for the longest time is forgotten first."""
-
-    def __init__(self, limit: int = _MAX_CONVERSATIONS) -> None:
-        self._limit = limit
-        self._known: OrderedDict[str, Conversation] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def get(self, key: str) -> Conversation:
-        """The conversation with this id, new if unknown."""
-        with self._lock:
-            conversation = self._known[key] = self._known.pop(key, Conversation())
-            if len(self._known) > self._limit:
-                self._known.popitem(last=False)
-            return conversation
 
 
 class Planner:
     """The brain of the reference chatbot: the same question gets the same answer."""
 
     def __init__(self, knowledge: Knowledge) -> None:
-        self._vocabulary = Vocabulary(knowledge, records.phrases())
+        self._vocabulary = Vocabulary(knowledge, phrases())
         self._as_of = knowledge.as_of
         self._company = knowledge.company
-        self._money = Money(self._vocabulary)
+        self._records = Records(self._vocabulary, knowledge.as_of)
         self._papers = Papers(self._vocabulary, knowledge.passages)
 
     async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
@@ -113,9 +90,7 @@ class Planner:
             return self._papers.catalogue(reading, turn)
         if by == "papers":
             return self._papers.quote(reading, turn)
-        if by == "money":
-            return self._money.answer(reading, turn, unknown)
-        return records.answer(by, reading, turn, self._vocabulary, self._as_of)
+        return self._records.answer(by, reading, turn, unknown)
 
     def _choose(self, reading: Reading) -> tuple[str, list[int]]:
         """What explains the question best, and the words that it leaves unexplained."""
@@ -123,15 +98,14 @@ class Planner:
             return "list", []
         if reading.has("content", "says", "mention"):
             return "papers", []
-        fits = {name: records.unexplained(name, reading) for name in records.TABLES}
-        fits["money"] = self._money.unexplained(reading)
+        fits = {name: unexplained(name, reading) for name in TABLES}
         left = {name: words for name, words in fits.items() if words is not None}
         best = min(left, key=lambda name: len(left[name]), default="papers")
         if not left.get(best):
             return best, []
         # "spend on solar panels": what the money was for may stand in a description, or nowhere
-        if len(left.get("money", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
-            return "money", left["money"]
+        if len(left.get("transactions", range(99))) <= 2 and reading.has("kind") and not reading.has("type"):
+            return "transactions", left["transactions"]
         return "papers", []
 
     def _complete(self, clause: str, conversation: Conversation, *, same_question: bool) -> Reading:
@@ -139,73 +113,51 @@ class Planner:
         reading, last, by = self._read(clause), conversation.last, conversation.by
         if last is None:
             return reading
-        before = last.text.rstrip("?. ")
         rest = [i for i in reading.left(set()) if not _ELLIPSIS.match(reading.words[i].text)]
-        if same_question and by in ("money", "list") and not rest:
-            return self._read(f"{before} {reading.text}")
+        if same_question and by in ("transactions", "list") and not rest:
+            return self._read(f"{last.text.rstrip('?. ')} {reading.text}")
         cue, pronoun = _CUE.search(reading.text), _PRONOUN.search(reading.text)
         if not cue and not pronoun:
             return reading
-        reading = self._read(clause, last.periods[0] if last.periods else None)
+        base = last.periods[0] if last.periods else None
+        reading = self._read(clause, base)
         slots = [kind for kinds in _SLOTS for kind in kinds]
-        named = any(reading.has(kind) for kind in slots)
+        named = any(map(reading.has, slots))
         known = [m for m in reading.mentions if m.kind in (*slots, "kind", "by", "subject")]
-        if cue and (named or reading.periods) and not reading.left(reading.explained(*known)):
-            return self._read(_substitute(last, reading))
-        if pronoun and not named and by == "money" and last.has("text"):
-            # "Who painted Unit D?" – "What did it cost?"
-            return self._read(f"{before} {reading.text}")
-        return self._read(reading.original.rstrip("?. ") + self._carried(reading, last, by))
-
-    def _carried(self, reading: Reading, last: Reading, by: str) -> str:
-        """The things of the last question that this one does not name itself, to be said after it."""
-        address = self._vocabulary.address
-        places = [address[p] for p in last.all("property")]
-        units = [u for u in self._vocabulary.units if u["id"] in last.all("unit") and not reading.has("unit")]
-        units = [u for u in units if u["property_id"] in last.all("property")] or units
-        extra: list[str] = []
-        if units:
-            extra = [f"{u['label']} at {address[u['property_id']]}" for u in units]
-        elif last.has("party") and not reading.has("party") and by != "papers":
-            extra = last.all("party")
-        elif not reading.has("property"):
-            extra = places or (["our property"] if last.singular else [])
-        text = f" ({' and '.join(extra)})" if extra else ""
-        if by in ("papers", "documents") and not reading.has("document") and not reading.has("type"):
-            title = self._papers.title(last)
-            text = f" in the {title}" if title else text
-        if not reading.periods and last.periods and (reading.has("category") or reading.has("kind")):
-            text += f" {last.periods[0].phrase}"
-        return text
+        replaces = cue and (named or reading.periods) and not reading.left(reading.explained(*known))
+        # "Who painted Unit D?" – "What did it cost?"
+        continues = pronoun and not named and by == "transactions" and last.has("text")
+        if replaces or continues:
+            return self._read(_merged(last, reading), base)
+        return self._read(reading.original.rstrip("?. ") + _carried(reading, last, by))
 
     def _read(self, text: str, base: Period | None = None) -> Reading:
         return read(text, self._vocabulary, self._as_of, base)
 
 
-def _substitute(last: Reading, reading: Reading) -> str:
-    """The last question with the newly named things in the place of the old ones."""
-    pieces: list[tuple[int, int, str]] = []
-    end_of_text = len(last.text.rstrip("?. "))
-    if reading.periods:
-        new = " and ".join(re.sub(r" \(.*\)", "", p.phrase) for p in reading.periods)
-        spans = [p.span for p in last.periods] or [(end_of_text, end_of_text)]
-        # without the preposition before the old period: the new one brings its own
-        start = len(re.sub(r"\b(?:in|for|during|from|of|on) $", "", last.text[: spans[0][0]]))
-        pieces.append((start, spans[-1][1], f" {new}" if start == end_of_text else new))
+def _carried(reading: Reading, last: Reading, by: str) -> str:
+    """The names of the last question that this one leaves out, to be said after it."""
+    kinds = ("document", "type") if by in ("papers", "documents") else ("party",)
+    kinds = tuple(kind for kind in ("property", "unit", *kinds) if not reading.has(kind))
+    names = [last.text[slice(*last.span(m))] for m in last.view(lambda m: m.kind in kinds).mentions]
+    if not names and last.singular and not reading.has("property"):
+        names = ["our property"]
+    if last.periods and not reading.periods and (reading.has("category") or reading.has("kind")):
+        names.append(last.periods[0].phrase)
+    # "And about rent increases?" asks for more of the same paper
+    lead = "according to " if by == "papers" and _CUE.search(reading.text) else ""
+    return f" ({lead}{', '.join(dict.fromkeys(names))})" if names else ""
+
+
+def _merged(last: Reading, reading: Reading) -> str:
+    """The last question without what the new one names anew, and the new one after it."""
+    gone = [p.span for p in last.periods] if reading.periods else []
     for kinds in _SLOTS:
-        span = next((found for kind in kinds if (found := reading.said(kind))), None)
-        if span is None:
-            continue
-        new = reading.text[reading.words[span[0]].start : reading.words[span[1] - 1].end]
-        old = next((found for kind in kinds if (found := last.said(kind))), None)
-        if old:
-            pieces.append((last.words[old[0]].start, last.words[old[1] - 1].end, new))
-        else:
-            pieces.append((end_of_text, end_of_text, f" for {new}"))
-    text = last.text
-    for start, end, new in sorted(pieces, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+        if any(map(reading.has, kinds)):
+            gone += [last.span(m) for m in last.mentions if m.kind in kinds]
+    text = last.text.rstrip("?. ")
+    kept = [c for i, c in enumerate(text) if not any(start <= i < end for start, end in gone)]
+    return f"{''.join(kept)} {reading.text}"
 
 
 def _clauses(question: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 
 
 def answerkey(*arguments: object, cwd: Path) -> "subprocess.CompletedProcess[str]":

@@ -57,7 +57,7 @@ def test_a_plan_from_a_guess_a_run_and_two_runs(folder: Path, answerkey) -> None
         (("plan", "golden.jsonl", "--power", 1), "--power 1"),
         (("plan", "missing.jsonl"), "missing.jsonl"),
         (("plan", "a", "b", "c"), "from one run or from two"),
-        (("weights", "missing.jsonl"), "missing.jsonl: cannot be read"),
+        (("weights", "missing.jsonl"), "missing.jsonl: no such file"),
         (("weights", "golden.jsonl"), "golden.jsonl:1: has no verdict"),
     ],
 )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from answerkey.comparison.columns import Columns, by_name, columns_from_run, columns_from_store, locate
-from answerkey.comparison.runs import compare_runs
+from answerkey.comparison.run_comparison import compare_runs
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import InputError
 
 

@@ -49,7 +49,7 @@ def test_a_removed_document_is_not_on_record_any_more(data: Path) -> None:
 def test_a_row_changed_in_the_built_database_shows_at_once(data: Path) -> None:
     bot = open_chatbot(data=data)
     assert "$430,000" in bot.ask_sync("What did we pay for 900 S 9th St?")["answer"]
-    with sqlite3.connect(bot.toolbox.knowledge.database) as db:
+    with sqlite3.connect(bot.knowledge.database) as db:
         db.execute("UPDATE properties SET purchase_price = 431000 WHERE id = 'P1'")
     db.close()
     assert "$431,000" in bot.ask_sync("What did we pay for 900 S 9th St?")["answer"]

@@ -1,8 +1,10 @@
 """What the planner understands, asked in words that are not in the golden set."""
 
+import asyncio
+
 import pytest
 
-from answerkey_demo import Chatbot
+from answerkey_demo import Chatbot, open_chatbot
 
 DATABASE, SEARCH, LIST = "query_database", "search_document_content", "list_business_documents"
 
@@ -118,8 +120,8 @@ def test_declines_what_is_not_its_business_without_a_tool(bot: Chatbot, question
 
 def test_every_document_that_mentions_a_property_is_found(bot: Chatbot) -> None:
     answer = bot.ask_sync("Which documents mention 900 S 9th St?")["answer"]
-    passages = bot.toolbox.knowledge.passages
-    titles = {p.title for p in passages if "9th" in f"{p.title} {p.text}"}
+    passages = bot.knowledge.passages
+    titles = {p["title"] for p in passages if "9th" in f"{p['title']} {p['text']}"}
     assert f"{len(titles)} documents" in answer
     assert all(title in answer for title in titles)
 
@@ -158,18 +160,21 @@ def test_a_follow_up_without_its_conversation_is_not_guessed(bot: Chatbot) -> No
     assert "$13,690" not in bot.ask_sync("And in July?")["answer"]
 
 
-def test_conversations_are_forgotten_one_by_one() -> None:
-    from answerkey_demo.planner import Conversations
+def test_the_conversation_that_rested_longest_is_forgotten_first() -> None:
+    bot = open_chatbot()
 
-    known = Conversations(limit=3)
-    first = known.get("a")
-    for key in "bc":
-        known.get(key)
-    assert known.get("a") is first
-    known.get("d")
-    assert len(known) == 3
-    assert known.get("a") is first
-    assert known.get("b") is not None
+    async def talk() -> list[str]:
+        for key in ("rested", "used"):
+            await bot.ask("What was rental income in March 2023?", key)
+        for number in range(999):
+            await bot.ask("Hello!", f"another-{number}")
+            if number == 500:
+                await bot.ask("Hello!", "used")
+        return [(await bot.ask("And in July?", key))["answer"] for key in ("rested", "used")]
+
+    rested, used = asyncio.run(talk())
+    assert "$13,690" not in rested
+    assert "$13,690" in used
 
 
 def test_the_same_question_gets_the_same_answer(bot: Chatbot) -> None:

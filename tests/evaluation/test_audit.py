@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.evaluation.audit import Audit, audit_document, audit_questions
 from answerkey.model.options import Scoring
 from answerkey.model.question import QuestionSet

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.gate import check_gates, evaluate_gates
+from answerkey.gate import check_gates, evaluate_gates, parse_gate
 from answerkey.model.options import Scoring
 from answerkey.scorers.plan import make_grader
 
@@ -70,28 +70,28 @@ COMPARISON: dict[str, Any] = {
     ],
 )
 def test_gates(gate: str, passed: bool, value: Any) -> None:
-    (result,) = evaluate_gates([gate], DOCUMENT, COMPARISON)
+    (result,) = evaluate_gates([parse_gate(gate)], DOCUMENT, COMPARISON)
     assert (result.gate, result.passed, result.value) == (gate, passed, value)
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="unknown name 'tool_use'; did you mean tool_usage"):
-        evaluate_gates(["tool_use >= 1"], DOCUMENT)
+        evaluate_gates([parse_gate("tool_use >= 1")], DOCUMENT)
     with pytest.raises(UnknownNameError, match=r"did you mean errors\.memory"):
-        evaluate_gates(["errors.memroy == 0"], DOCUMENT)
+        evaluate_gates([parse_gate("errors.memroy == 0")], DOCUMENT)
     with pytest.raises(UnknownNameError, match="no category is called 'Taxes'; there are: Rent, Tax"):
-        evaluate_gates(['category "Taxes" >= 1'], DOCUMENT)
+        evaluate_gates([parse_gate('category "Taxes" >= 1')], DOCUMENT)
     with pytest.raises(UnknownNameError, match="unknown name 'speed'"):
-        evaluate_gates(["no regression in speed"], DOCUMENT, COMPARISON)
+        evaluate_gates([parse_gate("no regression in speed")], DOCUMENT, COMPARISON)
 
 
 def test_a_gate_on_a_comparison_without_one() -> None:
     with pytest.raises(UsageError, match="--baseline"):
-        evaluate_gates(["no regression"], DOCUMENT)
+        evaluate_gates([parse_gate("no regression")], DOCUMENT)
 
 
 def test_every_slice_of_none_does_not_pass() -> None:
-    (result,) = evaluate_gates(["every tag >= 0.1"], DOCUMENT)
+    (result,) = evaluate_gates([parse_gate("every tag >= 0.1")], DOCUMENT)
     assert not result.passed
 
 
@@ -99,18 +99,18 @@ PARTLY: dict[str, Any] = {"summary": {**DOCUMENT["summary"], "coverage": 0.875},
 
 
 def test_a_run_that_was_not_scored_in_full_passes_no_gate_on_a_number() -> None:
-    score, rate = evaluate_gates(["score >= 0.5", "error_rate < 0.5"], PARTLY)
+    score, rate = evaluate_gates([parse_gate(gate) for gate in ["score >= 0.5", "error_rate < 0.5"]], PARTLY)
     assert (score.passed, score.value) == (False, pytest.approx(0.9))
     assert score.reason == "coverage is 87.5%; allow that with a gate such as coverage >= 0.87"
     assert not rate.passed
-    (compared,) = evaluate_gates(["no regression"], PARTLY, COMPARISON)
+    (compared,) = evaluate_gates([parse_gate(gate) for gate in ["no regression"]], PARTLY, COMPARISON)
     assert not compared.passed
 
 
 def test_a_gate_on_the_coverage_allows_it() -> None:
-    results = evaluate_gates(["score >= 0.5", "coverage >= 0.8"], PARTLY)
+    results = evaluate_gates([parse_gate(gate) for gate in ["score >= 0.5", "coverage >= 0.8"]], PARTLY)
     assert [result.passed for result in results] == [True, True]
-    results = evaluate_gates(["score >= 0.5", "coverage >= 0.9"], PARTLY)
+    results = evaluate_gates([parse_gate(gate) for gate in ["score >= 0.5", "coverage >= 0.9"]], PARTLY)
     assert [result.passed for result in results] == [False, False]
 
 

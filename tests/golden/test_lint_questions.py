@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerkey.datasets.questions import parse_question
-from answerkey.golden.findings import Finding, findings_document, worst_severity
+from answerkey.datasets.golden_sets import parse_question
+from answerkey.golden.findings import Finding, worst_severity
 from answerkey.golden.lint_questions import lint_questions
 from answerkey.model.question import QuestionSet
 
@@ -200,7 +201,7 @@ def test_findings_are_complete_and_in_the_files_order() -> None:
     )
     assert [finding.line for finding in findings] == [1, 2]
     assert worst_severity(findings) == "error"
-    (first, _) = findings_document(findings)["findings"]
+    (first, _) = msgspec.to_builtins(findings)
     assert set(first) == {"code", "severity", "line", "id", "message", "remedy"}
     assert all(first[name] for name in ("code", "message", "remedy"))
 

@@ -8,9 +8,8 @@ import pytest
 from answerkey.errors import ConfigError
 from answerkey.judge.judge import Judge, make_judge
 from answerkey.judge.session import open_judging
-from answerkey.model.check import Check
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
-from answerkey.model.question import Question
+from answerkey.model.question import Check, Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from answerkey.comparison import Comparison, compare
 from answerkey.model.run import Run
-from answerkey.report.comparison_text import comparison_markdown, print_comparison
+from answerkey.report.comparison_markdown import comparison_markdown
+from answerkey.report.comparison_text import print_comparison
 from answerkey.report.value_wording import metric_text, score_text
 from comparison.made import make_run
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from answerkey.model.run import GateResult, Run
-from answerkey.report.github import annotations, tell_github
+from answerkey.report.github import annotations, write_to_github
 
 
 def test_failed_gates_come_first_and_ten_are_the_most(golden_run: Run) -> None:
@@ -28,7 +28,7 @@ def test_a_reply_cannot_command_the_runner(hostile_run: Run) -> None:
     ]
     changed = msgspec.structs.replace(hostile_run, results=results, gates=())
     written = io.StringIO()
-    tell_github(changed, written)
+    write_to_github(changed, written)
     lines = written.getvalue().splitlines()
     assert lines
     assert all(line.startswith("::warning title=Failed%3A ") for line in lines)
@@ -42,7 +42,7 @@ def test_the_job_summary_is_appended(
     place = tmp_path / "summary.md"
     place.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(place))
-    tell_github(golden_run, io.StringIO())
+    write_to_github(golden_run, io.StringIO())
     assert place.read_text().startswith("before\n#")
 
 
@@ -51,5 +51,5 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     written = io.StringIO()
-    tell_github(golden_run, written)
+    write_to_github(golden_run, written)
     assert "the job summary cannot be written" in written.getvalue()

@@ -7,10 +7,9 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import Run
 from answerkey.model.scorecard import Score, Scorecard, grade
 from answerkey.model.trial import Trial
-from answerkey.report.result_selection import failures_of, only_failures
-from answerkey.report.story import tell
+from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import milliseconds, percent, points, score_percent, score_text
-from answerkey.report.view import build_view
+from answerkey.report.view import build_view, failures_of, only_failures
 
 
 def result(identity: str, score: float | None, trial: int = 1) -> Trial:
@@ -45,13 +44,13 @@ def test_a_question_is_the_mean_of_its_trials(run_of: Callable[..., Run]) -> Non
     assert question.score is not None
     assert (score_text(question.score), question.trials, question.trials_passed) == ("0.666", 3, 2)
     assert question.details[0].score == 0.0
-    assert "3 times each" in tell(build_view(run))[0]
+    assert "3 times each" in story_sentences(build_view(run))[0]
 
 
 def test_a_run_without_results(run_of: Callable[..., Run]) -> None:
     view = build_view(run_of([]), rows=5)
     assert (view.rows, view.worst) == ((), ())
-    assert tell(view)[0].endswith("nothing could be scored.")
+    assert story_sentences(view)[0].endswith("nothing could be scored.")
 
 
 def test_scores_are_never_rounded_up_into_a_better_grade() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 import answerkey as ak
 from answerkey.config import Settings
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import InputError
-from answerkey.model.check import RUBRIC_PREFIX
-from answerkey.model.question import QuestionSet
+from answerkey.model.question import RUBRIC_PREFIX, QuestionSet
 from answerkey.scorers.plan import make_grader
 
 

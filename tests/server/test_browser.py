@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.model.feedback import Feedback
 from answerkey.model.tally import summarise
 from answerkey.store import open_store

@@ -1,6 +1,6 @@
 import json
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 
 
 def test_a_thumb_finds_its_reply_and_shows_on_the_pages(client):

@@ -3,7 +3,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.store import open_store
 from store.filling import add_run, golden
 

@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.server.rate import RateLimit
+from answerkey.server.gatekeeper import RateLimit
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.tokens import AccessTokens
@@ -145,7 +145,7 @@ def test_a_sender_that_hurries_is_told_to_wait(tmp_path):
 
 def test_the_bucket_fills_again(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("answerkey.server.rate.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("answerkey.server.gatekeeper.time.monotonic", lambda: clock[0])
     limit = RateLimit(60, 2)
     assert [limit.wait("a") for _ in range(3)] == [0, 0, 1]
     assert limit.wait("b") == 0

@@ -38,7 +38,6 @@ def test_afterwards_no_page_has_to_load_a_library(tmp_path):
 import sys
 from answerkey.server.app import create_app
 from answerkey.server.pages import PAGES
-from answerkey.server.query import Address
 from answerkey.server.views.compare import CompareQuery
 from answerkey.server.warming import warm_up
 from answerkey.store import open_store
@@ -50,7 +49,7 @@ for page in PAGES:
     if page.path.startswith("/replies/"):
         continue
     query = CompareQuery(run=("r0", "r1"), show="different") if page.query is CompareQuery else page.query()
-    page.load(store, Address(run="r0", question="q1"), query)
+    page.load(store, query, **{{name: {{"run": "r0", "question": "q1"}}[name] for name in page.path_names}})
 print(sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -8,24 +8,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from answerkey.stats.intervals import (
-    Interval,
-    MeanAccumulator,
-    clopper_pearson_interval,
-    mean_interval,
-    wilson_interval,
-)
+from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 
 
 @pytest.mark.parametrize(
     ("successes", "n"), [(0, 1), (0, 15), (7, 15), (15, 15), (180, 200), (99_000, 100_000)]
 )
 def test_rates_agree_with_statsmodels(successes: int, n: int) -> None:
-    for method, ours in (("wilson", wilson_interval), ("beta", clopper_pearson_interval)):
-        low, high = proportion_confint(successes, n, method=method)
-        found = ours(successes, n)
-        assert found is not None
-        assert (found.low, found.high) == pytest.approx((float(low), float(high)), abs=1e-9)
+    low, high = proportion_confint(successes, n, method="wilson")
+    found = wilson_interval(successes, n)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((float(low), float(high)), abs=1e-9)
 
 
 def test_unbounded_values_get_the_t_interval_of_scipy() -> None:
@@ -79,19 +72,11 @@ def test_other_bounds_scale() -> None:
     assert (scaled.low, scaled.high) == pytest.approx((2 * found.low - 1, 2 * found.high - 1))
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 60))
-def test_streams_merge_to_the_same_interval(values: list[float], cut: int) -> None:
-    first, second = MeanAccumulator(), MeanAccumulator()
-    first.extend(values[:cut])
-    second.extend(values[cut:])
-    first.merge(second)
-    whole = mean_interval(values)
-    merged = first.interval()
-    assert whole is not None
-    assert merged is not None
-    assert first.mean == pytest.approx(sum(values) / len(values), abs=1e-12)
-    assert (merged.low, merged.high) == pytest.approx((whole.low, whole.high), abs=1e-6)
-    assert 0.0 <= whole.low <= whole.high <= 1.0
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
+def test_the_interval_stays_within_the_bounds(values: list[float]) -> None:
+    found = mean_interval(values)
+    assert found is not None
+    assert 0.0 <= found.low <= found.high <= 1.0
 
 
 @pytest.mark.parametrize("rate", [0.6, 0.9, 0.97])

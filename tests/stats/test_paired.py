@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy import optimize, stats
+from statsmodels.stats.multitest import multipletests
 
 from answerkey.stats import paired
-from answerkey.stats.paired import paired_difference, verdict_of
+from answerkey.stats.paired import holm, paired_difference, verdict_of
 from answerkey.stats.signflip import sign_flip_p_value
 
 
@@ -178,3 +179,13 @@ def test_error_rate_of_two_equal_chatbots(n: int) -> None:
     # Within two standard errors of 3 to 6% and of 93 to 97%; the full table is benchmarks/statistics.
     assert 0.02 <= alarms / trials <= 0.074
     assert 0.915 <= held / trials <= 0.98
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    p_values = [0.012, 0.4, 0.0004, 0.03, 0.03, 0.9]
+    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
+
+
+def test_missing_tests_are_not_counted() -> None:
+    assert holm([0.03, None]) == [0.03, None]
+    assert holm([]) == []

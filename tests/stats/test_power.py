@@ -45,7 +45,6 @@ def test_variance_is_split_as_it_was_made() -> None:
     assert found is not None
     assert found.between == pytest.approx(0.04, rel=0.1)
     assert found.within == pytest.approx(0.01, rel=0.1)
-    assert found.error_of_mean(100, 2) == pytest.approx(math.sqrt((found.between + found.within / 2) / 100))
 
 
 def test_flaky_questions_are_named() -> None:

@@ -1,6 +1,5 @@
 """`answerkey ab`: two targets side by side."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -10,16 +9,22 @@ from answerkey.cli.flags import (
     AskingFlags,
     JudgeFlags,
     asking_flags,
+    fail_on_flag,
     json_flag,
     judge_flags,
+    opened_store,
+    questions_argument,
     store_flag,
 )
+from answerkey.cli.outcome import print_document, verdict_code
+from answerkey.config import load_settings
+from answerkey.errors import UsageError
 
 __all__ = ["ab"]
 
 
 @click.command()
-@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@questions_argument
 @click.option("--a", "first", metavar="T", help="The target that is in use.")
 @click.option("--b", "second", metavar="T", help="The target that might take its place.")
 @click.option(
@@ -30,11 +35,7 @@ __all__ = ["ab"]
 )
 @click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
 @asking_flags
-@click.option(
-    "--fail-on",
-    type=click.Choice(["regression", "inconclusive"]),
-    help="Exit 1 if b is worse; with inconclusive also 4 if there is no clear difference.",
-)
+@fail_on_flag
 @judge_flags
 @store_flag
 @json_flag
@@ -63,14 +64,9 @@ def ab(
       answerkey ab --resume 4f2a
     """
     from answerkey.cli.progress import progress_for_terminal
-    from answerkey.config import load_settings
-    from answerkey.errors import UsageError
     from answerkey.evaluation.api import ab as run_ab
-    from answerkey.evaluation.pairwise import judge_runs
-    from answerkey.evaluation.stored import open_configured_store
+    from answerkey.evaluation.pair_judging import judge_runs
     from answerkey.evaluation.waiting import wait_for
-    from answerkey.report.comparison_text import print_experiment
-    from answerkey.report.result_rows import encode
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
@@ -89,29 +85,27 @@ def ab(
     )
     judged = None
     if pair_judge is not None:
-        with open_configured_store(settings, store) as opened:
+        with opened_store(store) as opened:
             a, b = (run.info for run in experiment.runs)
             judged = wait_for(judge_runs(opened, a, b, pair_judge))
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
             document["judge"] = judged.document()
-        sys.stdout.buffer.write(encode(document) + b"\n")
+        print_document(document)
     else:
+        from answerkey.report.comparison_text import print_experiment
+
         print_experiment(experiment)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
-    if fail_on is not None and experiment.verdict == "worse":
-        return 1
-    if fail_on == "inconclusive" and experiment.verdict == "no clear difference":
-        return 4
-    return 0
+    return verdict_code(experiment.verdict, fail_on)
 
 
 def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:
     """The judge with the part of the budget that each has of those it judges for: the two runs, and the pairs."""
     budget = configured if judge.budget is None else judge.budget
-    parts = 3 if judge.models else 2
+    parts = 3 if judge.model else 2
     return msgspec.structs.replace(judge, budget=None if budget is None else budget / parts)

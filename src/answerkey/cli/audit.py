@@ -1,17 +1,18 @@
 """`answerkey audit`: what would bots that know nothing score?"""
 
-import sys
 from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, match_flag
+from answerkey.cli.flags import json_flag, match_flag, questions_argument, scoring_for
+from answerkey.cli.outcome import print_document
+from answerkey.config import load_settings
 
 __all__ = ["audit"]
 
 
 @click.command()
-@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@questions_argument
 @match_flag
 @click.option(
     "--max-floor", type=click.FloatRange(0, 1), metavar="F", help="Exit with code 1 if the floor is above F."
@@ -28,19 +29,16 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
       answerkey audit golden.jsonl
       answerkey audit golden.jsonl --max-floor 0.65 --json
     """
-    from answerkey.cli.flags import scoring_for
-    from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
     from answerkey.evaluation.audit import audit_document, audit_questions
-    from answerkey.report.golden_text import print_audit
-    from answerkey.report.result_rows import encode
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
     result = audit_questions(chosen, scoring_for(settings, match))
     if as_json:
-        sys.stdout.buffer.write(encode(audit_document(result)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_document(audit_document(result))
     else:
+        from answerkey.report.golden_text import print_audit
+
         print_audit(result, chosen)
     return 1 if max_floor is not None and result.floor > max_floor else 0

@@ -1,10 +1,9 @@
 """`answerkey baseline`: names for runs to compare with."""
 
-import sys
-
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 
 __all__ = ["baseline"]
 
@@ -32,10 +31,9 @@ def set_(name: str, run: str, store: str | None) -> int:
     Example:
       answerkey baseline set production latest
     """
-    from answerkey.config import load_settings
     from answerkey.text.sanitise import one_line
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         info = opened.name_baseline(name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
     return 0
@@ -51,14 +49,12 @@ def list_(store: str | None, as_json: bool) -> int:
     Example:
       answerkey baseline list --json
     """
-    from answerkey.config import load_settings
-    from answerkey.report.result_rows import encode
     from answerkey.text.sanitise import one_line
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         names = dict(sorted(opened.baselines().items()))
     if as_json:
-        sys.stdout.buffer.write(encode({"baselines": names}) + b"\n")
+        print_document({"baselines": names})
         return 0
     for name, run_id in names.items():
         click.echo(f"{one_line(name, 60)}  {run_id}")
@@ -77,10 +73,9 @@ def remove(name: str, store: str | None) -> int:
     Example:
       answerkey baseline remove production
     """
-    from answerkey.config import load_settings
     from answerkey.errors import UnknownNameError
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         if not opened.remove_baseline(name):
             raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")
     return 0

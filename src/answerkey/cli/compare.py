@@ -1,26 +1,29 @@
 """`answerkey compare`: is one run better than another?"""
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import JudgeFlags, json_flag, judge_flags, store_flag, store_opener
+from answerkey.cli.flags import (
+    JudgeFlags,
+    fail_on_flag,
+    gate_flag,
+    json_flag,
+    judge_flags,
+    opened_store,
+    store_flag,
+)
+from answerkey.cli.outcome import print_document, verdict_code
+from answerkey.config import load_settings
+from answerkey.errors import UsageError
 
-if TYPE_CHECKING:
-    from answerkey.comparison import Comparison
-
-__all__ = ["compare", "exit_code"]
+__all__ = ["compare"]
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE ...]")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["regression", "inconclusive"]),
-    help="Exit 1 if the candidate is worse; with inconclusive also 4 if there is no clear difference.",
-)
-@click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "difference > -0.02".')
+@fail_on_flag
+@gate_flag
 @click.option(
     "--cluster",
     metavar="FIELD",
@@ -52,32 +55,27 @@ def compare(
       answerkey compare latest~1 latest --judge gpt-4o-mini
       answerkey compare gpt-small gpt-large local --json
     """
+    import msgspec
+
     from answerkey.comparison import compare_runs
     from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-    from answerkey.comparison.ranking import rank_runs
-    from answerkey.config import load_settings
-    from answerkey.errors import UsageError
+    from answerkey.comparison.run_ranking import rank_runs
     from answerkey.evaluation.verdicts import with_wordings
-    from answerkey.gate import parse_gate
-    from answerkey.report.comparison_text import (
-        comparison_markdown,
-        print_comparison,
-        print_ranking,
-    )
-    from answerkey.report.result_rows import encode
+    from answerkey.gate import evaluate_gates, parse_gate
+    from answerkey.model.run_document import run_header
 
     if len(runs) < 2:
         raise UsageError(
             "compare needs two runs: a base and a candidate, as in: answerkey compare latest~1 latest"
         )
-    if len(runs) > 2 and (fail_on or gates or markdown or judge.models):
+    if len(runs) > 2 and (fail_on or gates or markdown or judge.model):
         raise UsageError("--fail-on, --gate, --judge and --markdown compare two runs; give exactly two")
     parsed = [parse_gate(gate) for gate in gates]
     fields = CLUSTER_FIELDS if cluster is None else (cluster,)
     settings = load_settings()
     pair_judge = judge.pair_judge(settings)
     judged = None
-    with store_opener(settings, store)() as opened:
+    with opened_store(store) as opened:
         infos = [opened.find_run(reference) for reference in runs]
         if len({info.id for info in infos}) < len(infos):
             raise UsageError("the runs to compare are the same run; name different ones")
@@ -87,49 +85,40 @@ def compare(
         if len(columns) > 2:
             ranking = rank_runs(columns)
             if as_json:
-                sys.stdout.buffer.write(encode(ranking.to_dict()) + b"\n")
+                print_document(msgspec.to_builtins(ranking))
             else:
+                from answerkey.report.comparison_text import print_ranking
+
                 print_ranking(ranking)
             return 0
         comparison = with_wordings(compare_runs(*columns), opened, infos[1])
         if pair_judge is not None:
-            from answerkey.evaluation.pairwise import judge_runs
+            from answerkey.evaluation.pair_judging import judge_runs
             from answerkey.evaluation.waiting import wait_for
 
             judged = wait_for(judge_runs(opened, infos[0], infos[1], pair_judge))
         results = []
         if parsed:
-            from answerkey.gate import evaluate_gates
-            from answerkey.model.run_document import run_header
-
-            header = run_header(opened.load_run(infos[1]))
-            results = evaluate_gates(parsed, header, comparison)
+            results = evaluate_gates(parsed, run_header(opened.load_run(infos[1])), comparison.to_dict())
     if as_json:
-        import msgspec
-
-        document = comparison.to_dict() | {"gates": [msgspec.to_builtins(result) for result in results]}
+        document = comparison.to_dict() | {"gates": results}
         if judged is not None:
             document["judge"] = judged.document()
-        sys.stdout.buffer.write(encode(document) + b"\n")
+        print_document(document)
     elif markdown:
+        from answerkey.report.comparison_markdown import comparison_markdown
+
         sys.stdout.buffer.write(comparison_markdown(comparison).encode())
     else:
+        from answerkey.report.comparison_text import print_comparison
+
         print_comparison(comparison)
         if judged is not None:
-            from answerkey.report.pairwise_text import pairwise_lines
+            from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
         for result in results:
             click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {result.gate} ({result.value})")
     if not all(result.passed for result in results):
         return 1
-    return exit_code(comparison, fail_on)
-
-
-def exit_code(comparison: "Comparison", fail_on: str | None) -> int:
-    """1 for a regression and 4 for an inconclusive comparison, where asked for."""
-    if fail_on is not None and comparison.verdict == "worse":
-        return 1
-    if fail_on == "inconclusive" and comparison.verdict == "no clear difference":
-        return 4
-    return 0
+    return verdict_code(comparison.verdict, fail_on)

@@ -1,6 +1,5 @@
 """`answerkey demo`: the reference chatbot as an HTTP service with a chat page, or one question on the terminal."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from answerkey.cli.flags import json_flag
+from answerkey.cli.outcome import print_document
 from answerkey.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -64,15 +64,13 @@ def ask(question: str, variant: str, data: Path | None, as_json: bool) -> int:
             raise UsageError(f"the assistant failed: {type(error).__name__}: {error}") from error
         raise
     if as_json:
-        click.echo(json.dumps(reply, ensure_ascii=False))
+        print_document(reply)
         return 0
     click.echo(for_terminal(reply["answer"] or "(no answer)"))
     used = ", ".join(f"{call['name']} ({call['duration_ms']:.0f} ms)" for call in reply["tool_calls"])
-    click.echo(f"\ntools:   {used or 'none'}", err=False)
+    click.echo(f"\ntools:   {used or 'none'}")
     for source in reply["sources"]:
         click.echo(for_terminal(f"source:  {source['title']} [{source['id']}] {source['score']:.2f}"))
-    if chatbot.notice:
-        click.echo(f"note: {chatbot.notice}", err=True)
     return 0
 
 
@@ -107,7 +105,7 @@ def serve(
       answerkey demo serve --port 8001 --variant basic
       answerkey run --target http://127.0.0.1:8000/chat
     """
-    import socket
+    from answerkey.cli.listening import listening_on
 
     try:
         import uvicorn
@@ -125,27 +123,12 @@ def serve(
         raise UsageError(
             f"{feedback_file}: cannot be written ({error}); choose another --feedback-file"
         ) from error
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        # from here on connections wait instead of being refused
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise UsageError(
-            f"cannot listen on {host}:{port} ({error.strerror or error}); choose another --port"
-        ) from error
-    shown = f"[{host}]" if ":" in host else host
-    click.echo(
-        f"{chatbot.company} at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)", err=True
-    )
-    app = create_app(
-        chatbot, log, feedback_url=feedback_url, loopback=host in ("localhost", "127.0.0.1", "::1")
-    )
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    with listening_on(host, port) as (listening, address):
+        click.echo(f"{chatbot.knowledge.company} at {address}/ (stop with Ctrl+C)", err=True)
+        loopback = host in ("localhost", "127.0.0.1", "::1")
+        app = create_app(chatbot, log, feedback_url=feedback_url, loopback=loopback)
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        uvicorn.Server(config).run(sockets=[listening])
     return 0
 
 

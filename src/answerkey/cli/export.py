@@ -1,21 +1,25 @@
 """`answerkey export`: a golden set in another tool's files."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
+
+from answerkey.cli.flags import FILE, questions_argument
+from answerkey.config import load_settings
+from answerkey.errors import UsageError
 
 __all__ = ["export"]
 
 
 @click.command()
 @click.argument("format_name", metavar="FORMAT")
-@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@questions_argument
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="The file to write, or the folder where a format has several; without it, to stdout.",
 )
 def export(format_name: str, questions: Path | None, output: Path | None) -> int:
@@ -30,18 +34,20 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> int
       answerkey export csv golden.jsonl -o golden.csv
       answerkey export beir golden.jsonl -o dataset/
     """
-    from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
     from answerkey.plugins import exporters
+    from answerkey.report.files import atomic_file
     from answerkey.text.sanitise import for_terminal
 
     make = exporters.get(format_name)
     exported = make(golden_set(questions, load_settings()))
-    if len(exported.files) == 1:
-        [(name, content)] = exported.files.items()
-        _write_one(name, content, output)
-    else:
-        _write_folder(exported.files.items(), output, format_name)
+    for path, content in _places(exported.files, output, format_name):
+        if path is None:
+            sys.stdout.buffer.writelines(content)
+            sys.stdout.buffer.flush()
+            continue
+        with atomic_file(path) as file:
+            file.writelines(content)
     where = "" if output is None else f" to {output}"
     click.echo(for_terminal(f"wrote {exported.count} questions{where}"), err=True)
     for note in exported.notes:
@@ -49,34 +55,23 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> int
     return 0
 
 
-def _write_one(name: str, content: Iterable[bytes], output: Path | None) -> None:
-    from answerkey.errors import UsageError
-    from answerkey.report.files import atomic_file
-
-    if output is None:
-        sys.stdout.buffer.writelines(content)
-        sys.stdout.buffer.flush()
+def _places(
+    files: Mapping[str, Iterable[bytes]], output: Path | None, format_name: str
+) -> Iterator[tuple[Path | None, Iterable[bytes]]]:
+    """Where each file goes: one file where the user says (None: to stdout), several to a folder."""
+    if len(files) == 1:
+        [(name, content)] = files.items()
+        ending = Path(name).suffix
+        if output is not None and output.suffix.lower() != ending and not output.is_dir():
+            raise UsageError(f"-o {output}: write to a {ending} file")
+        yield output, content
         return
-    ending = Path(name).suffix
-    if output.suffix.lower() != ending and (output.is_file() or not output.exists()):
-        raise UsageError(f"-o {output}: write to a {ending} file")
-    with atomic_file(output) as file:
-        file.writelines(content)
-
-
-def _write_folder(
-    files: Iterable[tuple[str, Iterable[bytes]]], output: Path | None, format_name: str
-) -> None:
-    from answerkey.errors import UsageError
-    from answerkey.report.files import atomic_file
-
     if output is None:
         raise UsageError(f"{format_name} is several files; name a folder for them with -o FOLDER")
-    for name, content in files:
+    for name, content in files.items():
         path = output / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"-o {output}: cannot be a folder: {error.strerror or error}") from None
-        with atomic_file(path) as file:
-            file.writelines(content)
+        yield path, content

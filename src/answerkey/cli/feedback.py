@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def add(
     Example:
       answerkey feedback add latest address down --comment "wrong street"
     """
-    from answerkey.config import load_settings
     from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
     from answerkey.store.database import now
     from answerkey.store.feedback_book import FeedbackBook, new_id
@@ -60,14 +60,14 @@ def add(
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
     verdict = read_value(value)
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         info = opened.find_run(run)
         key = QuestionList(opened).reply_key(info, question, trial)
         kept, _ = FeedbackBook(opened).add(
             Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
         )
     if as_json:
-        _print_json(kept)
+        print_document(kept)
     else:
         click.echo(f"kept: {'up' if kept.positive else 'down'} for {question} in {info.name} ({info.id})")
     return 0
@@ -99,7 +99,6 @@ def import_(
       answerkey feedback import langfuse scores.json
       answerkey feedback import jsonl ratings.csv --scale 1-5
     """
-    from answerkey.config import load_settings
     from answerkey.datasets.feedback_exports import Scale, read_feedback
     from answerkey.store.feedback_book import FeedbackBook
 
@@ -107,7 +106,7 @@ def import_(
     reading = Scale(low=low, high=high, positive=frozenset(positive), negative=frozenset(negative))
     read = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
     people = [verdict for verdict in read if verdict is not None]
-    with store_opener(load_settings(), store, create=True)() as opened:
+    with opened_store(store, create=True) as opened:
         new, changed, matched = FeedbackBook(opened).add_all(people)
     figures = {
         "imported": new,
@@ -117,7 +116,7 @@ def import_(
         "skipped": len(read) - len(people),
     }
     if as_json:
-        _print_json(figures)
+        print_document(figures)
         return 0
     click.echo(
         f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
@@ -142,13 +141,12 @@ def stats(queries: int | None, store: str | None, as_json: bool) -> int:
       answerkey feedback stats
       answerkey feedback stats --queries 12000 --json
     """
-    from answerkey.config import load_settings
     from answerkey.store.feedback_sums import feedback_stats
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         figures = feedback_stats(opened, queries=queries)
     if as_json:
-        _print_json(figures)
+        print_document(figures)
     else:
         _show(figures)
     return 0
@@ -165,12 +163,6 @@ def _range(scale: str | None) -> tuple[float, float]:
     if not ends[0] < ends[1]:
         raise UsageError(f"--scale {scale!r}: write it as 1-5, the lowest and the highest value")
     return ends
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def _show(figures: "FeedbackStats") -> None:

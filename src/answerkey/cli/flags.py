@@ -1,6 +1,6 @@
-"""Flags that several commands share, and the values behind them."""
+"""Flags that several commands share, the values behind them, and the store that a command works on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from answerkey.config import Settings
+from answerkey.config import Settings, load_settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
 
@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = [
+    "FILE",
     "AskingFlags",
     "JudgeFlags",
     "asking_flags",
+    "fail_on_flag",
+    "gate_flag",
     "json_flag",
     "judge_flags",
     "match_flag",
+    "opened_store",
     "output_flag",
-    "parse_price",
-    "parse_rate",
+    "questions_argument",
     "scoring_for",
     "store_flag",
-    "store_opener",
 ]
 
+FILE = click.Path(path_type=Path)
+
+questions_argument = click.argument("questions", required=False, type=FILE)
 json_flag = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
 )
@@ -44,105 +49,95 @@ match_flag = click.option(
     type=click.Choice(["literal", "standard", "smart"]),
     help="How keywords are found in replies; [scoring] embeddings = true lets smart find synonyms.",
 )
+gate_flag = click.option(
+    "--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".'
+)
+fail_on_flag = click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "inconclusive"]),
+    help="Exit 1 if the second is worse; with inconclusive also 4 if there is no clear difference.",
+)
 output_flag = click.option(
     "-o",
     "--output",
     "outputs",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write a report too: .html .md .json .jsonl .csv .parquet .junit.xml; may be given several times.",
 )
 
 
-class JudgeFlags(msgspec.Struct, frozen=True):
-    """What the command line says of the judge."""
+def opened_store(url: str | None, *, create: bool = False) -> "SqlStore":
+    """The store that a command works on: `--store`, the environment's, the configured or the default one."""
+    from answerkey.evaluation.stored import open_configured_store
 
-    models: tuple[str, ...] = ()
+    return open_configured_store(load_settings(), url, create=create)
+
+
+def scoring_for(settings: Settings, match: str | None) -> Scoring:
+    """The configured scoring, with the matching mode of the command line."""
+    return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
+
+
+def _bundle(
+    argument: str, flags: type[msgspec.Struct], options: Sequence[Callable[..., Any]], prefix: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a command these options; they arrive as one argument, a struct of `flags`."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, **given: Any) -> Any:
+            values = {name: given.pop(prefix + name) for name in flags.__struct_fields__}
+            return command(*args, **given, **{argument: flags(**values)})
+
+        for option in reversed(options):
+            collected = option(collected)
+        return collected
+
+    return add
+
+
+def _read_by(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """An option's callback that reads what was given; what was not given stays None."""
+    return lambda context, parameter, value: None if value in (None, ()) else read(value)
+
+
+class JudgeFlags(msgspec.Struct, frozen=True):
+    """What the command line says of the judge, under the names of `[judge]`; None: nothing."""
+
+    # Empty: judging is switched off.
+    model: str | tuple[str, ...] | None = None
     base_url: str | None = None
-    budget: float | None = None
-    price: str | None = None
-    rubric: str | None = None
     concurrency: int | None = None
+    budget: float | None = None
+    prices: JudgePrices | None = None
+    rubric: str | None = None
 
     def settings(self, base: JudgeSettings) -> JudgeSettings:
         """The judge of the configuration (or of a run), with what the command line says on top."""
-        changes: dict[str, Any] = {}
-        if self.models:
-            none = self.models == ("none",)
-            changes["model"] = () if none else self.models[0] if len(self.models) == 1 else self.models
-        if self.base_url is not None:
-            changes["base_url"] = self.base_url
-        if self.budget is not None:
-            changes["budget"] = self.budget
-        if self.concurrency is not None:
-            changes["concurrency"] = self.concurrency
-        if self.price is not None:
-            changes["prices"] = parse_price(self.price)
-        if self.rubric is not None:
-            named = Path(self.rubric).suffix in (".toml", ".json")
-            # On the command line a path starts from here, in the configuration from its file.
-            changes["rubric"] = str(Path(self.rubric).absolute()) if named else self.rubric
-        if not changes:
-            return base
+        given = msgspec.structs.asdict(self)
+        changes = {name: value for name, value in given.items() if value is not None}
         try:
-            return msgspec.structs.replace(base, **changes)
+            return msgspec.structs.replace(base, **changes) if changes else base
         except ConfigError as error:
             raise UsageError(str(error).replace("[judge] ", "--judge-").replace("_", "-")) from None
 
     def pair_judge(self, settings: Settings) -> "Judge | None":
         """The judge that compares pairs of replies: only one that the command line names, since it costs."""
-        if not self.models or self.models == ("none",):
+        if not self.model:
             return None
         from answerkey.judge.judge import Judge
 
         return Judge(self.settings(settings.judge), folder=settings.folder)
 
 
-def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The flags of commands that can ask a judge; they arrive as one `judge` argument."""
-
-    @wraps(command)
-    def collected(
-        *args: Any,
-        judges: tuple[str, ...],
-        judge_base_url: str | None,
-        judge_budget: float | None,
-        judge_price: str | None,
-        judge_rubric: str | None,
-        judge_concurrency: int | None,
-        **others: Any,
-    ) -> Any:
-        flags = JudgeFlags(judges, judge_base_url, judge_budget, judge_price, judge_rubric, judge_concurrency)
-        return command(*args, judge=flags, **others)
-
-    for option in (
-        click.option("--judge-rubric", metavar="R", help="standard, correctness, or a rubric file."),
-        click.option(
-            "--judge-price", metavar="IN/OUT", help="What the judge costs per million tokens, as 0.15/0.60."
-        ),
-        click.option(
-            "--judge-budget", type=float, metavar="SUM", help="Stop judging when this much has been spent."
-        ),
-        click.option(
-            "--judge-concurrency",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Judge calls under way at once (as many as questions).",
-        ),
-        click.option("--judge-base-url", metavar="URL", help="An OpenAI-compatible endpoint (OpenAI's own)."),
-        click.option(
-            "--judge",
-            "judges",
-            multiple=True,
-            metavar="MODEL",
-            help="Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
-        ),
-    ):
-        collected = option(collected)
-    return collected
+def _read_models(names: tuple[str, ...]) -> str | tuple[str, ...]:
+    if names == ("none",):
+        return ()
+    return names[0] if len(names) == 1 else names
 
 
-def parse_price(text: str) -> JudgePrices:
+def _read_price(text: str) -> JudgePrices:
     """Prices per million tokens from "0.15/0.60", input before output."""
     first, _, second = text.partition("/")
     try:
@@ -154,22 +149,73 @@ def parse_price(text: str) -> JudgePrices:
     return prices
 
 
-def scoring_for(settings: Settings, match: str | None) -> Scoring:
-    """The configured scoring, with the matching mode of the command line."""
-    return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
+def _read_rubric(name: str) -> str:
+    """On the command line a path starts from here, in the configuration from its file."""
+    return str(Path(name).absolute()) if Path(name).suffix in (".toml", ".json") else name
 
 
-def store_opener(settings: Settings, url: str | None, *, create: bool = False) -> "Callable[[], SqlStore]":
-    """Opens the store that a command works on: `--store`, the environment, the configuration or the default."""
-    from answerkey.evaluation.stored import open_configured_store
+# The flags of commands that can ask a judge.
+judge_flags = _bundle(
+    "judge",
+    JudgeFlags,
+    (
+        click.option(
+            "--judge",
+            "judge_model",
+            multiple=True,
+            metavar="MODEL",
+            callback=_read_by(_read_models),
+            help="Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
+        ),
+        click.option("--judge-base-url", metavar="URL", help="An OpenAI-compatible endpoint (OpenAI's own)."),
+        click.option(
+            "--judge-concurrency",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Judge calls under way at once (as many as questions).",
+        ),
+        click.option(
+            "--judge-budget", type=float, metavar="SUM", help="Stop judging when this much has been spent."
+        ),
+        click.option(
+            "--judge-price",
+            "judge_prices",
+            metavar="IN/OUT",
+            callback=_read_by(_read_price),
+            help="What the judge costs per million tokens, as 0.15/0.60.",
+        ),
+        click.option(
+            "--judge-rubric",
+            metavar="R",
+            callback=_read_by(_read_rubric),
+            help="standard, correctness, or a rubric file.",
+        ),
+    ),
+    prefix="judge_",
+)
 
-    return lambda: open_configured_store(settings, url, create=create)
+
+class AskingFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says of the asking; None: as the configuration has it."""
+
+    repeat: int | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    rate: float | None = None
+    where: tuple[str, ...] | None = None
+    sample: int | None = None
+    seed: int | None = None
+    match: str | None = None
+
+    def options(self, settings: Settings, **more: Any) -> Options:
+        """The options of a run: the configuration's, with the command line's on top."""
+        given = msgspec.structs.asdict(self)
+        return settings.options(scoring=scoring_for(settings, given.pop("match")), **given, **more)
 
 
-def parse_rate(text: str | None) -> float | None:
+def _read_rate(text: str) -> float:
     """Questions per second from "5", "5/s" or "300/min"."""
-    if text is None:
-        return None
     number, _, unit = text.partition("/")
     seconds = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}.get(unit.strip())
     try:
@@ -181,46 +227,16 @@ def parse_rate(text: str | None) -> float | None:
     return rate
 
 
-class AskingFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says of the asking; None: as the configuration has it."""
-
-    repeat: int | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    retries: int | None = None
-    rate: str | None = None
-    where: tuple[str, ...] = ()
-    sample: int | None = None
-    seed: int | None = None
-    match: str | None = None
-
-    def options(self, settings: Settings, **more: Any) -> Options:
-        """The options of a run: the configuration's, with the command line's on top."""
-        plain = msgspec.structs.asdict(self)
-        match = plain.pop("match")
-        return settings.options(
-            **plain | {"rate": parse_rate(self.rate), "where": self.where or None},
-            scoring=scoring_for(settings, match),
-            **more,
-        )
-
-
-def asking_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags; they arrive as one `asking` argument."""
-
-    @wraps(command)
-    def collected(*args: Any, **given: Any) -> Any:
-        flags = {name: given.pop(name) for name in AskingFlags.__struct_fields__}
-        return command(*args, asking=AskingFlags(**flags), **given)
-
-    for option in (
-        match_flag,
-        click.option("--seed", type=int, metavar="S", help="Seed of the draw, and of the order in ab."),
-        click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random."),
+# The flags of commands that ask a chatbot.
+asking_flags = _bundle(
+    "asking",
+    AskingFlags,
+    (
+        click.option("--repeat", type=int, metavar="K", help="Ask every question so often."),
+        click.option("--concurrency", type=int, metavar="N", help="Questions under way at once (10)."),
         click.option(
-            "--where", multiple=True, metavar="FIELD=VALUE", help="Only these questions, as category=tax."
+            "--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60)."
         ),
-        click.option("--rate", metavar="R/s", help="Questions begun per second at most, as 5/s or 300/min."),
         click.option(
             "--retries",
             type=int,
@@ -228,10 +244,20 @@ def asking_flags(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Further attempts after 429, 503 or a refused connection (3).",
         ),
         click.option(
-            "--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60)."
+            "--rate",
+            metavar="R/s",
+            callback=_read_by(_read_rate),
+            help="Questions begun per second at most, as 5/s or 300/min.",
         ),
-        click.option("--concurrency", type=int, metavar="N", help="Questions under way at once (10)."),
-        click.option("--repeat", type=int, metavar="K", help="Ask every question so often."),
-    ):
-        collected = option(collected)
-    return collected
+        click.option(
+            "--where",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            callback=_read_by(tuple),
+            help="Only these questions, as category=tax.",
+        ),
+        click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random."),
+        click.option("--seed", type=int, metavar="S", help="Seed of the draw, and of the order in ab."),
+        match_flag,
+    ),
+)

@@ -1,21 +1,22 @@
 """`answerkey import`: another tool's files as a golden set or as recorded replies."""
 
 import sys
-from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import click
+import msgspec
+
+from answerkey.cli.flags import FILE
+from answerkey.errors import UsageError
 
 __all__ = ["import_"]
 
 
 @click.command(name="import")
 @click.argument("format_name", metavar="FORMAT")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Where to write (.jsonl); without it, to stdout."
-)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Where to write (.jsonl); without it, to stdout.")
 def import_(format_name: str, files: tuple[Path, ...], output: Path | None) -> int:
     """Turn another tool's files into JSON Lines that answerkey reads.
 
@@ -31,36 +32,21 @@ def import_(format_name: str, files: tuple[Path, ...], output: Path | None) -> i
     from answerkey.plugins import importers
     from answerkey.text.sanitise import for_terminal
 
+    if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise UsageError(f"-o {output}: write to a .jsonl file")
     imported = importers.get(format_name)(files)
-    if output is None:
-        count = _write(imported.rows, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
-        count = _write_file(imported.rows, output)
+    count = 0
+    try:
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as stream:
+            for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # how many, at the end
+                stream.write(msgspec.json.encode(row) + b"\n")
+            stream.flush()
+    except OSError as error:
+        if output is None:
+            raise
+        raise UsageError(f"-o {output}: cannot be written: {error.strerror or error}") from None
     where = "" if output is None else f" to {output}"
     click.echo(for_terminal(f"wrote {count} {imported.kind}{where}"), err=True)
     for note in imported.notes:
         click.echo(for_terminal(f"note: {note}"), err=True)
     return 0
-
-
-def _write_file(rows: Iterable[dict[str, Any]], output: Path) -> int:
-    from answerkey.errors import UsageError
-
-    if output.suffix.lower() not in (".jsonl", ".ndjson"):
-        raise UsageError(f"-o {output}: write to a .jsonl file")
-    try:
-        with output.open("wb") as stream:
-            return _write(rows, stream)
-    except OSError as error:
-        raise UsageError(f"-o {output}: cannot be written: {error.strerror or error}") from None
-
-
-def _write(rows: Iterable[dict[str, Any]], stream: BinaryIO) -> int:
-    import msgspec
-
-    count = 0
-    for row in rows:
-        stream.write(msgspec.json.encode(row) + b"\n")
-        count += 1
-    return count

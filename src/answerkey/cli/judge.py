@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 
 __all__ = ["judge"]
 
@@ -92,18 +93,14 @@ def calibrate(
       answerkey judge calibrate latest --labels verdicts.jsonl
       answerkey judge calibrate production --json
     """
-    import msgspec
-
-    from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.judge.calibration import calibrate as compared
     from answerkey.judge.calibration import judge_values
     from answerkey.judge.labels import labels_from_feedback, labels_from_file
-    from answerkey.report.calibration_text import calibration_lines
+    from answerkey.report.judge_text import calibration_lines
     from answerkey.store.feedback_book import FeedbackBook
 
-    settings = load_settings()
-    with store_opener(settings, store)() as opened:
+    with opened_store(store) as opened:
         info = opened.find_run(run)
         mark = info.pass_mark if pass_mark is None else pass_mark
         found = judge_values(opened.results(info))
@@ -122,8 +119,7 @@ def calibrate(
                 )
     calibration = compared(found, given, pass_mark=mark)
     if as_json:
-        document = {"run": info.id, "judge": info.judge.get("model"), **calibration.document()}
-        click.echo(msgspec.json.encode(document))
+        print_document({"run": info.id, "judge": info.judge.get("model"), **calibration.document()})
         return 0
     for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
         click.echo(line)

@@ -1,17 +1,18 @@
 """`answerkey lint`: is a golden set well written?"""
 
-import sys
 from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag
+from answerkey.cli.flags import json_flag, questions_argument
+from answerkey.cli.outcome import print_document
+from answerkey.config import load_settings
 
 __all__ = ["lint"]
 
 
 @click.command()
-@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@questions_argument
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too, not only on errors.")
 @json_flag
 def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
@@ -25,18 +26,15 @@ def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
       answerkey lint golden.jsonl
       answerkey lint golden.jsonl --strict --json
     """
-    from answerkey.config import load_settings
     from answerkey.evaluation.assembly import golden_set
-    from answerkey.golden.findings import findings_document, worst_severity
+    from answerkey.golden.findings import worst_severity
     from answerkey.golden.lint_questions import lint_questions
     from answerkey.report.golden_text import print_findings
-    from answerkey.report.result_rows import encode
 
     chosen = golden_set(questions, load_settings())
     findings = lint_questions(chosen)
     if as_json:
-        sys.stdout.buffer.write(encode(findings_document(findings)) + b"\n")
-        sys.stdout.buffer.flush()
+        print_document({"findings": findings})
     else:
         print_findings(findings, chosen)
     worst = worst_severity(findings)

@@ -1,13 +1,38 @@
-"""What happens to a finished run on the command line: files, the terminal or JSON, the exit code."""
+"""What happens to results on the command line: a run's files, the terminal or JSON, the exit code."""
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
+from answerkey.cli.flags import json_flag, output_flag
+from answerkey.config import load_settings
 from answerkey.model.run import Run
 
-__all__ = ["conclude", "print_json"]
+__all__ = ["conclude", "ends_with_run", "print_document", "print_run_document", "verdict_code"]
+
+
+def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., Any]]:
+    """For commands that return a run, which is then shown: adds `-o` and `--json`, gives `settings` and `progress`."""
+
+    def add(command: Callable[..., Run]) -> Callable[..., Any]:
+        @wraps(command)
+        def shown(*args: Any, outputs: Sequence[Path], as_json: bool, **given: Any) -> int:
+            from answerkey.cli.progress import progress_for_terminal
+            from answerkey.report.files import check_output
+
+            settings = load_settings()
+            for path in outputs:
+                check_output(path)
+            progress = progress_for_terminal(quiet=as_json, doing=doing)
+            run = command(*args, settings=settings, progress=progress, **given)
+            return conclude(run, outputs=outputs, as_json=as_json)
+
+        return output_flag(json_flag(shown))
+
+    return add
 
 
 def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
@@ -17,7 +42,7 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
         write_reports(run, outputs)
     if as_json:
-        print_json(run)
+        print_run_document(run)
     else:
         from answerkey.report.terminal import print_report
 
@@ -27,16 +52,31 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
             print_comparison(run.comparison)
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from answerkey.report.github import tell_github
+        from answerkey.report.github import write_to_github
 
         # Standard output belongs to the document; GitHub reads commands from either stream.
-        tell_github(run, sys.stderr if as_json else sys.stdout)
+        write_to_github(run, sys.stderr if as_json else sys.stdout)
     return 0 if run.passed else 1
 
 
-def print_json(run: Run) -> None:
+def verdict_code(verdict: str, fail_on: str | None) -> int:
+    """The exit code of a comparison: 1 for a regression and 4 for an inconclusive one, where asked for."""
+    if fail_on is not None and verdict == "worse":
+        return 1
+    return 4 if fail_on == "inconclusive" and verdict == "no clear difference" else 0
+
+
+def print_run_document(run: Run) -> None:
     """The run document on stdout, streamed."""
     from answerkey.report.json_file import write_json
 
     write_json(run, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def print_document(document: object) -> None:
+    """One JSON document on stdout."""
+    from answerkey.report.result_rows import encode
+
+    sys.stdout.buffer.write(encode(document) + b"\n")
     sys.stdout.buffer.flush()

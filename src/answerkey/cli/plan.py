@@ -1,15 +1,12 @@
 """`answerkey plan`: how many questions and repeats a difference needs."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
-
-if TYPE_CHECKING:
-    from answerkey.comparison.planning import Plan
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
+from answerkey.errors import UsageError
 
 __all__ = ["plan"]
 
@@ -48,9 +45,16 @@ def plan(
       answerkey plan latest --difference 0.02 --power 0.9
       answerkey plan golden.jsonl --json
     """
-    from answerkey.comparison.planning import GUESSED_CORRELATION, GUESSED_DEVIATION
-    from answerkey.errors import UsageError
-    from answerkey.report.result_rows import encode
+    from answerkey.comparison.columns import columns_from_store
+    from answerkey.comparison.planning import (
+        GUESSED_CORRELATION,
+        GUESSED_DEVIATION,
+        plan_from_guess,
+        plan_from_pair,
+        plan_from_run,
+    )
+    from answerkey.datasets.golden_sets import read_questions
+    from answerkey.report.plan_text import print_plan
 
     if not 0 < difference < 1:
         raise UsageError(
@@ -64,45 +68,22 @@ def plan(
         raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
     if len(sources) > 2:
         raise UsageError("a plan is made from a golden set, from one run or from two; not from more")
-    made = _make(
-        sources or ("latest",),
-        difference,
-        power,
-        GUESSED_DEVIATION if deviation is None else deviation,
-        GUESSED_CORRELATION if correlation is None else correlation,
-        store,
-    )
-    if as_json:
-        sys.stdout.buffer.write(encode(made.to_dict()) + b"\n")
-        return 0
-    from answerkey.report.plan_text import print_plan
-
-    print_plan(made)
-    return 0
-
-
-def _make(
-    sources: tuple[str, ...],
-    wanted: float,
-    power: float,
-    deviation: float,
-    correlation: float,
-    store: str | None,
-) -> "Plan":
-    from answerkey.comparison.columns import columns_from_store
-    from answerkey.comparison.planning import plan_from_guess, plan_from_pair, plan_from_run
-    from answerkey.config import load_settings
-    from answerkey.datasets.questions import read_questions
-
-    settings = load_settings()
-    first = sources[0]
+    deviation = GUESSED_DEVIATION if deviation is None else deviation
+    correlation = GUESSED_CORRELATION if correlation is None else correlation
+    aim = {"wanted": difference, "power": power}
+    first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
         count = len(read_questions(first))
-        return plan_from_guess(
-            count, wanted=wanted, power=power, deviation=deviation, correlation=correlation
-        )
-    with store_opener(settings, store)() as opened:
-        columns = columns_from_store(opened, map(opened.find_run, sources))
-    if len(columns) == 2:
-        return plan_from_pair(columns[0], columns[1], wanted=wanted, power=power)
-    return plan_from_run(columns[0], wanted=wanted, power=power, correlation=correlation)
+        made = plan_from_guess(count, deviation=deviation, correlation=correlation, **aim)
+    else:
+        with opened_store(store) as opened:
+            columns = columns_from_store(opened, map(opened.find_run, sources or (first,)))
+        if len(columns) == 2:
+            made = plan_from_pair(columns[0], columns[1], **aim)
+        else:
+            made = plan_from_run(columns[0], correlation=correlation, **aim)
+    if as_json:
+        print_document(made)
+    else:
+        print_plan(made)
+    return 0

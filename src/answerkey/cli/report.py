@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, output_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, output_flag, store_flag
+from answerkey.cli.outcome import print_document
 
 __all__ = ["report"]
 
@@ -22,7 +23,6 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
       answerkey report latest -o report.html
       answerkey report production -o report.html -o results.csv -o junit.junit.xml
     """
-    from answerkey.config import load_settings
     from answerkey.errors import UsageError
     from answerkey.evaluation.stored import load_stored_run
     from answerkey.report.files import check_output, report_endings, write_report
@@ -31,15 +31,12 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
         raise UsageError(f"no file is named; add -o report.html (or {' '.join(report_endings())})")
     for path in outputs:
         check_output(path)
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         found = load_stored_run(opened, run)
         for path in outputs:
             write_report(found, path)
             if not as_json:
                 click.echo(f"wrote {path}", err=True)
     if as_json:
-        from answerkey.report.result_rows import encode
-
-        written = {"run": found.id, "written": [str(path) for path in outputs]}
-        click.echo(encode(written).decode())
+        print_document({"run": found.id, "written": [str(path) for path in outputs]})
     return 0

@@ -1,10 +1,12 @@
 """`answerkey resume`: ask only what a run is missing."""
 
-from pathlib import Path
-
 import click
 
-from answerkey.cli.flags import JudgeFlags, json_flag, judge_flags, output_flag, store_flag
+from answerkey.cli.flags import JudgeFlags, judge_flags, store_flag
+from answerkey.cli.outcome import ends_with_run
+from answerkey.config import Settings
+from answerkey.evaluation.progress import Progress
+from answerkey.model.run import Run
 
 __all__ = ["resume"]
 
@@ -14,16 +16,15 @@ __all__ = ["resume"]
 @click.option("--target", metavar="T", help="The chatbot, if the run asked a Python object that has no name.")
 @judge_flags
 @store_flag
-@output_flag
-@json_flag
+@ends_with_run("asking")
 def resume(
     run: str,
     target: str | None,
     judge: JudgeFlags,
     store: str | None,
-    outputs: tuple[Path, ...],
-    as_json: bool,
-) -> int:
+    settings: Settings,
+    progress: Progress,
+) -> Run:
     """Ask the questions of a run that have no reply yet, and those that were edited since; judge what is not judged.
 
     \b
@@ -31,21 +32,8 @@ def resume(
       answerkey resume
       answerkey resume 4f2a --json
     """
-    from answerkey.cli.outcome import conclude
-    from answerkey.cli.progress import progress_for_terminal
-    from answerkey.config import load_settings
     from answerkey.evaluation.api import resume as resume_run
-    from answerkey.report.files import check_output
 
-    settings = load_settings()
-    for path in outputs:
-        check_output(path)
-    finished = resume_run(
-        run,
-        target=target,
-        judge=judge.settings,
-        store=store,
-        settings=settings,
-        progress=progress_for_terminal(quiet=as_json),
+    return resume_run(
+        run, target=target, judge=judge.settings, store=store, settings=settings, progress=progress
     )
-    return conclude(finished, outputs=outputs, as_json=as_json)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 
 if TYPE_CHECKING:
     from answerkey.model.run import RunInfo
@@ -33,19 +34,15 @@ def review(run: str, only_list: bool, author: str, store: str | None, as_json: b
       answerkey review production --list
       answerkey review latest --json
     """
-    from answerkey.config import load_settings
     from answerkey.store.review import ReviewQueue
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         info = opened.find_run(run)
         queue = ReviewQueue(opened, info)
         waiting, done = queue.counts()
         items = queue.page(limit=10_000)
         if as_json:
-            import msgspec
-
-            document = {"run": info.id, "waiting": waiting, "done": done, "queue": items}
-            click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+            print_document({"run": info.id, "waiting": waiting, "done": done, "queue": items})
         elif only_list or not (sys.stdin.isatty() and sys.stdout.isatty()):
             _list(info, items, done)
         else:

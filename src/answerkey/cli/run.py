@@ -8,29 +8,32 @@ from answerkey.cli.flags import (
     AskingFlags,
     JudgeFlags,
     asking_flags,
-    json_flag,
+    gate_flag,
     judge_flags,
-    output_flag,
+    questions_argument,
     store_flag,
 )
+from answerkey.cli.outcome import ends_with_run
+from answerkey.config import Settings
+from answerkey.evaluation.progress import Progress
+from answerkey.model.run import Run
 
 __all__ = ["run"]
 
 
 @click.command()
-@click.argument("questions", required=False, type=click.Path(path_type=Path))
+@questions_argument
 @click.option(
     "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
 )
 @click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
 @asking_flags
-@click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
+@gate_flag
 @click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
 @judge_flags
 @store_flag
 @click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
-@output_flag
-@json_flag
+@ends_with_run("asking")
 def run(
     questions: Path | None,
     target: str | None,
@@ -41,9 +44,9 @@ def run(
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
-    outputs: tuple[Path, ...],
-    as_json: bool,
-) -> int:
+    settings: Settings,
+    progress: Progress,
+) -> Run:
     """Ask a chatbot every question of a golden set, grade the replies and keep them.
 
     Without arguments, the bundled questions are asked of the embedded reference chatbot.
@@ -54,13 +57,8 @@ def run(
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
     """
-    from answerkey.cli.outcome import conclude
-    from answerkey.cli.progress import progress_for_terminal
-    from answerkey.config import load_settings
     from answerkey.evaluation.api import evaluate
-    from answerkey.report.files import check_output
 
-    settings = load_settings()
     options = asking.options(
         settings,
         name=name,
@@ -70,8 +68,4 @@ def run(
         store=store,
         engine=engine,
     )
-    for path in outputs:
-        check_output(path)
-    progress = progress_for_terminal(quiet=as_json)
-    finished = evaluate(questions, target, options, settings=settings, progress=progress)
-    return conclude(finished, outputs=outputs, as_json=as_json)
+    return evaluate(questions, target, options, settings=settings, progress=progress)

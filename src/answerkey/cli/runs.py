@@ -1,11 +1,11 @@
 """`answerkey runs`: the runs of a store."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
 
 if TYPE_CHECKING:
     from answerkey.model.run import RunInfo
@@ -32,17 +32,12 @@ def runs(limit: int, store: str | None, as_json: bool) -> int:
       answerkey runs
       answerkey runs --limit 100 --json
     """
-    from answerkey.config import load_settings
-    from answerkey.report.result_rows import encode
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         listed = opened.list_runs(limit=limit)
         total = opened.count_runs()
     if as_json:
-        sys.stdout.buffer.write(
-            encode({"runs": [_document(info, summary) for info, summary in listed]}) + b"\n"
-        )
-        sys.stdout.buffer.flush()
+        print_document({"runs": [_document(info, summary) for info, summary in listed]})
         return 0
     from answerkey.report.runs_table import print_runs
 
@@ -51,19 +46,9 @@ def runs(limit: int, store: str | None, as_json: bool) -> int:
 
 
 def _document(info: "RunInfo", summary: "Summary | None") -> dict[str, Any]:
-    import msgspec
-
-    return {
-        "id": info.id,
-        "name": info.name,
-        "status": info.status,
-        "created_at": info.created_at,
-        "target": info.target,
-        "question_set": info.question_set,
-        "questions": None if summary is None else summary.questions,
-        "score": None if summary is None else summary.score,
-        "grade": None if summary is None else summary.grade,
-        "interval": None if summary is None else msgspec.to_builtins(summary.interval),
-        "coverage": None if summary is None else summary.coverage,
-        "passed": None if summary is None else summary.passed,
+    known = ("id", "name", "status", "created_at", "target", "question_set")
+    found = ("questions", "score", "grade", "interval", "coverage", "passed")
+    # A run that has not ended has no summary.
+    return {name: getattr(info, name) for name in known} | {
+        name: getattr(summary, name, None) for name in found
     }

@@ -1,12 +1,13 @@
 """`answerkey score`: grade recorded replies."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from answerkey.cli.flags import (
+    FILE,
     JudgeFlags,
+    gate_flag,
     json_flag,
     judge_flags,
     match_flag,
@@ -14,20 +15,20 @@ from answerkey.cli.flags import (
     scoring_for,
     store_flag,
 )
+from answerkey.cli.outcome import conclude, print_document
+from answerkey.config import load_settings
 from answerkey.errors import UsageError
 
 __all__ = ["score"]
 
 
 @click.command()
-@click.argument("replies", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--questions", type=click.Path(path_type=Path), help="The golden set, where rows carry no expectations."
-)
+@click.argument("replies", nargs=-1, required=True, type=FILE)
+@click.option("--questions", type=FILE, help="The golden set, where rows carry no expectations.")
 @match_flag
-@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: REPLIES is then a TREC run.")
+@click.option("--qrels", type=FILE, help="Judgements: REPLIES is then a TREC run.")
 @click.option("--metrics", metavar="NAMES", help="With --qrels: measures, as nDCG@10,P@5,AP,RR.")
-@click.option("--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".')
+@gate_flag
 @judge_flags
 @store_flag
 @output_flag
@@ -59,16 +60,13 @@ def score(
         if questions is not None or outputs or gates or match is not None:
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
-    from answerkey.cli.outcome import conclude
     from answerkey.cli.progress import progress_for_terminal
-    from answerkey.config import load_settings
     from answerkey.evaluation.api import score_replies
     from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:
         check_output(path)
-    watched = sys.stderr.isatty() and not as_json
     scored = score_replies(
         replies,
         questions,
@@ -77,14 +75,12 @@ def score(
         gates=gates,
         store=store,
         settings=settings,
-        progress=progress_for_terminal(doing="scoring") if watched else None,
+        progress=progress_for_terminal(quiet=as_json, doing="scoring"),
     )
     return conclude(scored, outputs=outputs, as_json=as_json)
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:
-    import msgspec
-
     from answerkey.evaluation.trec_run import TREC_MEASURES, evaluate_trec_run
 
     if qrels is None:
@@ -93,7 +89,7 @@ def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | N
         raise UsageError("--qrels evaluates one TREC run at a time")
     document = evaluate_trec_run(runs[0], qrels, TREC_MEASURES if metrics is None else metrics)
     if as_json:
-        click.echo(msgspec.json.encode(document))
+        print_document(document)
         return 0
     width = max(len(name) for name in document["metrics"])
     for name, value in document["metrics"].items():

@@ -1,15 +1,16 @@
 """`answerkey serve`: the dashboard, its API and the feedback endpoint; and the tokens for those who may use it."""
 
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from threading import Thread
 
 import click
+import msgspec
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
+from answerkey.config import load_settings
 from answerkey.errors import MissingExtraError, UsageError
-
-if TYPE_CHECKING:
-    from answerkey.server.settings import ServerSettings
 
 __all__ = ["serve"]
 
@@ -53,10 +54,15 @@ def serve(
     if context.invoked_subcommand is not None:
         return 0
     try:
+        import uvicorn
+
+        from answerkey.server.app import create_app
         from answerkey.server.settings import server_settings
+        from answerkey.server.warming import warm_up
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
-    from answerkey.config import load_settings
+    from answerkey.cli.listening import listening_on
+    from answerkey.store.tokens import AccessTokens
 
     settings = load_settings()
     served = server_settings(
@@ -67,27 +73,7 @@ def serve(
         allow_origins=allow_origins,
         require_token=require_token,
     )
-    return _serve(served, store)
-
-
-def _serve(served: "ServerSettings", store: str | None) -> int:
-    import socket
-    import threading
-
-    try:
-        import uvicorn
-
-        from answerkey.server.app import create_app
-        from answerkey.server.warming import warm_up
-    except ImportError:
-        raise MissingExtraError("the dashboard", "server") from None
-    import msgspec
-
-    from answerkey.config import load_settings
-    from answerkey.store.tokens import AccessTokens
-
-    settings = load_settings()
-    opener = store_opener(settings, store, create=True)
+    opener = partial(opened_store, store, create=True)
     # A store that cannot be used is said here and now, not on the first page.
     with opener() as opened:
         tokens = AccessTokens(opened).all()
@@ -96,33 +82,19 @@ def _serve(served: "ServerSettings", store: str | None) -> int:
             f"{served.host} can be reached by others, and there is no token yet; "
             "make one with `answerkey serve token add NAME --role viewer`"
         )
-    family = socket.AF_INET6 if ":" in served.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((served.host, served.port))
-        # Whoever reads the address below and comes at once has to wait, but is not turned away.
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        raise UsageError(
-            f"cannot listen on {served.host}:{served.port}: {error.strerror or error}; choose another --port"
-        ) from None
-    port = listening.getsockname()[1]
-    served = msgspec.structs.replace(served, port=port)
-    shown = f"[{served.host}]" if ":" in served.host else served.host
-    click.echo(f"answerkey dashboard on http://{shown}:{port} (Ctrl-C stops it)")
-    sys.stdout.flush()
-    app = create_app(opener, served, settings)
-    threading.Thread(target=warm_up, args=(app,), daemon=True).start()
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False)
-    )
-    try:
-        server.run(sockets=[listening])
-    finally:
-        app.state.holder.close()
-        listening.close()
+    with listening_on(served.host, served.port) as (listening, address):
+        click.echo(f"answerkey dashboard on {address} (Ctrl-C stops it)")
+        sys.stdout.flush()
+        taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
+        app = create_app(opener, taken, settings)
+        Thread(target=warm_up, args=(app,), daemon=True).start()
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            app.state.holder.close()
     return 0
 
 
@@ -148,11 +120,10 @@ def add_token(name: str, role: str, store: str | None) -> int:
     Example:
       answerkey serve token add ann --role annotator
     """
-    from answerkey.config import load_settings
     from answerkey.store.tokens import ROLES, AccessTokens
 
     chosen = next(known for known in ROLES if known == role)
-    with store_opener(load_settings(), store, create=True)() as opened:
+    with opened_store(store, create=True) as opened:
         secret = AccessTokens(opened).add(name, chosen)
     click.echo(secret)
     click.echo(f"the token of {name} ({role}); it is not shown again", err=True)
@@ -169,15 +140,12 @@ def list_tokens(store: str | None, as_json: bool) -> int:
     Examples:
       answerkey serve token list
     """
-    from answerkey.config import load_settings
     from answerkey.store.tokens import AccessTokens
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         tokens = AccessTokens(opened).all()
     if as_json:
-        import msgspec
-
-        click.echo(msgspec.json.format(msgspec.json.encode({"tokens": tokens}), indent=2).decode())
+        print_document({"tokens": tokens})
         return 0
     for one in tokens:
         click.echo(f"{one.name:<24} {one.role:<10} {one.created_at[:16].replace('T', ' ')}")
@@ -196,10 +164,9 @@ def revoke_token(name: str, store: str | None) -> int:
     Examples:
       answerkey serve token revoke ann
     """
-    from answerkey.config import load_settings
     from answerkey.store.tokens import AccessTokens
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         AccessTokens(opened).revoke(name)
     click.echo(f"revoked: {name}")
     return 0

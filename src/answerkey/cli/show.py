@@ -2,7 +2,8 @@
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_run_document
 
 __all__ = ["show"]
 
@@ -34,21 +35,19 @@ def show(
       answerkey show production --question rent-august
       answerkey show latest --json
     """
-    from answerkey.cli.outcome import print_json
-    from answerkey.config import load_settings
     from answerkey.evaluation.stored import load_stored_run
-    from answerkey.report.result_selection import failures_of, only_failures, only_question
     from answerkey.report.terminal import make_console, print_report
     from answerkey.report.terminal_detail import print_failures, print_question
+    from answerkey.report.view import failures_of, only_failures, only_question
 
-    with store_opener(load_settings(), store)() as opened:
+    with opened_store(store) as opened:
         found = load_stored_run(opened, run)
         if question_id is not None:
             found = only_question(found, question_id)
         if failures and as_json:
             found = only_failures(found)
         if as_json:
-            print_json(found)
+            print_run_document(found)
         elif question_id is not None:
             print_question(found, make_console())
         elif failures:

@@ -1,12 +1,12 @@
 """`answerkey weights`: do the weights say what people think?"""
 
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from answerkey.cli.flags import json_flag, store_flag, store_opener
+from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.outcome import print_document
+from answerkey.config import load_settings
 
 __all__ = ["weights"]
 
@@ -27,24 +27,18 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
       answerkey weights
       answerkey weights labelled.jsonl --json
     """
-    from answerkey.config import load_settings
-    from answerkey.report.result_rows import encode
     from answerkey.stats.weights import fit_weights
 
-    settings = load_settings()
-    current = dict(settings.scoring.weights)
-    rows = _rows(labelled, settings, store)
+    rows = _rows(labelled, store)
     found = fit_weights(
         [components for _, components, _ in rows],
         [verdict for _, _, verdict in rows],
-        current,
+        dict(load_settings().scoring.weights),
         clusters=[question for question, _, _ in rows],
         seed=seed,
     )
     if as_json:
-        import msgspec
-
-        sys.stdout.buffer.write(encode(msgspec.to_builtins(found)) + b"\n")
+        print_document(found)
         return 0
     from answerkey.report.weights_text import print_weights
 
@@ -52,14 +46,12 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
     return 0
 
 
-def _rows(
-    labelled: Path | None, settings: Any, store: str | None
-) -> list[tuple[str, dict[str, float], float]]:
+def _rows(labelled: Path | None, store: str | None) -> list[tuple[str, dict[str, float], float]]:
     if labelled is not None:
         from answerkey.datasets.labelled_replies import read_labelled
 
         return list(read_labelled(labelled))
     from answerkey.store.feedback_book import FeedbackBook
 
-    with store_opener(settings, store)() as opened:
+    with opened_store(store) as opened:
         return [(row.question, row.components, row.value) for row in FeedbackBook(opened).scored_verdicts()]

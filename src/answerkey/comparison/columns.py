@@ -1,10 +1,10 @@
 """A run as columns: one entry per question, trials averaged, in a few flat arrays whatever the run's size.
 
-What grows with a run is about 100 bytes a question: 16 of its content's hash, its id, four of its category, and eight for
+What grows with a run is about 150 bytes a question: 16 of its content's hash, its id, four of its category, and eight for
 the score, the latency, the cost and each component and metric. Replies, reasons and questions are never read.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from answerkey.comparison.texts import Texts, TextsBuilder
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.trial import Trial
@@ -27,7 +26,6 @@ __all__ = [
     "columns_from_run",
     "columns_from_store",
     "locate",
-    "read_scorecards",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +43,7 @@ class Columns(NamedTuple):
     """What a comparison knows of a run, question by question. A missing value is NaN."""
 
     info: RunInfo
-    ids: Texts
+    ids: list[str]
     hashes: Hashes
     # Which of the category names.
     categories: npt.NDArray[np.int32]
@@ -78,95 +76,6 @@ class Columns(NamedTuple):
                 yield self.ids[position], kept
 
 
-class _Growing:
-    """Columns by name that grow batch by batch; where a name is missing, NaN is filled in."""
-
-    def __init__(self) -> None:
-        self._chunks: dict[str, list[Floats]] = {}
-        self._lengths: dict[str, int] = {}
-
-    def add(self, values: Mapping[str, Sequence[float | None]], before: int) -> None:
-        for name, column in values.items():
-            chunks = self._chunks.setdefault(name, [])
-            gap = before - self._lengths.get(name, 0)
-            if gap:
-                chunks.append(np.full(gap, np.nan))
-            chunks.append(_floats(column))
-            self._lengths[name] = before + len(column)
-
-    def finish(self, length: int, starts: Ints | None) -> dict[str, Floats]:
-        self.add({name: () for name, known in self._lengths.items() if known < length}, length)
-        found = {}
-        for name in list(self._chunks):
-            found[name] = _means(np.concatenate(self._chunks.pop(name)), starts)
-        return found
-
-
-class _Builder:
-    """Takes batches, gives columns."""
-
-    def __init__(self, info: RunInfo) -> None:
-        self._info = info
-        self._ids = TextsBuilder()
-        self._hashes: list[Hashes] = []
-        self._categories: list[npt.NDArray[np.int32]] = []
-        self._category_numbers: dict[str, int] = {}
-        self._plain = _Growing()
-        self._components = _Growing()
-        self._metrics = _Growing()
-        self._errors: Counter[str] = Counter()
-        self._count = 0
-
-    def add(self, batch: ScoreBatch) -> None:
-        count = len(batch.ids)
-        self._ids.add(batch.ids)
-        self._hashes.append(_halves(batch.content_hashes))
-        numbers = self._category_numbers
-        for name in dict.fromkeys(batch.categories):
-            numbers.setdefault(name, len(numbers))
-        self._categories.append(np.fromiter(map(numbers.__getitem__, batch.categories), np.int32, count))
-        plain = {"score": batch.scores, "latency": batch.latencies_ms, "cost": batch.costs}
-        self._plain.add(plain, self._count)
-        self._components.add(batch.components, self._count)
-        self._metrics.add(batch.metrics, self._count)
-        self._errors.update(kind for kind in batch.error_kinds if kind is not None)
-        self._count += count
-
-    def columns(self, clusters: Mapping[bytes, str]) -> Columns:
-        """All of it; `clusters` says which content hash belongs to which cluster."""
-        hashes = np.concatenate([np.empty((0, 2), np.uint64), *self._hashes])
-        categories = np.concatenate([np.empty(0, np.int32), *self._categories])
-        ids = self._ids.texts()
-        starts = None
-        trial_scores = None
-        if self._info.repeat > 1 and self._count:
-            # Trials of one question stand beside each other.
-            starts = np.flatnonzero(np.r_[True, (hashes[1:] != hashes[:-1]).any(axis=1)])
-            trial_scores = np.concatenate(self._plain._chunks["score"])
-            hashes, categories, ids = hashes[starts], categories[starts], ids.chosen(starts)
-        plain = self._plain.finish(self._count, starts)
-        none = np.empty(0)
-        numbers, names = _clusters(hashes, clusters)
-        return Columns(
-            info=self._info,
-            ids=ids,
-            hashes=hashes,
-            categories=categories,
-            category_names=list(self._category_numbers),
-            scores=plain.get("score", none),
-            latencies=plain.get("latency", none),
-            costs=plain.get("cost", none),
-            components=self._components.finish(self._count, starts),
-            metrics=self._metrics.finish(self._count, starts),
-            errors=self._errors,
-            replies=self._count,
-            clusters=numbers,
-            cluster_names=names,
-            trial_scores=trial_scores,
-            trial_starts=starts,
-        )
-
-
 def columns_from_store(
     store: Store, infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
 ) -> list[Columns]:
@@ -179,27 +88,92 @@ def columns_from_store(
             clusters[info.question_set_hash] = dict(
                 store.question_clusters(info.question_set_hash, cluster_fields)
             )
-        found.append(read_scorecards(store, info, clusters[info.question_set_hash]))
+        found.append(_columns(info, store.score_batches(info), clusters[info.question_set_hash]))
     return found
-
-
-def read_scorecards(store: Store, info: RunInfo, clusters: Mapping[bytes, str]) -> Columns:
-    """The columns as the scorecards have them; `clusters` says which content hash belongs to which cluster."""
-    builder = _Builder(info)
-    for batch in store.score_batches(info):
-        builder.add(batch)
-    return builder.columns(clusters)
 
 
 def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS) -> Columns:
     """The same from a run at hand."""
-    builder = _Builder(run.info)
     clusters: dict[bytes, str] = {}
-    results = iter(run.results)
-    while batch := list(islice(results, _BATCH)):
-        builder.add(_batch(batch))
-        clusters.update(_belonging(batch, cluster_fields))
-    return builder.columns(clusters)
+
+    def batches() -> Iterator[ScoreBatch]:
+        results = iter(run.results)
+        while batch := list(islice(results, _BATCH)):
+            clusters.update(_belonging(batch, cluster_fields))
+            yield _batch(batch)
+
+    return _columns(run.info, batches(), clusters)
+
+
+def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[bytes, str]) -> Columns:
+    """Join batches; `clusters` says which content hash belongs to which cluster, once all batches are read."""
+    ids: list[str] = []
+    all_hashes = [np.empty((0, 2), np.uint64)]
+    all_categories = [np.empty(0, np.int32)]
+    category_numbers: dict[str, int] = {}
+    # Kind and name of a column → its parts, and where they begin.
+    parts: dict[tuple[str, str], list[tuple[int, Floats]]] = defaultdict(list)
+    errors: Counter[str] = Counter()
+    for batch in batches:
+        plain = {"score": batch.scores, "latency": batch.latencies_ms, "cost": batch.costs}
+        for kind, named in (("plain", plain), ("component", batch.components), ("metric", batch.metrics)):
+            for name, values in named.items():
+                parts[kind, name].append((len(ids), np.array(values, dtype=np.float64)))
+        ids += batch.ids
+        all_hashes.append(_halves(batch.content_hashes))
+        for category in dict.fromkeys(batch.categories):
+            category_numbers.setdefault(category, len(category_numbers))
+        all_categories.append(np.array([category_numbers[name] for name in batch.categories], np.int32))
+        errors.update(kind for kind in batch.error_kinds if kind is not None)
+    replies, hashes, categories = len(ids), np.concatenate(all_hashes), np.concatenate(all_categories)
+    starts = trial_scores = None
+    if info.repeat > 1 and replies:
+        # Trials of one question stand beside each other.
+        starts = np.flatnonzero(np.r_[True, (hashes[1:] != hashes[:-1]).any(axis=1)])
+        trial_scores = _column(parts["plain", "score"], replies, None)
+        ids, hashes, categories = (
+            [ids[start] for start in starts.tolist()],
+            hashes[starts],
+            categories[starts],
+        )
+    scores, latencies, costs = (
+        _column(parts.pop(("plain", name), ()), replies, starts) for name in ("score", "latency", "cost")
+    )
+    found: dict[str, dict[str, Floats]] = {"component": {}, "metric": {}}
+    for kind, name in list(parts):
+        found[kind][name] = _column(parts.pop((kind, name)), replies, starts)
+    cluster_numbers, cluster_names = _clusters(hashes, clusters)
+    return Columns(
+        info=info,
+        ids=ids,
+        hashes=hashes,
+        categories=categories,
+        category_names=list(category_numbers),
+        scores=scores,
+        latencies=latencies,
+        costs=costs,
+        components=found["component"],
+        metrics=found["metric"],
+        errors=errors,
+        replies=replies,
+        clusters=cluster_numbers,
+        cluster_names=cluster_names,
+        trial_scores=trial_scores,
+        trial_starts=starts,
+    )
+
+
+def _column(parts: Iterable[tuple[int, Floats]], length: int, starts: Ints | None) -> Floats:
+    """One column of its parts, NaN in between; with `starts`, the mean of each question's trials that have a value."""
+    values = np.full(length, np.nan)
+    for begin, part in parts:
+        values[begin : begin + len(part)] = part
+    if starts is None:
+        return values
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.where(known, values, 0.0), starts)
+    with np.errstate(invalid="ignore"):
+        return sums / np.add.reduceat(known.astype(np.float64), starts)
 
 
 def _batch(results: Sequence[Trial]) -> ScoreBatch:
@@ -235,8 +209,6 @@ def _belonging(results: Iterable[Trial], fields: tuple[str, ...]) -> Iterator[tu
 
 def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows of named values as one column for each name."""
-    if len(set(map(tuple, rows))) == 1:
-        return {name: [row[name] for row in rows] for name in rows[0]}
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -263,20 +235,5 @@ def _clusters(hashes: Hashes, belonging: Mapping[bytes, str]) -> tuple[Ints | No
     return np.where(place < 0, -1, labels[place]), list(numbers)
 
 
-def _floats(values: Sequence[float | None]) -> Floats:
-    """None becomes NaN."""
-    return np.array(values, dtype=np.float64)
-
-
 def _halves(hashes: Sequence[bytes]) -> Hashes:
     return np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)
-
-
-def _means(values: Floats, starts: Ints | None) -> Floats:
-    """The mean of each question's trials, those without a value aside."""
-    if starts is None:
-        return values
-    known = ~np.isnan(values)
-    sums = np.add.reduceat(np.where(known, values, 0.0), starts)
-    with np.errstate(invalid="ignore"):
-        return sums / np.add.reduceat(known.astype(np.float64), starts)

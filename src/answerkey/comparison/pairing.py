@@ -4,8 +4,9 @@ import msgspec
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Ints, locate
+from answerkey.model.comparison import Unpaired
 
-__all__ = ["Pairing", "pair", "paired_clusters"]
+__all__ = ["Pairing", "joint_clusters", "pair"]
 
 
 class Pairing(msgspec.Struct, frozen=True):
@@ -14,12 +15,10 @@ class Pairing(msgspec.Struct, frozen=True):
     # Positions in base and candidate.
     base: Ints
     candidate: Ints
-    only_base: tuple[str, ...]
-    only_candidate: tuple[str, ...]
     # Questions with the same id whose wording or expectations were edited in between.
     edited: tuple[str, ...]
-    # Questions that one of the runs could not score.
-    unscored: tuple[str, ...]
+    # Questions that take no part, and why.
+    unpaired: tuple[Unpaired, ...]
 
 
 def pair(base: Columns, candidate: Columns) -> Pairing:
@@ -49,25 +48,29 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
     return Pairing(
         base=first[scored],
         candidate=second[scored],
-        only_base=tuple(only_base),
-        only_candidate=tuple(candidate.ids[i] for i in np.flatnonzero(unused).tolist()),
         edited=tuple(edited),
-        unscored=tuple(base.ids[i] for i in first[~scored].tolist()),
+        unpaired=(
+            *(Unpaired(identity, "only in base") for identity in only_base),
+            *(Unpaired(candidate.ids[i], "only in candidate") for i in np.flatnonzero(unused).tolist()),
+            *(Unpaired(base.ids[i], "not scored") for i in first[~scored].tolist()),
+        ),
     )
 
 
-def paired_clusters(base: Columns, candidate: Columns, pairing: Pairing) -> Ints | None:
-    """A number for each pair, equal for pairs that belong together; None if each is on its own."""
-    if base.clusters is None and candidate.clusters is None:
+def joint_clusters(*runs: tuple[Columns, Ints]) -> Ints | None:
+    """A number for each question at the same place of these positions in the runs, equal for those that belong together.
+
+    None if each is on its own.
+    """
+    if all(columns.clusters is None for columns, _ in runs):
         return None
     numbers: dict[str, int] = {}
-    labels = np.full(len(pairing.base), -1)
-    for columns, positions in ((base, pairing.base), (candidate, pairing.candidate)):
-        if columns.clusters is None:
-            continue
-        names = np.array([numbers.setdefault(name, len(numbers)) for name in columns.cluster_names])
-        own = columns.clusters[positions]
-        labels = np.where((labels < 0) & (own >= 0), names[own], labels)
+    labels = np.full(len(runs[0][1]), -1)
+    for columns, positions in runs:
+        if columns.clusters is not None:
+            names = np.array([numbers.setdefault(name, len(numbers)) for name in columns.cluster_names])
+            own = columns.clusters[positions]
+            labels = np.where((labels < 0) & (own >= 0), names[own], labels)
     # A question that belongs to no cluster is one of its own.
     alone = labels < 0
     labels[alone] = len(numbers) + np.arange(np.count_nonzero(alone))

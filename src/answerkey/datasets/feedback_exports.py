@@ -1,9 +1,10 @@
 """People's verdicts in other tools' exports: Langfuse scores, LangSmith feedback, Phoenix annotations, plain JSON Lines."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,8 +15,10 @@ from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
 
-# Verdicts of programs are not people's: these marks leave them out.
-_MACHINES = frozenset({"EVAL", "LLM", "CODE", "MODEL", "AUTO_EVAL"})
+# Verdicts of programs are not people's, and a text is none: these marks leave them out.
+_NOT_PEOPLE = frozenset({"EVAL", "LLM", "CODE", "MODEL", "AUTO_EVAL", "TEXT"})
+# What a verdict is about and what else was said with it, kept as it is.
+_KEPT = ("name", "key", "label", "document_position", "metadata")
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,32 +49,93 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
 
 
+class _Format(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an export has what; "a.b" is the field b of the object a, and the first name that has a value counts."""
+
+    value: tuple[str, ...]
+    # What says that a program gave the verdict, or that it is only text.
+    marks: tuple[str, ...] = ()
+    # What stands before the id, so that ids of different tools and kinds differ.
+    id_scope: tuple[str, ...] = ()
+    id: tuple[str, ...] = ("id",)
+    # Field of Feedback → its names.
+    texts: dict[str, tuple[str, ...]]
+
+
+_FORMATS = {
+    # answerkey's own names, as `POST /api/feedback` takes them too.
+    "jsonl": _Format(
+        value=("value", "score", "thumb", "rating", "feedback"),
+        id=("idempotency_key", "id"),
+        texts={
+            "response_id": ("response_id", "reply_id", "message_id", "run_id"),
+            "trace_id": ("trace_id",),
+            "conversation_id": ("conversation_id", "session_id"),
+            "comment": ("comment", "reason", "explanation"),
+            "author": ("author", "user", "user_id"),
+            "correction": ("correction",),
+        },
+    ),
+    "langfuse": _Format(
+        value=("value",),
+        marks=("source", "dataType", "data_type"),
+        id_scope=("langfuse",),
+        texts={
+            "response_id": ("observationId", "observation_id"),
+            "trace_id": ("traceId", "trace_id"),
+            "conversation_id": ("sessionId", "session_id"),
+            "comment": ("comment",),
+            "author": ("authorUserId", "author_user_id"),
+        },
+    ),
+    "langsmith": _Format(
+        value=("score", "value"),
+        marks=("feedback_source.type", "feedback_source"),
+        id_scope=("langsmith",),
+        texts={
+            "response_id": ("run_id",),
+            "trace_id": ("trace_id",),
+            "conversation_id": ("session_id",),
+            "comment": ("comment",),
+            "author": ("feedback_source.user_id",),
+            "correction": ("correction",),
+        },
+    ),
+    "phoenix": _Format(
+        value=("result.score", "result.label", "score", "label"),
+        marks=("annotator_kind",),
+        # The identifier is Phoenix's upsert key only together with the span and the annotation's name.
+        id_scope=("phoenix", "$span_id", "$name"),
+        id=("identifier", "id"),
+        texts={
+            "response_id": ("span_id",),
+            "trace_id": ("trace_id",),
+            "conversation_id": ("session_id",),
+            "comment": ("result.explanation", "explanation"),
+            "author": ("user_id",),
+        },
+    ),
+}
+FEEDBACK_FORMATS: tuple[str, ...] = tuple(_FORMATS)
+
+
 def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> Iterator[Feedback | None]:
     """Every verdict of an export; None for a record that is not a person's verdict (a program's, or only text)."""
-    read = _READERS[format_name]
     for line, row in read_rows(path):
         try:
-            yield read(row, scale or Scale())
+            if format_name == "jsonl":
+                yield plain_feedback(row, scale or Scale())
+            else:
+                yield _verdict(row, _FORMATS[format_name], scale or Scale())
         except UsageError as error:
             raise InputError(str(error), path=path, line=line) from None
 
 
 def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
-    """One object under answerkey's own names, as `POST /api/feedback` takes it too."""
-    given = _first(row, "value", "score", "thumb", "rating", "feedback")
-    if given is None:
+    """One object under answerkey's own names."""
+    verdict = _verdict(row, _FORMATS["jsonl"], scale)
+    if verdict is None:
         raise UsageError('there is no "value"; give "up", "down" or a number from 0 to 1')
-    verdict = _verdict(
-        row,
-        value=scale.value(given),
-        response_id=_text(row, "response_id", "reply_id", "message_id", "run_id"),
-        trace_id=_text(row, "trace_id"),
-        conversation_id=_text(row, "conversation_id", "session_id"),
-        key=_text(row, "idempotency_key", "id"),
-        comment=_text(row, "comment", "reason", "explanation") or "",
-        author=_text(row, "author", "user", "user_id"),
-        correction=_text(row, "correction"),
-    )
     if not (verdict.response_id or verdict.trace_id or verdict.conversation_id or verdict.question):
         raise UsageError(
             "nothing says which reply it is about: give response_id, trace_id, conversation_id or question"
@@ -79,120 +143,52 @@ def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     return verdict
 
 
-def _langfuse(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
-    kind = str(_first(row, "dataType", "data_type") or "").upper()
-    if str(row.get("source", "")).upper() in _MACHINES or kind == "TEXT":
+def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale) -> Feedback | None:
+    kinds = {str(_field(row, name)).upper() for name in form.marks}
+    # A category of Langfuse has a number as well, which means nothing.
+    labels = ("stringValue", "string_value") if "CATEGORICAL" in kinds else ()
+    given = _first(row, *labels, *form.value)
+    if given is None or kinds & _NOT_PEOPLE:
         return None
-    given = _first(row, "stringValue", "string_value") if kind == "CATEGORICAL" else None
-    given = _first(row, "value") if given is None else given
-    if given is None:
-        return None
-    return _verdict(
-        row,
-        value=scale.value(given),
-        response_id=_text(row, "observationId", "observation_id"),
-        trace_id=_text(row, "traceId", "trace_id"),
-        conversation_id=_text(row, "sessionId", "session_id"),
-        key=_keyed("langfuse", row, "id"),
-        comment=_text(row, "comment") or "",
-        author=_text(row, "authorUserId", "author_user_id"),
-    )
-
-
-def _langsmith(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
-    source = row.get("feedback_source")
-    kind = source.get("type") if isinstance(source, dict) else source
-    given = _first(row, "score", "value")
-    if str(kind or "").upper() in _MACHINES or given is None:
-        return None
-    user = source.get("user_id") if isinstance(source, dict) else None
-    correction = row.get("correction")
-    return _verdict(
-        row,
-        value=scale.value(given),
-        response_id=_text(row, "run_id"),
-        trace_id=_text(row, "trace_id"),
-        conversation_id=_text(row, "session_id"),
-        key=_keyed("langsmith", row, "id"),
-        comment=_text(row, "comment") or "",
-        author=None if user is None else str(user),
-        correction=correction if isinstance(correction, str) else _json(correction),
-    )
-
-
-def _phoenix(row: Mapping[str, Json], scale: Scale) -> Feedback | None:
-    if str(row.get("annotator_kind", "HUMAN")).upper() in _MACHINES:
-        return None
-    inner = row.get("result")
-    result = inner if isinstance(inner, dict) else row
-    given = _first(result, "score", "label")
-    if given is None:
-        return None
-    span = _text(row, "span_id")
-    name = _text(row, "identifier", "id")
-    return _verdict(
-        row,
-        value=scale.value(given),
-        response_id=span,
-        trace_id=_text(row, "trace_id"),
-        conversation_id=_text(row, "session_id"),
-        # The identifier is Phoenix's upsert key only together with the span and the annotation's name.
-        key=None if name is None else f"phoenix:{span}:{row.get('name', '')}:{name}",
-        comment=_text(result, "explanation") or "",
-        author=_text(row, "user_id"),
-    )
-
-
-_READERS: dict[str, Callable[[Mapping[str, Json], Scale], Feedback | None]] = {
-    "jsonl": plain_feedback,
-    "langfuse": _langfuse,
-    "langsmith": _langsmith,
-    "phoenix": _phoenix,
-}
-FEEDBACK_FORMATS: tuple[str, ...] = tuple(_READERS)
-
-
-def _verdict(
-    row: Mapping[str, Json],
-    *,
-    value: float,
-    response_id: str | None,
-    trace_id: str | None,
-    conversation_id: str | None,
-    key: str | None,
-    comment: str,
-    author: str | None,
-    correction: str | None = None,
-) -> Feedback:
+    texts: dict[str, Any] = {field: _text(row, *names) for field, names in form.texts.items()}
+    comment = texts.pop("comment") or ""
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
-    if key is None:
-        # A file imported twice must not count twice.
-        content = msgspec.json.encode(dict(row), order="sorted")
-        key = "row:" + hashlib.blake2b(content, digest_size=12).hexdigest()
-    metadata = {
-        name: row[name] for name in ("name", "key", "label", "document_position", "metadata") if row.get(name)
-    }
+    key = _key(row, form)
     return Feedback(
         id=hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest(),
         created_at=_time(_text(row, "created_at", "timestamp", "createdAt", "time")),
-        value=value,
+        value=scale.value(given),
         source="import",
         comment=comment,
-        author=author,
-        correction=correction,
-        response_id=response_id,
-        trace_id=trace_id,
-        conversation_id=conversation_id,
+        **texts,
         question=_text(row, "question"),
         category=_text(row, "category"),
         idempotency_key=key,
-        metadata=metadata,
+        metadata={name: row[name] for name in _KEPT if row.get(name)},
     )
 
 
+def _key(row: Mapping[str, Json], form: _Format) -> str:
+    """By what the verdict is known again: a file imported twice must not count twice."""
+    identity = _text(row, *form.id)
+    if identity is None:
+        content = msgspec.json.encode(dict(row), order="sorted")
+        return "row:" + hashlib.blake2b(content, digest_size=12).hexdigest()
+    scope = [_text(row, part[1:]) if part[0] == "$" else part for part in form.id_scope]
+    return ":".join([part or "" for part in scope] + [identity])
+
+
+def _field(row: Mapping[str, Json], name: str) -> Json:
+    outer, _, inner = name.partition(".")
+    found = row.get(outer)
+    if not inner:
+        return found
+    return found.get(inner) if isinstance(found, dict) else None
+
+
 def _first(row: Mapping[str, Json], *names: str) -> Json:
-    return next((row[name] for name in names if row.get(name) is not None), None)
+    return next((found for name in names if (found := _field(row, name)) is not None), None)
 
 
 def _text(row: Mapping[str, Json], *names: str) -> str | None:
@@ -200,17 +196,10 @@ def _text(row: Mapping[str, Json], *names: str) -> str | None:
     if found is None or found == "":
         return None
     if isinstance(found, dict | list):
-        raise UsageError(f"{names[0]}: expected text")
+        if names[0] != "correction":
+            raise UsageError(f"{names[0]}: expected text")
+        return msgspec.json.encode(found, order="sorted").decode()
     return str(found).replace("\x00", "")
-
-
-def _keyed(tool: str, row: Mapping[str, Json], name: str) -> str | None:
-    found = _text(row, name)
-    return None if found is None else f"{tool}:{found}"
-
-
-def _json(value: object) -> str | None:
-    return None if value is None else msgspec.json.encode(value, order="sorted").decode()
 
 
 def _number(given: object) -> float | None:

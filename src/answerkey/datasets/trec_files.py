@@ -6,13 +6,15 @@ order of a run is that of its scores.
 """
 
 import re
-from collections.abc import Iterator
-from math import isnan
+from collections.abc import Callable, Iterator
+from math import isnan, nan
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from answerkey.errors import InputError
+from answerkey.transcripts.row_files import read_text
 
 __all__ = [
     "MOST_GRADE",
@@ -33,83 +35,87 @@ TrecRun = dict[str, dict[str, float]]
 # trec_eval keeps a table of all grades up to the largest one: a typing error in a grade must not fill the memory.
 MOST_GRADE = 1000
 
-_BEIR_HEADER = ("query-id", "corpus-id", "score")
+_Value = TypeVar("_Value", int, float)
 
 
 def read_qrels(path: str | Path) -> Qrels:
     """Relevance judgements of a TREC or BEIR file. A grade of 0 or less says that the document is not relevant."""
-    path = Path(path)
-    qrels: Qrels = {}
     columns = 0
-    for number, fields in _fields(path):
+
+    def judgement(fields: list[str]) -> tuple[str, str, int] | None:
+        nonlocal columns
         if not columns:
             columns = 3 if len(fields) == 3 else 4
-            if tuple(field.lower() for field in fields) == _BEIR_HEADER:
-                continue
+            if _is_beir_header(fields):
+                return None
         if len(fields) != columns:
             wanted = "'query iteration document grade'" if columns == 4 else "'query-id corpus-id score'"
-            raise InputError(
-                f"{len(fields)} fields where a judgement has {columns}: {wanted}; mend or remove the line",
-                path=path,
-                line=number,
+            raise ValueError(
+                f"{len(fields)} fields where a judgement has {columns}: {wanted}; mend or remove the line"
             )
-        query, document, grade = fields[0], fields[-2], _grade(fields[-1], path, number)
-        documents = qrels.setdefault(query, {})
-        if document in documents:
-            raise InputError(
-                f"document {document!r} is judged twice for query {query!r}; remove one of the lines",
-                path=path,
-                line=number,
-            )
-        documents[document] = grade
-    if not qrels:
-        raise InputError(
-            "no judgement in it; a qrels file has lines 'query iteration document grade'", path=path
-        )
-    return qrels
+        return fields[0], fields[-2], _grade(fields[-1])
+
+    return _by_query(
+        Path(path),
+        judgement,
+        twice="is judged twice for query {!r}; remove one of the lines",
+        empty="no judgement in it; a qrels file has lines 'query iteration document grade'",
+    )
 
 
 def read_trec_run(path: str | Path) -> TrecRun:
     """A retrieval run: what was found for each query, with scores."""
-    path = Path(path)
-    run: TrecRun = {}
-    for number, fields in _fields(path):
+
+    def retrieved(fields: list[str]) -> tuple[str, str, float]:
         if len(fields) not in (5, 6):
-            raise InputError(
-                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; mend or remove the line",
-                path=path,
-                line=number,
+            raise ValueError(
+                f"{len(fields)} fields where a run has 6: 'query Q0 document rank score tag'; mend or remove the line"
             )
-        query, document, written = fields[0], fields[2], fields[4]
         try:
-            score = float(written)
+            score = float(fields[4])
         except ValueError:
-            score = float("nan")
+            score = nan
         if isnan(score):
-            raise InputError(
-                f"score {written!r} is not a number; mend or remove the line", path=path, line=number
-            )
-        documents = run.setdefault(query, {})
-        if document in documents:
-            raise InputError(
-                f"document {document!r} is retrieved twice for query {query!r}; keep its best line",
-                path=path,
-                line=number,
-            )
-        documents[document] = score
-    if not run:
-        raise InputError("no line in it; a run has lines 'query Q0 document rank score tag'", path=path)
-    return run
+            raise ValueError(f"score {fields[4]!r} is not a number; mend or remove the line")
+        return fields[0], fields[2], score
+
+    return _by_query(
+        Path(path),
+        retrieved,
+        twice="is retrieved twice for query {!r}; keep its best line",
+        empty="no line in it; a run has lines 'query Q0 document rank score tag'",
+    )
+
+
+def _by_query(
+    path: Path, read: Callable[[list[str]], tuple[str, str, _Value] | None], *, twice: str, empty: str
+) -> dict[str, dict[str, _Value]]:
+    """Query id → document id → value, from a line's fields each; None: the line is a header."""
+    found: dict[str, dict[str, _Value]] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        try:
+            record = read(fields) if (fields := line.split()) else None
+            if record is not None:
+                query, document, value = record
+                documents = found.setdefault(query, {})
+                if document in documents:
+                    raise ValueError(f"document {document!r} {twice.format(query)}")
+                documents[document] = value
+        except ValueError as error:
+            raise InputError(str(error), path=path, line=number) from None
+    if not found:
+        raise InputError(empty, path=path)
+    return found
 
 
 def read_queries(path: str | Path) -> dict[str, str]:
     """Query id → text, from BEIR's `queries.jsonl`, a table `id<TAB>text` or TREC topics (`<num>`, `<title>`)."""
     path = Path(path)
-    text = _text(path)
+    text = read_text(path)
     if "<top>" in text[:4096].lower():
         return _topics(text, path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
-        return {identifier: query for _, identifier, query in _json_records(text, path)}
+        return dict(_json_records(text, path))
     queries: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -124,7 +130,7 @@ def read_queries(path: str | Path) -> dict[str, str]:
 def read_beir_corpus_ids(path: str | Path) -> set[str]:
     """The ids of the documents of BEIR's `corpus.jsonl`."""
     path = Path(path)
-    return {identifier for _, identifier, _ in _json_records(_text(path), path, need_text=False)}
+    return {identifier for identifier, _ in _json_records(read_text(path), path, need_text=False)}
 
 
 def file_kind(path: str | Path) -> str:
@@ -132,7 +138,7 @@ def file_kind(path: str | Path) -> str:
     path = Path(path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "corpus" if "corpus" in path.name.lower() else "queries"
-    for line in _text(path).split("\n"):
+    for line in read_text(path).split("\n"):
         if not line.strip():
             continue
         fields = line.split()
@@ -142,7 +148,7 @@ def file_kind(path: str | Path) -> str:
             return "run"
         if "\t" in line and line.count("\t") == 1:
             return "queries"
-        if tuple(field.lower() for field in fields) == _BEIR_HEADER or len(fields) == 4:
+        if _is_beir_header(fields) or len(fields) == 4:
             return "qrels"
         if len(fields) == 3 and _whole(fields[2]):
             return "qrels"
@@ -150,43 +156,24 @@ def file_kind(path: str | Path) -> str:
     return "unknown"
 
 
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", path=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
-
-
-def _fields(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(_text(path).split("\n"), start=1):
-        fields = line.split()
-        if fields:
-            yield number, fields
-
-
 def _whole(written: str) -> bool:
     return bool(re.fullmatch(r"[+-]?[0-9]+", written))
 
 
-def _grade(written: str, path: Path, line: int) -> int:
+def _is_beir_header(fields: list[str]) -> bool:
+    return [field.lower() for field in fields] == ["query-id", "corpus-id", "score"]
+
+
+def _grade(written: str) -> int:
     if not _whole(written):
-        raise InputError(
-            f"grade {written!r} is not a whole number; mend or remove the line", path=path, line=line
-        )
+        raise ValueError(f"grade {written!r} is not a whole number; mend or remove the line")
     grade = int(written) if len(written) < 9 else MOST_GRADE + 1
     if grade > MOST_GRADE:
-        raise InputError(f"grade {written} is above {MOST_GRADE}; use smaller grades", path=path, line=line)
+        raise ValueError(f"grade {written} is above {MOST_GRADE}; use smaller grades")
     return grade
 
 
-def _json_records(text: str, path: Path, *, need_text: bool = True) -> Iterator[tuple[int, str, str]]:
+def _json_records(text: str, path: Path, *, need_text: bool = True) -> Iterator[tuple[str, str]]:
     decode = msgspec.json.Decoder().decode
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -199,7 +186,7 @@ def _json_records(text: str, path: Path, *, need_text: bool = True) -> Iterator[
         words = record.get("text") if isinstance(record, dict) else None
         if not isinstance(identifier, str | int) or (need_text and not isinstance(words, str)):
             raise InputError('expected an object such as {"_id": "1", "text": "…"}', path=path, line=number)
-        yield number, str(identifier), words if isinstance(words, str) else ""
+        yield str(identifier), words if isinstance(words, str) else ""
 
 
 def _topics(text: str, path: Path) -> dict[str, str]:

@@ -82,11 +82,8 @@ class LocalEngine:
                 retry = error
                 reply = Reply(failure=error.failure)
             except TimeoutError:
-                taken = time.perf_counter() - begun
-                timed_out = taken >= self._options.timeout * 0.999
-                message = (
-                    f"no reply within {self._options.timeout:g} s" if timed_out else "the chatbot timed out"
-                )
+                ours = time.perf_counter() - begun >= self._options.timeout * 0.999
+                message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
                 reply = Reply(failure=Failure("timeout", message))
             except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
                 reply = Reply(failure=failure_from_exception(error))
@@ -99,10 +96,21 @@ class LocalEngine:
                     await asyncio.sleep(wait)
                     attempt += 1
                     continue
-                reply = _asked_to_wait_too_long(reply, wait)
-            waits = (1000 * (first - queued), 1000 * (begun - first))
-            return _timed(
-                reply, 1000 * (ended - begun), *waits, attempt, ask, trace_id, replayed=_replayed(target)
+                message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
+                reply = Reply(failure=Failure(retry.failure.kind, message))
+            replayed = bool(getattr(target, "replays", False))
+            if not replayed:
+                reply = _timed(
+                    reply,
+                    latency_ms=1000 * (ended - begun),
+                    queue_ms=1000 * (first - queued),
+                    retry_ms=1000 * (begun - first),
+                    attempts=attempt,
+                )
+            return msgspec.structs.replace(
+                reply,
+                conversation_id=reply.conversation_id or ask.conversation_id,
+                trace_id=reply.trace_id or (None if replayed else trace_id),
             )
 
 
@@ -112,47 +120,19 @@ def _at_once(target: Target, wanted: int) -> int:
     return wanted if capacity is None else max(1, min(wanted, capacity))
 
 
-def _replayed(target: Target) -> bool:
-    """Whether replies come from a record, whose own timings then count."""
-    return bool(getattr(target, "replays", False))
-
-
-def _timed(
-    reply: Reply,
-    latency_ms: float,
-    queue_ms: float,
-    retry_ms: float,
-    attempts: int,
-    ask: Ask,
-    trace_id: str,
-    *,
-    replayed: bool,
-) -> Reply:
-    timings = reply.timings
-    if not replayed:
-        # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
-        measured = timings.latency_ms if timings.latency_ms is not None else latency_ms
-        measured = min(measured, latency_ms)
-        timings = Timings(
-            latency_ms=round(measured, 3),
-            first_byte_ms=timings.first_byte_ms,
-            queue_ms=round(queue_ms + latency_ms - measured, 3),
-            retry_ms=round(retry_ms, 3),
-            attempts=attempts,
-        )
-    return msgspec.structs.replace(
-        reply,
-        timings=timings,
-        conversation_id=reply.conversation_id or ask.conversation_id,
-        trace_id=reply.trace_id or (None if replayed else trace_id),
+def _timed(reply: Reply, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Reply:
+    """A reply with its timings. One from a record has its own instead."""
+    measured = reply.timings.latency_ms
+    # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
+    measured = latency_ms if measured is None else min(measured, latency_ms)
+    timings = Timings(
+        latency_ms=round(measured, 3),
+        first_byte_ms=reply.timings.first_byte_ms,
+        queue_ms=round(queue_ms + latency_ms - measured, 3),
+        retry_ms=round(retry_ms, 3),
+        attempts=attempts,
     )
-
-
-def _asked_to_wait_too_long(reply: Reply, wait: float) -> Reply:
-    kind = reply.failure.kind if reply.failure else "rate_limit"
-    return Reply(
-        failure=Failure(kind, f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s")
-    )
+    return msgspec.structs.replace(reply, timings=timings)
 
 
 async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Trial | None]) -> None:

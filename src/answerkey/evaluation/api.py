@@ -5,13 +5,14 @@ loop.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.config import Settings, load_settings
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UsageError
 from answerkey.evaluation.assembly import (
     Assembly,
@@ -21,6 +22,7 @@ from answerkey.evaluation.assembly import (
     golden_set,
     judge_settings,
     make_options,
+    select_questions,
 )
 from answerkey.evaluation.progress import Progress, Silent
 from answerkey.evaluation.stored import find_baseline, open_configured_store
@@ -83,7 +85,7 @@ async def evaluate_async(
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
     assembly = assemble(chosen, settings, scorers=scorers)
-    golden = _selected(golden_set(questions, settings), chosen)
+    golden = select_questions(golden_set(questions, settings), chosen)
     assembly.grader.check_questions(golden)
     baseline = find_baseline(settings, chosen.store, chosen.baseline)
     if baseline is not None:
@@ -188,7 +190,7 @@ def ab(
         raise UsageError("an experiment needs two targets: --a T --b T")
     # The verdict is the comparison of the two; gates and baselines are for runs.
     assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
-    golden = _selected(golden_set(questions, settings), chosen)
+    golden = select_questions(golden_set(questions, settings), chosen)
     assembly.grader.check_questions(golden)
     return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop))
 
@@ -232,15 +234,19 @@ def score_replies(
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
         assembly.grader.check_questions(golden)
-    if assembly.judge is None:
-        run = score_recorded(paths, grader=assembly.grader, questions=golden, progress=progress)
-    else:
-        from answerkey.evaluation.judged_log import judge_recorded
-
-        with open_configured_store(settings, store) as opened:
-            run = judge_recorded(
-                paths, grader=assembly.grader, judge=assembly.judge, store=opened, questions=golden
+    # A log without a judge needs no store.
+    remembering = nullcontext() if assembly.judge is None else open_configured_store(settings, store)
+    with remembering as opened:
+        run = wait_for(
+            score_recorded(
+                paths,
+                grader=assembly.grader,
+                judge=assembly.judge,
+                store=opened,
+                questions=golden,
+                progress=progress or Silent(),
             )
+        )
     return _with_verdicts(run, assembly)
 
 
@@ -259,11 +265,3 @@ def _with_verdicts(
     if baseline is not None and store is not None:
         run = compare_with_baseline(run, baseline, store)
     return judge_gates(run, assembly.gates)
-
-
-def _selected(questions: QuestionSet, options: Options) -> QuestionSet:
-    if not options.where and options.sample is None:
-        return questions
-    from answerkey.evaluation.selection import select_questions
-
-    return select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)

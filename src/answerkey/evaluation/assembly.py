@@ -1,5 +1,6 @@
 """Assembly: what every flow is put together from, found and checked before the first question is asked."""
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.datasets.questions import parse_question, read_questions
+from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options
 from answerkey.model.question import Question, QuestionSet
@@ -29,6 +30,7 @@ __all__ = [
     "golden_set",
     "judge_settings",
     "make_options",
+    "select_questions",
 ]
 
 JudgeLike = JudgeSettings | str | Sequence[str]
@@ -141,3 +143,41 @@ def _from_objects(items: Iterable[Question | Mapping[str, Any]]) -> QuestionSet:
     if not found:
         raise UsageError("the golden set holds no question")
     return QuestionSet(questions=tuple(found))
+
+
+def select_questions(questions: QuestionSet, options: Options) -> QuestionSet:
+    """The questions that meet every condition (`--where`), then a seeded sample of them in the set's order."""
+    where, sample = options.where, options.sample
+    if not where and sample is None:
+        return questions
+    chosen = [question for question in questions if all(_meets(question, condition) for condition in where)]
+    if not chosen:
+        categories = ", ".join(sorted({question.category for question in questions})[:8])
+        raise UsageError(f"no question meets {' and '.join(where)}; categories are {categories}")
+    if sample is not None and sample < len(chosen):
+        kept = set(random.Random(options.seed).sample(range(len(chosen)), sample))
+        chosen = [question for index, question in enumerate(chosen) if index in kept]
+    return questions.subset(chosen)
+
+
+def _meets(question: Question, condition: str) -> bool:
+    field, _, wanted = condition.partition("=")
+    field, wanted = field.strip(), wanted.strip()
+    negated = field.endswith("!")
+    field = field.removesuffix("!")
+    options = {option.strip() for option in wanted.split(",")}
+    return bool(options & _values(question, field)) != negated
+
+
+def _values(question: Question, field: str) -> set[str]:
+    if field in ("tag", "tags"):
+        return set(question.tags)
+    if field in ("tool", "tools", "expected_tools"):
+        return {tool.name for turn in question.asks for tool in turn.expected_tools}
+    if field in ("id", "category", "persona"):
+        value = getattr(question, field)
+    elif field in question.metadata:
+        value = question.metadata[field]
+    else:
+        return set()
+    return {str(item) for item in value} if isinstance(value, list) else {str(value)}

@@ -22,7 +22,7 @@ from answerkey.store.sql import SqlStore
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
 
-__all__ = ["changed_run", "finish_run", "keep_results", "new_id", "new_run", "store_writer"]
+__all__ = ["changed_run", "finish_run", "keep_results", "new_id", "new_run", "store_writer", "summed_up"]
 
 
 def new_id() -> str:
@@ -54,13 +54,9 @@ def new_run(
         question_set_hash=questions.hash,
         question_path=questions.path,
         repeat=options.repeat,
-        match=options.scoring.match,
-        weights=options.scoring.weights,
-        directions=assembly.grader.lower_is_better,
-        pass_mark=options.scoring.pass_mark,
         options=options,
-        scoring_hash=assembly.grader.hash,
         experiment=experiment,
+        **assembly.grader.kept,
     )
 
 
@@ -97,9 +93,7 @@ def finish_run(
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now())
     in_memory = recorder.results()
     results = StreamedResults(partial(store.results, ended)) if in_memory is None else in_memory
-    summary = summarise(results, planned=planned, pass_mark=ended.pass_mark)
-    store.finish_run(ended, summary)
-    return Run(info=ended, summary=summary, warnings=run_warnings(ended, summary), results=results)
+    return summed_up(store, ended, results, planned=planned)
 
 
 def keep_results(
@@ -119,7 +113,12 @@ def keep_results(
     )
     store.create_run(info, questions)
     store.add(info, results)
-    summary = summarise(results, planned=len(questions) * info.repeat, pass_mark=info.pass_mark)
+    return summed_up(store, info, results, planned=len(questions) * info.repeat)
+
+
+def summed_up(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, planned: int) -> Run:
+    """A run with its summary, which the store keeps."""
+    summary = summarise(results, planned=planned, pass_mark=info.pass_mark)
     store.finish_run(info, summary)
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-from answerkey.comparison.runs import compare_runs
+from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import InterruptedRunError, UsageError
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer
@@ -58,15 +58,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """As `ab --json` has it."""
         return {
-            "a": {
-                "run": self.runs[0].id,
-                "target": self.runs[0].info.target,
-                "score": self.runs[0].summary.score,
-            },
-            "b": {
-                "run": self.runs[1].id,
-                "target": self.runs[1].info.target,
-                "score": self.runs[1].summary.score,
+            **{
+                arm: {"run": run.id, "target": run.info.target, "score": run.summary.score}
+                for arm, run in zip(ARMS, self.runs, strict=True)
             },
             "verdict": self.verdict,
             "asked": self.asked,

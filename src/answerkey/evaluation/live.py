@@ -6,15 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerkey.datasets.questions import read_questions
+from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import InterruptedRunError, JudgeUnusableError, UsageError
-from answerkey.evaluation.assembly import Assembly
+from answerkey.evaluation.assembly import Assembly, select_questions
 from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
-from answerkey.evaluation.selection import select_questions
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
@@ -84,7 +83,7 @@ def current_questions(info: RunInfo, options: Options, store: SqlStore) -> Quest
     """The golden set as its file is now, or as it was stored if there is no file any more."""
     if info.question_path is not None and Path(info.question_path).is_file():
         questions = read_questions(info.question_path, name=info.question_set)
-        return select_questions(questions, where=options.where, sample=options.sample, seed=options.seed)
+        return select_questions(questions, options)
     stored = tuple(store.questions(info.question_set_hash))
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
 

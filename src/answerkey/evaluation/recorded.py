@@ -1,32 +1,38 @@
 """Recorded replies: a log is streamed through the same scorers as a live run and gives the same document."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import InputError
+from answerkey.evaluation.bookkeeping import new_id, store_writer
+from answerkey.evaluation.judging import judging_on
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.warnings import run_warnings
-from answerkey.model.options import Options, Scoring
+from answerkey.model.options import Options
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.scorecard import round_score
-from answerkey.model.summary import Summary
-from answerkey.model.tally import summarise_unordered
+from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
+from answerkey.store.sql import SqlStore
 from answerkey.transcripts.recorded_rows import reply_in_row
 from answerkey.transcripts.reply_mapping import reply_from_payload
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["read_trials", "recorded_info", "recorded_run", "score_recorded"]
+if TYPE_CHECKING:
+    from answerkey.judge.judge import Judge
+    from answerkey.judge.session import JudgingSession
+
+__all__ = ["read_trials", "score_recorded"]
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | {
@@ -43,6 +49,8 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | {
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
 # Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
 _MOST_PARSED = 20_000
+# Replies that are read ahead of the one whose judgement is waited for.
+_MOST_AHEAD = 2000
 
 
 def read_trials(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Trial]:
@@ -58,29 +66,6 @@ def read_trials(paths: Iterable[str | Path], questions: QuestionSet | None = Non
                 yield Trial(question, trial, position, _replies(row, question))
             except ValueError as error:
                 raise InputError(str(error), path=path, line=line) from None
-
-
-def recorded_info(
-    scoring: Scoring, scoring_hash: str, *, source: str, questions: QuestionSet | None
-) -> RunInfo:
-    """What a scored log is, in the terms of a run."""
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    return RunInfo(
-        id="recorded",
-        name=source,
-        status="complete",
-        created_at=now,
-        target=f"recorded:{source}",
-        target_hash="",
-        question_set=source if questions is None else questions.name,
-        question_set_hash="" if questions is None else questions.hash,
-        match=scoring.match,
-        weights=scoring.weights,
-        pass_mark=scoring.pass_mark,
-        scoring_hash=scoring_hash,
-        options=Options(scoring=scoring),
-        finished_at=now,
-    )
 
 
 class _Golden:
@@ -151,70 +136,91 @@ def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
     return (reply_from_payload(payload, recorded=True),)
 
 
-def score_recorded(
-    paths: Iterable[str | Path],
-    *,
-    grader: Grader,
-    questions: QuestionSet | None = None,
-    on_result: Callable[[Trial], None] | None = None,
-    progress: Progress | None = None,
-) -> Run:
-    """Grade recorded replies. The run's results can be read as often as need be; they are not in memory."""
-    listed = [Path(path) for path in paths]
-    spool = Spool()
-    trials = 1
-
-    def graded() -> Iterator[Trial]:
-        nonlocal trials
-        for trial in grader.ahead(read_trials(listed, questions)):
-            card = grader.grade(trial.question, trial.replies)
-            result = trial.scored(card)
-            if questions is not None:
-                trials = max(trials, trial.number)
-            if on_result is not None:
-                on_result(result)
-            if progress is not None:
-                running.add(card)
-                progress.advance(running)
-            yield result
-
-    running = RunningScore()
-    if progress is not None:
-        info = recorded_info(grader.scoring, grader.hash, source=listed[0].stem, questions=questions)
-        progress.begin(info, planned=None, done=0)
-    try:
-        summary = summarise_unordered(spool.write(graded()), pass_mark=grader.scoring.pass_mark)
-    finally:
-        if progress is not None:
-            progress.end()
-    return recorded_run(spool, summary, grader=grader, paths=listed, questions=questions, trials=trials)
-
-
-def recorded_run(
-    spool: Spool,
-    summary: Summary,
-    *,
-    grader: Grader,
+async def score_recorded(
     paths: Sequence[Path],
-    questions: QuestionSet | None,
-    trials: int,
-    judge: dict[str, Any] | None = None,
+    *,
+    grader: Grader,
+    judge: "Judge | None" = None,
+    store: SqlStore | None = None,
+    questions: QuestionSet | None = None,
+    progress: Progress,
 ) -> Run:
-    """What scored results come to, as a run."""
+    """Grade recorded replies. The run's results can be read as often as need be; they are not in memory.
+
+    The store is only for what a judge said, so that it is paid for once.
+    """
+    info = _recorded_info(grader, source=paths[0].stem, questions=questions)
+    spool, running = Spool(), RunningScore()
+    tally = Tally(grader.scoring.pass_mark, grouped=False)
+    repeat = 1
+    progress.begin(info, planned=None, done=0)
+    try:
+        with store_writer() as writer:
+            async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
+                async for trial in _graded(read_trials(paths, questions), grader, judging):
+                    spool.add(trial)
+                    tally.add(trial)
+                    running.add(trial.scorecard)
+                    progress.advance(running)
+                    if questions is not None:
+                        repeat = max(repeat, trial.number)
+                if judging is not None:
+                    await judging.checked()
+                    info = msgspec.structs.replace(info, judge=judging.document())
+    finally:
+        progress.end()
+    # Against a golden set, a question that no reply answers is one that was planned and not scored.
+    summary = tally.summary(None if questions is None else len(questions) * repeat)
     if not summary.replies:
         raise InputError("holds no reply", path=paths[0])
-    if questions is not None:
-        summary = _with_coverage(summary, questions, trials)
-    info = recorded_info(grader.scoring, grader.hash, source=paths[0].stem, questions=questions)
-    info = msgspec.structs.replace(info, repeat=trials, judge=judge or {}, directions=grader.lower_is_better)
+    info = msgspec.structs.replace(info, repeat=repeat)
     return Run(
         info=info, summary=summary, warnings=run_warnings(info, summary), results=StreamedResults(spool.read)
     )
 
 
-def _with_coverage(summary: Summary, questions: QuestionSet, trials: int) -> Summary:
-    """Against a golden set, a question that no reply answers is one that was planned and not scored."""
-    planned = len(questions) * trials
-    return msgspec.structs.replace(
-        summary, planned=planned, coverage=round_score(min(1.0, summary.trials / planned)) if planned else 1.0
+async def _graded(
+    trials: Iterable[Trial], grader: Grader, judging: "JudgingSession | None"
+) -> AsyncIterator[Trial]:
+    """The trials with their scorecards, in the log's order; a judge has many of them under way at once."""
+    if judging is None:
+        for trial in grader.ahead(trials):
+            yield trial.scored(grader.grade(trial.question, trial.replies))
+        return
+
+    async def judged(trial: Trial) -> Trial:
+        scores = await judging.judge(trial.question, trial.replies)
+        return trial.scored(grader.grade(trial.question, trial.replies, scores))
+
+    waiting: deque[asyncio.Task[Trial]] = deque()
+    try:
+        for trial in trials:
+            if judging.failure is not None:
+                break
+            waiting.append(asyncio.create_task(judged(trial)))
+            if len(waiting) >= _MOST_AHEAD:
+                yield await waiting.popleft()
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+def _recorded_info(grader: Grader, *, source: str, questions: QuestionSet | None) -> RunInfo:
+    """What a scored log is, in the terms of a run."""
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    return RunInfo(
+        id="recorded",
+        name=source,
+        status="complete",
+        created_at=now,
+        target=f"recorded:{source}",
+        target_hash="",
+        question_set=source if questions is None else questions.name,
+        question_set_hash="" if questions is None else questions.hash,
+        options=Options(scoring=grader.scoring),
+        finished_at=now,
+        **grader.kept,
     )

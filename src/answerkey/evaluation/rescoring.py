@@ -1,20 +1,19 @@
 """Rescoring: new scorecards from stored replies; nothing is asked again."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from answerkey.evaluation.assembly import Assembly
-from answerkey.evaluation.bookkeeping import store_writer
+from answerkey.evaluation.bookkeeping import store_writer, summed_up
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.stored import stored_trials
-from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import Question, QuestionSet
-from answerkey.model.run import Run, RunInfo
-from answerkey.model.tally import summarise
+from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
@@ -36,17 +35,12 @@ async def rescore_run(
 
     A judge is asked again only for what it has not said already.
     """
-    scoring = assembly.options.scoring
     changed = msgspec.structs.replace(
         info,
-        match=scoring.match,
-        weights=scoring.weights,
-        directions=assembly.grader.lower_is_better,
-        pass_mark=scoring.pass_mark,
-        scoring_hash=assembly.grader.hash,
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
         options=assembly.options,
         judge={},
+        **assembly.grader.kept,
     )
     # The run changes only once all new scorecards are in place.
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)
@@ -62,9 +56,7 @@ async def rescore_run(
         judged = await _judge_again(assembly, changed, store, asked)
         changed = msgspec.structs.replace(changed, judge=judged)
     store.update_run(changed, questions)
-    summary = summarise(store.results(changed), planned=planned, pass_mark=changed.pass_mark)
-    store.finish_run(changed, summary)
-    return msgspec.structs.replace(store.load_run(changed), warnings=run_warnings(changed, summary))
+    return summed_up(store, changed, StreamedResults(partial(store.results, changed)), planned=planned)
 
 
 async def _judge_again(

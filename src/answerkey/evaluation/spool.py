@@ -1,7 +1,7 @@
 """Spool: results on their way through a temporary file, so that a log of any length can be read back several times."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import IO
 
 import msgspec
@@ -22,20 +22,14 @@ class Spool:
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Trial).decode
 
-    def write(self, results: Iterable[Trial]) -> Iterator[Trial]:
-        """Pass results on while keeping them."""
-        for result in results:
-            payload = self._encode(result)
-            self._file.write(len(payload).to_bytes(_LENGTH_BYTES, "little"))
-            self._file.write(payload)
-            yield result
+    def add(self, result: Trial) -> None:
+        """Keep one more."""
+        payload = self._encode(result)
+        self._file.write(len(payload).to_bytes(_LENGTH_BYTES, "little"))
+        self._file.write(payload)
 
     def read(self) -> Iterator[Trial]:
         """The results, in the order in which they were written."""
         self._file.seek(0)
         while length := self._file.read(_LENGTH_BYTES):
             yield self._decode(self._file.read(int.from_bytes(length, "little")))
-
-    def close(self) -> None:
-        """Forget them."""
-        self._file.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 from answerkey.datasets.trec_files import read_qrels, read_trec_run
 from answerkey.errors import InputError, UsageError
-from answerkey.scorers.retrieval.measures import Evaluator, parse_measures
+from answerkey.scorers.retrieval.retrieval_measures import Evaluator, parse_measures
 
 __all__ = ["TREC_MEASURES", "evaluate_trec_run"]
 

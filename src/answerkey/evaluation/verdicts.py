@@ -25,7 +25,7 @@ _MOST_WORDINGS = 50
 def compare_with_baseline(run: Run, baseline: RunInfo, store: "SqlStore") -> Run:
     """The run with its comparison beside it."""
     from answerkey.comparison.columns import columns_from_run, columns_from_store
-    from answerkey.comparison.runs import compare_runs
+    from answerkey.comparison.run_comparison import compare_runs
 
     [base] = columns_from_store(store, [baseline])
     comparison = with_wordings(compare_runs(base, columns_from_run(run)), store, run.info)
@@ -34,7 +34,8 @@ def compare_with_baseline(run: Run, baseline: RunInfo, store: "SqlStore") -> Run
 
 def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """The run with its gates judged, over its document and its comparison."""
-    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, run_header(run), run.comparison)))
+    header = run_header(run)
+    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, header, header.get("comparison"))))
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:

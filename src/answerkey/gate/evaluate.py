@@ -1,17 +1,18 @@
-"""Evaluating gates over the run document and over a comparison with a baseline."""
+"""Gates judged over the run document and a comparison with a baseline, and checked before a run for names that none has."""
 
 import difflib
 import math
 import operator as operators
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.gate.parse import COMPARISON_NAMES, GRADES, Gate, parse_gate
-from answerkey.model.reply import ERROR_KINDS
+from answerkey.gate.parse import COMPARISON_NAMES, DIFFERENCE_NAMES, GRADES, Gate, parse_gate
+from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult
+from answerkey.model.summary import Latency
 
-__all__ = ["LATENCY", "evaluate_gates", "unknown_name"]
+__all__ = ["check_gates", "evaluate_gates"]
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operators.ge,
@@ -21,17 +22,49 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operators.eq,
     "!=": operators.ne,
 }
-LATENCY = ("mean", "p50", "p90", "p95", "p99", "max")
+# A name that the document does not have is looked for in these parts of it.
+_SHORTENED = ("components", "usage", "metrics")
+# Names of gates → where the document has them.
+_PLACES = {
+    "score_low": "interval.low",
+    "score_high": "interval.high",
+    **{f"{statistic}_latency_ms": f"latency_ms.{statistic}" for statistic in Latency.__struct_fields__},
+}
+# What a gate may name in any run, whichever scorers it has; a run in which nothing of it was seen has no value there.
+_ALWAYS = {
+    *("score", "grade", "coverage", "planned", "questions", "trials", "replies"),
+    *("passed", "pass_rate", "error_rate", "tools_unobserved"),
+    *_PLACES,
+    *Usage.__struct_fields__,
+    *(f"usage.{name}" for name in Usage.__struct_fields__),
+    *(f"errors.{kind}" for kind in ERROR_KINDS),
+    *(f"grades.{letter}" for letter in GRADES),
+}
 
 
-class _Document(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
+def check_gates(gates: Iterable[str], metrics: Iterable[str], *, baseline: str | None = None) -> list[Gate]:
+    """Parse gates and refuse those that no run could answer; `metrics` are the names that the run's scorers give.
+
+    A mistyped name must not come to light only when all questions have been asked. A run that is given a baseline but no
+    gate on the comparison must not be a regression.
+    """
+    parsed = [parse_gate(gate) for gate in gates]
+    named = set(metrics)
+    known = {*_ALWAYS, *named, *(f"{part}.{name}" for part in ("components", "metrics") for name in named)}
+    for gate in parsed:
+        if gate.needs_comparison:
+            if baseline is None:
+                raise _without_baseline(gate)
+        # What a gate may ask of a judge is known when it has judged: `judge.reliable == 1`, `judge.cost <= 2`.
+        elif gate.name not in known and not gate.name.startswith("judge."):
+            raise _unknown_name(gate, gate.name, _ALWAYS | named)
+    if baseline is not None and not any(gate.needs_comparison for gate in parsed):
+        parsed.append(parse_gate("no regression"))
+    return parsed
 
 
 def evaluate_gates(
-    gates: Iterable[Gate | str],
-    document: Mapping[str, Any],
-    comparison: Mapping[str, Any] | _Document | None = None,
+    gates: Sequence[Gate], document: Mapping[str, Any], comparison: Mapping[str, Any] | None = None
 ) -> list[GateResult]:
     """Judge each gate over the run document (its results are not looked at) and the comparison, in order.
 
@@ -39,128 +72,80 @@ def evaluate_gates(
     coverage below 1 fails every gate but those on the coverage, unless there is one on it, and it holds: what was not scored
     may be what would fail.
     """
-    compared = None
-    if comparison is not None:
-        compared = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
-    parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
-    results = [_evaluate(gate, document, compared) for gate in parsed]
+    results = [_evaluate(gate, document, comparison) for gate in gates]
+    named = list(zip(gates, results, strict=True))
     coverage = document["summary"].get("coverage")
-    allowed = any(
-        gate.name == "coverage" and result.passed for gate, result in zip(parsed, results, strict=True)
-    )
-    if coverage is None or coverage >= 1 or allowed:
+    if coverage is None or coverage >= 1 or any(g.name == "coverage" and r.passed for g, r in named):
         return results
+    allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
+    reason = f"coverage is {coverage:.1%}; allow that with a gate such as {allow}"
     return [
-        result if gate.name == "coverage" else _not_covered(result, coverage)
-        for gate, result in zip(parsed, results, strict=True)
+        GateResult(result.gate, False, result.value, reason)
+        if result.passed and gate.name != "coverage"
+        else result
+        for gate, result in named
     ]
-
-
-def _not_covered(result: GateResult, coverage: float) -> GateResult:
-    if not result.passed:
-        return result
-    reason = f"coverage is {coverage:.1%}; allow that with a gate such as coverage >= {math.floor(coverage * 100) / 100:g}"
-    return GateResult(result.gate, False, result.value, reason)
 
 
 def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> GateResult:
     if gate.needs_comparison:
         if comparison is None:
-            raise UsageError(f"gate {gate.text!r} needs a run to compare with: add --baseline RUN")
-        return _evaluate_comparison(gate, comparison)
+            raise _without_baseline(gate)
+        value = _compared(gate, comparison)
+        passed = value != "worse" if gate.operator is None else _holds(gate, value)
+        return GateResult(gate.text, passed, value)
     if gate.kind is None:
-        value = _value(gate, {**_names(document["summary"]), **_judge_names(document.get("judge") or {})})
+        value = _value(gate, {**document["summary"], "judge": document.get("judge") or {}})
         return GateResult(gate.text, _holds(gate, value), _shown(gate, value))
-    parts = _slices(gate, document)
+    if gate.kind == "category":
+        parts = {part["category"]: part for part in document.get("categories", ())}
+    else:
+        parts = {part["name"]: part for part in document.get("slices", {}).get(gate.kind, ())}
     if gate.slice_name is not None:
-        parts = {name: part for name, part in parts.items() if name == gate.slice_name}
-        if not parts:
-            known = ", ".join(sorted(_slices(gate, document))) or "none"
+        if gate.slice_name not in parts:
+            known = ", ".join(sorted(parts)) or "none"
             raise UnknownNameError(
                 f"gate {gate.text!r}: no {gate.kind} is called {gate.slice_name!r}; there are: {known}"
             )
-    values = {name: _value(gate, _names(part)) for name, part in parts.items()}
+        parts = {gate.slice_name: parts[gate.slice_name]}
+    values = {name: _value(gate, part) for name, part in parts.items()}
     failing = {name: value for name, value in values.items() if not _holds(gate, value)}
     worst_first = sorted((failing or values).items(), key=lambda item: _badness(gate, item[1]))
     shown = {name: _shown(gate, value) for name, value in (worst_first if failing else worst_first[:1])}
     return GateResult(gate.text, not failing and bool(values), shown)
 
 
-def _slices(gate: Gate, document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    if gate.kind == "category":
-        return {part["category"]: part for part in document.get("categories", ())}
-    parts: Sequence[Mapping[str, Any]] = document.get("slices", {}).get(gate.kind, ())
-    return {part["name"]: part for part in parts}
-
-
-def _evaluate_comparison(gate: Gate, comparison: Mapping[str, Any]) -> GateResult:
+def _compared(gate: Gate, comparison: Mapping[str, Any]) -> Any:
+    """What a gate looks at in a comparison: of all, or of one component or metric."""
     name, _, component = gate.name.partition(".")
-    measured = comparison
+    measured = {**comparison["difference"], "verdict": comparison["verdict"]}
     if component:
         known = {**comparison.get("components", {}), **comparison.get("metrics", {})}
         if component not in known:
-            raise unknown_name(gate, component, known)
+            raise _unknown_name(gate, component, known)
         measured = known[component]
     if name == "regression":
-        verdict = measured["verdict"]
-        return GateResult(gate.text, verdict != "worse", verdict)
-    difference = measured["difference"] if not component else measured.get("difference", measured)
-    values: dict[str, Any] = {
-        "difference": difference.get("mean"),
-        "difference_low": difference.get("low"),
-        "difference_high": difference.get("high"),
-        "p_value": difference.get("p_value"),
-        "fixed": comparison.get("fixed"),
-        "broken": comparison.get("broken"),
-        "new_errors": sum(comparison.get("new_errors", {}).values()),
-    }
-    value = values[name]
-    return GateResult(gate.text, _holds(gate, value), value)
+        return measured["verdict"]
+    if name in DIFFERENCE_NAMES:
+        return measured.get(DIFFERENCE_NAMES[name])
+    value = comparison.get(name)
+    return sum(value.values()) if isinstance(value, Mapping) else value
 
 
-def _names(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything a gate may name in a summary or one of its slices."""
-    names: dict[str, Any] = {}
-    for name, value in part.items():
-        if value is None or isinstance(value, int | float | str):
-            names[name] = value
-        elif isinstance(value, Mapping):
-            for inner, number in value.items():
-                if number is None or isinstance(number, int | float):
-                    names[f"{name}.{inner}"] = number
-    names.pop("name", None)
-    interval = part.get("interval") or {}
-    names["score_low"], names["score_high"] = interval.get("low"), interval.get("high")
-    latency = part.get("latency_ms") or {}
-    for statistic in LATENCY:
-        names[f"{statistic}_latency_ms"] = latency.get(statistic)
-    # Short names, the standard's own last so that no metric can take their place.
-    names.update(part.get("metrics") or {})
-    names.update(part.get("usage") or {})
-    names.update(part.get("components") or {})
-    names["score"], names["coverage"] = part.get("score"), part.get("coverage")
-    if part.get("coverage") is None:
-        del names["coverage"]
-    return names
-
-
-def _judge_names(judge: Mapping[str, Any]) -> dict[str, Any]:
-    """What a gate may ask of a run's judge: `judge.reliable == 1`, `judge.unscored == 0`, `judge.cost <= 2`."""
-    return {
-        f"judge.{name}": value
-        for name, value in judge.items()
-        if value is None or isinstance(value, int | float)
-    }
-
-
-def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:
-    if gate.name not in names:
+def _value(gate: Gate, part: Mapping[str, Any]) -> float | None:
+    """What a gate looks at in a summary or one of its slices."""
+    values = dict(_flat(part))
+    place = _PLACES.get(gate.name, gate.name)
+    for name in (place, *(f"{short}.{gate.name}" for short in _SHORTENED)):
+        if name in values:
+            break
+    else:
+        if gate.name not in _ALWAYS:
+            short = {name.partition(".")[2] for name in values if name.startswith(_SHORTENED)}
+            raise _unknown_name(gate, gate.name, {*values, *short, *_PLACES})
         # Errors are counted only where they happened: "errors.timeout == 0" must not need a timeout to be known.
-        counted, _, kind = gate.name.partition(".")
-        if counted == "errors" and kind in ERROR_KINDS:
-            return 0
-        raise unknown_name(gate, gate.name, names)
-    value: Any = names[gate.name]
+        return 0 if gate.name.startswith("errors.") else None
+    value = values[name]
     if gate.name == "grade":
         return float(GRADES.index(value)) if value else None
     if isinstance(value, str):
@@ -168,7 +153,20 @@ def _value(gate: Gate, names: Mapping[str, Any]) -> float | None:
     return None if value is None else float(value)
 
 
-def unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
+def _flat(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """All single values, by the names on the way to them."""
+    for name, value in part.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield prefix + name, value
+
+
+def _without_baseline(gate: Gate) -> UsageError:
+    return UsageError(f"gate {gate.text!r} needs a run to compare with: add --baseline RUN")
+
+
+def _unknown_name(gate: Gate, name: str, known: Iterable[str]) -> UnknownNameError:
     """The error for a name that a gate cannot use, with what was probably meant."""
     names = sorted({*known, *COMPARISON_NAMES, *(f"errors.{kind}" for kind in ERROR_KINDS)})
     close = difflib.get_close_matches(name, names, n=3)

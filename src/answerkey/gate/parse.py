@@ -11,31 +11,30 @@
 """
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from answerkey.errors import UsageError
 
-__all__ = ["COMPARISON_NAMES", "GRADES", "KINDS", "Gate", "parse_gate"]
+__all__ = ["COMPARISON_NAMES", "DIFFERENCE_NAMES", "GRADES", "KINDS", "Gate", "parse_gate"]
 
 # Worst to best, so that a letter's index orders it.
 GRADES = "FDCBA"
 KINDS = ("category", "persona", "tag", "tools", "length")
+# What a gate calls the parts of a difference, and what a comparison does.
+DIFFERENCE_NAMES = {
+    "difference": "mean",
+    "difference_low": "low",
+    "difference_high": "high",
+    "p_value": "p_value",
+}
 # Names that only a comparison with a baseline can answer; each may be followed by ".COMPONENT".
-COMPARISON_NAMES = (
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p_value",
-    "fixed",
-    "broken",
-    "new_errors",
-)
+COMPARISON_NAMES = (*DIFFERENCE_NAMES, "fixed", "broken", "new_errors")
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<operator>>=|<=|==|!=|>|<)
-          |(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?P<percent>\s*%)?(?![\w.%])
+          |(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:\s*%)?)(?![\w.%])
           |"(?P<quoted>[^"]*)"
           |(?P<name>[A-Za-z_][\w@.:/()-]*))""",
     re.VERBOSE,
@@ -64,10 +63,9 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.partition(".")[0] in (*COMPARISON_NAMES, "regression")
 
 
-class _Token(msgspec.Struct, frozen=True):
+class _Token(NamedTuple):
     kind: str
     text: str
-    value: float
     # Of its first character in the gate, from 1.
     position: int
 
@@ -80,114 +78,82 @@ def parse_gate(text: str) -> Gate:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = list(self._tokens())
         self.at = 0
-
-    def _tokens(self) -> "list[_Token]":
-        tokens: list[_Token] = []
-        position = 0
-        end = len(self.text.rstrip())
-        while position < end:
-            match = _TOKEN.match(self.text, position)
-            start = position + len(self.text[position:]) - len(self.text[position:].lstrip())
+        self.tokens: list[_Token] = []
+        end = 0
+        while rest := text[end:].strip():
+            match = _TOKEN.match(text, end)
+            position = text.index(rest[0], end) + 1
             if match is None:
-                raise self._mistake(f"cannot read {self.text[start : start + 12]!r}", start + 1)
+                raise self._mistake(f"cannot read {rest[:12]!r}", position)
             kind = match.lastgroup or ""
-            if kind == "percent":
-                kind = "number"
-            value = float(match["number"]) / (100.0 if match["percent"] else 1.0) if kind == "number" else 0.0
-            tokens.append(_Token(kind, match[kind], value, start + 1))
-            position = match.end()
-        return tokens
+            self.tokens.append(_Token(kind, match[kind], position))
+            end = match.end()
+        self.tokens.append(_Token("end", "", len(text.rstrip()) + 1))
 
     def gate(self) -> Gate:
-        first = self._peek()
-        if first is None:
+        if len(self.tokens) == 1:
             raise self._mistake("is empty; write for example 'score >= 0.85'", 1)
-        negated = first.kind == "name" and first.text == "no"
-        gate = self._no_regression() if negated else self._condition()
-        rest = self._peek()
-        if rest is not None:
-            if rest.text in ("and", "or"):
-                raise self._mistake(
-                    f"{rest.text!r} is not known; give each condition a gate of its own", rest.position
-                )
-            raise self._mistake(f"expected the end, found {rest.text!r}", rest.position)
+        gate = self._no_regression() if self._has("name", "no") else self._condition()
+        rest = self.tokens[self.at]
+        if rest.text in ("and", "or"):
+            raise self._mistake(
+                f"{rest.text!r} is not known; give each condition a gate of its own", rest.position
+            )
+        self._next("end", "the end")
         return gate
 
     def _no_regression(self) -> Gate:
         self._next("name", "'no'")
-        word = self._next("name", "'regression'")
-        if word.text != "regression":
-            raise self._mistake(f"expected 'regression' after 'no', found {word.text!r}", word.position)
-        if self._peek() is None:
+        self._next("name", "'regression' after 'no'", "regression")
+        if self._has("end"):
             return Gate(text=self.text, name="regression")
-        preposition = self._next("name", "the end")
-        if preposition.text != "in":
-            raise self._mistake(f"expected the end or 'in', found {preposition.text!r}", preposition.position)
-        return Gate(text=self.text, name="regression." + self._next("name", "a component").text)
+        self._next("name", "the end or 'in'", "in")
+        return Gate(text=self.text, name="regression." + self._next("name", "a component"))
 
     def _condition(self) -> Gate:
-        kind, slice_name = self._slice()
+        kind = slice_name = None
+        if self._has("name", "every"):
+            self.at += 1
+            kind = self._next("name", "one of " + ", ".join(KINDS), *KINDS)
+        elif self._has("name", *KINDS) and self.tokens[self.at + 1].kind == "quoted":
+            kind = self._next("name", "a kind")
+            slice_name = self._next("quoted", "a name")
         name = "score"
-        token = self._peek()
-        if token is not None and token.kind == "name":
-            name = self._next("name", "a name").text
-        elif kind is None:
-            raise self._mistake(
-                "expected a name such as 'score'", token.position if token else len(self.text) + 1
-            )
+        if kind is None or self._has("name"):
+            name = self._next("name", "a name such as 'score'")
+        position = self.tokens[self.at].position
         operator = self._next("operator", "one of >= > <= < == !=")
         gate = Gate(
             text=self.text,
             name=name,
-            operator=msgspec.convert(operator.text, Operator),
+            operator=msgspec.convert(operator, Operator),
             bound=self._bound(name),
             kind=kind,
             slice_name=slice_name,
         )
         if gate.needs_comparison and kind is not None:
-            raise self._mistake(f"{name!r} is not known for each {kind}", operator.position)
+            raise self._mistake(f"{name!r} is not known for each {kind}", position)
         return gate
 
-    def _slice(self) -> tuple[str | None, str | None]:
-        token = self._peek()
-        following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
-        if token is not None and token.kind == "name" and token.text == "every":
-            self.at += 1
-            kind = self._next("name", "one of " + ", ".join(KINDS))
-            if kind.text not in KINDS:
-                raise self._mistake(f"expected one of {', '.join(KINDS)}, found {kind.text!r}", kind.position)
-            return kind.text, None
-        if token is not None and token.text in KINDS and following is not None and following.kind == "quoted":
-            self.at += 2
-            return token.text, following.text
-        return None, None
-
     def _bound(self, name: str) -> float:
-        token = self._peek()
         if name == "grade":
-            letter = self._next("name", "a grade from A to F")
-            if letter.text not in GRADES or len(letter.text) != 1:
-                raise self._mistake(
-                    f"expected a grade (A, B, C, D or F), found {letter.text!r}", letter.position
-                )
-            return float(GRADES.index(letter.text))
-        if token is not None and token.kind == "name":
-            raise self._mistake(f"expected a number, found {token.text!r}", token.position)
-        return self._next("number", "a number").value
+            return float(GRADES.index(self._next("name", "a grade (A, B, C, D or F)", *GRADES)))
+        number = self._next("number", "a number")
+        return float(number.rstrip("% \t")) / 100.0 if number.endswith("%") else float(number)
 
-    def _peek(self) -> _Token | None:
-        return self.tokens[self.at] if self.at < len(self.tokens) else None
+    def _has(self, kind: str, *texts: str) -> bool:
+        """Whether the next token is of this kind, and one of these if there are any."""
+        token = self.tokens[self.at]
+        return token.kind == kind and (not texts or token.text in texts)
 
-    def _next(self, kind: str, expected: str) -> _Token:
-        token = self._peek()
-        if token is None:
-            raise self._mistake(f"expected {expected}, found the end", len(self.text.rstrip()) + 1)
-        if token.kind != kind:
-            raise self._mistake(f"expected {expected}, found {token.text!r}", token.position)
+    def _next(self, kind: str, expected: str, *texts: str) -> str:
+        token = self.tokens[self.at]
+        if not self._has(kind, *texts):
+            found = "the end" if token.kind == "end" else repr(token.text)
+            raise self._mistake(f"expected {expected}, found {found}", token.position)
         self.at += 1
-        return token
+        return token.text
 
     def _mistake(self, what: str, position: int) -> UsageError:
         return UsageError(f"gate {self.text!r}, position {position}: {what}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from answerkey.golden.findings import Finding, Severity
+from answerkey.golden.findings import Finding, finding, quoted
 from answerkey.golden.set_vocabulary import COMMON_WORDS, GENERIC_TERMS, Vocabulary
 from answerkey.match.keywords import find_keywords
 from answerkey.model.question import Question
@@ -23,11 +23,12 @@ def check_keywords(question: Question, vocabulary: Vocabulary) -> Iterator[Findi
     """Check the keywords of a question, or of each turn of a conversation against that turn's own question."""
     for number, turn in enumerate(question.asks, start=1):
         where = f"turn {number}: " if question.turns else ""
-        for code, severity, message, remedy in _check(turn, vocabulary):
-            yield Finding.of(question, code, severity, where + message, remedy)
+        for code, message, *about in _check(turn, vocabulary):
+            yield finding(question, code, where + message, keyword="".join(about))
 
 
-_Raw = tuple[str, Severity, str, str]
+# The kind of finding, the message, and the keyword that the remedy speaks of where it speaks of one.
+_Raw = tuple[str, str] | tuple[str, str, str]
 
 
 def _check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Raw]:
@@ -39,11 +40,6 @@ def _check(turn: Question, vocabulary: Vocabulary) -> Iterator[_Raw]:
     yield from _contradictions(turn)
 
 
-def _named(keyword: Keyword | str) -> str:
-    text = keyword if isinstance(keyword, str) else describe_keyword(keyword)
-    return f"“{one_line(text, 60)}”"
-
-
 def _options(keyword: Keyword) -> tuple[str | NumberKeyword | PatternKeyword, ...]:
     return keyword.options if isinstance(keyword, Alternatives) else (keyword,)
 
@@ -52,12 +48,10 @@ def _check_one(keyword: Keyword, vocabulary: Vocabulary) -> Iterator[_Raw]:
     for option in _options(keyword):
         if isinstance(option, str):
             yield from _check_text(option, vocabulary)
-        elif isinstance(option, PatternKeyword) and find_keywords((option,), " ")[0].found:
+        elif isinstance(option, PatternKeyword) and _said((option,), " "):
             yield (
                 "pattern-matches-anything",
-                "error",
-                f"the regular expression {_named(option)} matches even an empty text",
-                "make it require something, or remove it",
+                f"the regular expression {quoted(option)} matches even an empty text",
             )
 
 
@@ -68,77 +62,51 @@ def _check_text(text: str, vocabulary: Vocabulary) -> Iterator[_Raw]:
         shown = one_line(text.replace(" ", "␣"), 60)
         yield (
             "keyword-spaces",
-            "warning",
             f"the keyword “{shown}” begins or ends with a space, which the reply must then contain",
-            "remove the spaces",
         )
     if len(bare) == 1:
         yield (
             "one-letter",
-            "warning",
-            f"the keyword {_named(bare)} is a single character, which almost every reply contains",
-            "use a longer and more specific value",
+            f"the keyword {quoted(bare)} is a single character, which almost every reply contains",
         )
     elif lowered in COMMON_WORDS:
-        yield (
-            "common-word",
-            "warning",
-            f"the keyword {_named(bare)} is a common word, which almost every reply contains",
-            "use a specific value or a key concept instead",
-        )
+        yield "common-word", f"the keyword {quoted(bare)} is a common word, which almost every reply contains"
     elif lowered in GENERIC_TERMS:
         yield (
             "generic-term",
-            "warning",
-            f"the keyword {_named(bare)} is a generic term, which a reply without the answer may contain",
-            "use what is specific to the answer, for example a name or an amount",
+            f"the keyword {quoted(bare)} is a generic term, which a reply without the answer may contain",
         )
     elif bare.isascii() and bare.isdigit() and len(bare) <= 2:
         yield (
             "short-number",
-            "warning",
-            f"the number {_named(bare)} is also found inside longer numbers, such as {bare}0 or 20{bare}",
-            f'write {{"regex": "\\\\b{bare}\\\\b"}}, or add what it counts, as in “{bare} units”',
+            f"the number {quoted(bare)} is also found inside longer numbers, such as {bare}0 or 20{bare}",
+            bare,
         )
     elif bare.isalpha() and len(bare) <= _SHORT_LETTERS:
         inside = vocabulary.inside(lowered)
         if inside:
             yield (
                 "inside-words",
-                "warning",
-                f"the keyword {_named(bare)} is also found inside other words, such as {', '.join(inside)}",
-                f'write {{"regex": "\\\\b{bare}\\\\b"}} or use --match smart, which respects words',
+                f"the keyword {quoted(bare)} is also found inside other words, such as {', '.join(inside)}",
+                bare,
             )
     if len(bare.split()) > _LONG_WORDS or len(bare) > _LONG_CHARACTERS:
         yield (
             "long-keyword",
-            "warning",
-            f"the keyword {_named(bare)} is a sentence, which a right answer in other words does not contain",
-            "split it into the facts that matter, or move it to reference_answer",
+            f"the keyword {quoted(bare)} is a sentence, which a right answer in other words does not contain",
         )
 
 
 def _echoes(turn: Question) -> Iterator[_Raw]:
-    echoed = [
-        keyword
-        for keyword, match in zip(
-            turn.expected_keywords, find_keywords(turn.expected_keywords, turn.question), strict=True
-        )
-        if match.found
-    ]
+    echoed = _said(turn.expected_keywords, turn.question)
     if not echoed:
         return
-    names = ", ".join(_named(keyword) for keyword in echoed)
+    names = ", ".join(quoted(keyword) for keyword in echoed)
     one = len(echoed) == 1
     stand = f"the keyword {names} already stands" if one else f"the keywords {names} already stand"
     everything = len(echoed) == len(turn.expected_keywords)
     earned = "every keyword" if everything else "it" if one else "them"
-    yield (
-        "echo",
-        "warning",
-        f"{stand} in the question: repeating the question earns {earned} for free",
-        "use what only the answer contains instead",
-    )
+    yield "echo", f"{stand} in the question: repeating the question earns {earned} for free"
 
 
 def _repeats(keywords: Sequence[Keyword]) -> Iterator[_Raw]:
@@ -148,9 +116,7 @@ def _repeats(keywords: Sequence[Keyword]) -> Iterator[_Raw]:
         if name in seen:
             yield (
                 "repeated-keyword",
-                "warning",
-                f"the keyword {_named(keyword)} is listed more than once and counts each time",
-                "keep one",
+                f"the keyword {quoted(keyword)} is listed more than once and counts each time",
             )
         seen.add(name)
     texts = [keyword.strip().lower() for keyword in keywords if isinstance(keyword, str)]
@@ -161,9 +127,7 @@ def _repeats(keywords: Sequence[Keyword]) -> Iterator[_Raw]:
         if longer is not None:
             yield (
                 "contained-keyword",
-                "info",
-                f"the keyword {_named(text)} is part of {_named(longer)}: both are found or missed together",
-                "keep the longer one, or write them as a list of alternatives",
+                f"the keyword {quoted(text)} is part of {quoted(longer)}: both are found or missed together",
             )
 
 
@@ -171,26 +135,16 @@ def _reference(turn: Question) -> Iterator[_Raw]:
     answer = turn.reference_answer
     if not answer:
         return
-    for keyword, match in zip(
-        turn.expected_keywords, find_keywords(turn.expected_keywords, answer), strict=True
-    ):
-        if not match.found:
-            yield (
-                "not-in-reference",
-                "warning",
-                f"the keyword {_named(keyword)} is not in the question's own reference answer",
-                "correct one of them: a reply that is the reference answer would lose points",
-            )
-    for keyword, match in zip(
-        turn.forbidden_keywords, find_keywords(turn.forbidden_keywords, answer), strict=True
-    ):
-        if match.found:
-            yield (
-                "forbidden-in-reference",
-                "error",
-                f"the forbidden keyword {_named(keyword)} is in the question's own reference answer",
-                "remove it from one of them",
-            )
+    for keyword in _said(turn.expected_keywords, answer, said=False):
+        yield (
+            "not-in-reference",
+            f"the keyword {quoted(keyword)} is not in the question's own reference answer",
+        )
+    for keyword in _said(turn.forbidden_keywords, answer):
+        yield (
+            "forbidden-in-reference",
+            f"the forbidden keyword {quoted(keyword)} is in the question's own reference answer",
+        )
 
 
 def _contradictions(turn: Question) -> Iterator[_Raw]:
@@ -201,28 +155,25 @@ def _contradictions(turn: Question) -> Iterator[_Raw]:
         if not texts or len(texts) < len(_options(expected)):
             continue
         for forbidden in turn.forbidden_keywords:
-            hits = [text for text in texts if find_keywords((forbidden,), text)[0].found]
+            hits = [text for text in texts if _said((forbidden,), text)]
             if len(hits) == len(texts):
                 yield (
                     "forbidden-expected",
-                    "error",
-                    f"the keyword {_named(expected)} is expected, but it contains the forbidden {_named(forbidden)}",
-                    "remove one of the two: no reply can satisfy both",
+                    f"the keyword {quoted(expected)} is expected, but it contains the forbidden {quoted(forbidden)}",
                 )
             elif hits:
                 yield (
                     "forbidden-alternative",
-                    "warning",
-                    f"the alternative {_named(hits[0])} contains the forbidden keyword {_named(forbidden)}",
-                    "remove the alternative or the forbidden keyword",
+                    f"the alternative {quoted(hits[0])} contains the forbidden keyword {quoted(forbidden)}",
                 )
-    for forbidden, match in zip(
-        turn.forbidden_keywords, find_keywords(turn.forbidden_keywords, turn.question), strict=True
-    ):
-        if match.found:
-            yield (
-                "forbidden-in-question",
-                "info",
-                f"the forbidden keyword {_named(forbidden)} stands in the question: a reply that quotes the question fails",
-                "make the forbidden keyword more specific",
-            )
+    for forbidden in _said(turn.forbidden_keywords, turn.question):
+        yield (
+            "forbidden-in-question",
+            f"the forbidden keyword {quoted(forbidden)} stands in the question: a reply that quotes the question fails",
+        )
+
+
+def _said(keywords: Sequence[Keyword], text: str, *, said: bool = True) -> list[Keyword]:
+    """The keywords that a text contains, or with `said` false those that it does not."""
+    matches = find_keywords(tuple(keywords), text)
+    return [keyword for keyword, match in zip(keywords, matches, strict=True) if match.found is said]

@@ -4,9 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from answerkey.golden.findings import Finding
+from answerkey.golden.findings import Finding, finding, quoted
 from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
-from answerkey.text.sanitise import one_line
 
 __all__ = ["check_set"]
 
@@ -29,10 +28,6 @@ def check_set(questions: QuestionSet) -> Iterator[Finding]:
         yield from _expectations(question)
 
 
-def _name(text: str) -> str:
-    return f"“{one_line(text, 60)}”"
-
-
 def _duplicates(questions: QuestionSet) -> Iterator[Finding]:
     first: dict[tuple[object, ...], Question] = {}
     for question in questions:
@@ -40,12 +35,10 @@ def _duplicates(questions: QuestionSet) -> Iterator[Finding]:
         earlier = first.setdefault((asked, question.context, question.persona), question)
         if earlier is not question:
             where = f" on line {earlier.line}" if earlier.line else ""
-            yield Finding.of(
+            yield finding(
                 question,
                 "duplicate-question",
-                "warning",
-                f"asks the same as {_name(earlier.id)}{where}, which then counts twice",
-                "remove one, or use --repeat to ask every question several times",
+                f"asks the same as {quoted(earlier.id)}{where}, which then counts twice",
             )
 
 
@@ -58,44 +51,32 @@ def _tools(questions: QuestionSet) -> Iterator[Finding]:
             where = f"turn {number}: " if question.turns else ""
             expected = {tool.name for tool in turn.expected_tools}
             for name in sorted(expected & set(turn.forbidden_tools)):
-                yield Finding.of(
+                yield finding(
                     question,
                     "forbidden-tool-expected",
-                    "error",
-                    f"{where}the tool {_name(name)} is both expected and forbidden",
-                    "remove one of the two: no reply can satisfy both",
+                    f"{where}the tool {quoted(name)} is both expected and forbidden",
                 )
     names = _Names(users)
     for name, asking in users.items():
         close = names.meant(name)
         if close is not None:
             for question in asking:
-                yield Finding.of(
+                yield finding(
                     question,
                     "tool-typo",
-                    "warning",
-                    f"the tool {_name(name)} looks like {_name(close)}, which {_others(len(users[close]))}",
-                    "correct the name, if it is a slip: names compare exactly",
+                    f"the tool {quoted(name)} looks like {quoted(close)}, which {_others(len(users[close]))}",
                 )
         elif len(asking) == 1 and len(questions) >= _SET_WITH_HABITS:
-            yield Finding.of(
-                asking[0],
-                "lone-tool",
-                "info",
-                f"no other question expects the tool {_name(name)}",
-                "check its name, or add questions that need it",
-            )
+            yield finding(asking[0], "lone-tool", f"no other question expects the tool {quoted(name)}")
     for question in questions:
         forbidden = {name for turn in question.asks for name in turn.forbidden_tools}
         for name in sorted(forbidden - set(users)):
             close = names.meant(name)
             if close is not None:
-                yield Finding.of(
+                yield finding(
                     question,
                     "tool-typo",
-                    "warning",
-                    f"the forbidden tool {_name(name)} looks like {_name(close)}, which other questions expect",
-                    "correct the name, if it is a slip: names compare exactly",
+                    f"the forbidden tool {quoted(name)} looks like {quoted(close)}, which other questions expect",
                 )
 
 
@@ -146,31 +127,24 @@ def _categories(questions: QuestionSet) -> Iterator[Finding]:
     names = _Names(members)
     for name, inside in members.items():
         if name == UNCATEGORISED:
-            yield Finding.of(
+            yield finding(
                 inside[0],
                 "uncategorised",
-                "info",
                 f"{len(inside)} of {len(questions)} questions have no category, this one first",
-                "give them one: the report shows scores by category",
             )
             continue
         close = names.meant(name)
         if close is not None:
-            yield Finding.of(
-                inside[0],
-                "category-typo",
-                "warning",
-                f"the category {_name(name)} looks like {_name(close)}",
-                "use one spelling, if they are the same",
+            yield finding(
+                inside[0], "category-typo", f"the category {quoted(name)} looks like {quoted(close)}"
             )
         elif len(inside) < THIN:
             many = "1 question" if len(inside) == 1 else f"{len(inside)} questions"
-            yield Finding.of(
+            yield finding(
                 inside[0],
                 "thin-category",
-                "warning",
-                f"the category {_name(name)} has only {many}: its score is mostly chance",
-                f"add questions until it has at least {THIN}, or merge it with another category",
+                f"the category {quoted(name)} has only {many}: its score is mostly chance",
+                least=THIN,
             )
 
 
@@ -178,12 +152,10 @@ def _expectations(question: Question) -> Iterator[Finding]:
     for number, turn in enumerate(question.asks, start=1):
         where = f"turn {number} " if question.turns else ""
         if any(check.kind == "rubric" for check in turn.checks):
-            yield Finding.of(
+            yield finding(
                 question,
                 "rubric-needs-judge",
-                "info",
                 f"{where}has a check with a rubric, which only a judge can decide",
-                "run it with --judge MODEL; without one, its checks are unscored",
             )
         if turn.tools == "none":
             continue
@@ -195,18 +167,14 @@ def _expectations(question: Question) -> Iterator[Finding]:
             only = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
             if turn.checks:
                 only += "; checks do where [scoring.weights] gives them a weight"
-            yield Finding.of(
+            yield finding(
                 question,
                 "no-expectations",
-                "warning",
                 f"{where}expects nothing: any reply that is not an error scores 1.0{only}",
-                "add expected_keywords or expected_tools",
             )
     if question.id == question_id(question.question, [turn.question for turn in question.turns]):
-        yield Finding.of(
+        yield finding(
             question,
             "no-id",
-            "info",
             "has no id of its own: correcting its wording will make it another question to `compare`",
-            "give it a short, stable id",
         )

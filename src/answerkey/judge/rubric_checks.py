@@ -4,8 +4,7 @@ from answerkey.judge.item import Item
 from answerkey.judge.judgement import Judgement, worthless
 from answerkey.judge.panel import Panel
 from answerkey.judge.rubric import Criterion, Rubric
-from answerkey.model.check import RUBRIC_PREFIX
-from answerkey.model.question import Question
+from answerkey.model.question import RUBRIC_PREFIX, Question
 from answerkey.model.scorecard import Score
 
 __all__ = ["RubricChecks"]

@@ -14,11 +14,11 @@ from answerkey.judge.client import JudgeClient
 from answerkey.judge.item import item_of
 from answerkey.judge.judge import LOCAL, Judge
 from answerkey.judge.judgement import scores_of, worthless
+from answerkey.judge.judging_tally import Tally, canary_documents, reliability
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
 from answerkey.judge.rubric_checks import RubricChecks
-from answerkey.judge.tally import Tally, canary_documents, reliability
 from answerkey.model.judge_answer import Spent
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply

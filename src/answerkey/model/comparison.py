@@ -60,6 +60,11 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     # What it asks, where that was looked up.
     question: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `compare --json` has it."""
+        before, after = ("fail", "pass") if self.kind == "fixed" else ("pass", "fail")
+        return msgspec.structs.asdict(self) | {"from": before, "to": after}
+
 
 class Unpaired(msgspec.Struct, frozen=True):
     """A question that takes no part in the comparison, and why."""
@@ -123,7 +128,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "base": msgspec.to_builtins(self.base),
             "candidate": msgspec.to_builtins(self.candidate),
             "paired": self.paired,
-            "unpaired": [msgspec.to_builtins(item) for item in self.unpaired],
+            "unpaired": msgspec.to_builtins(list(self.unpaired)),
             "edited": list(self.edited),
             "difference": difference,
             "verdict": self.verdict,
@@ -133,19 +138,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "components": {measure.name: measure.to_dict() for measure in self.components},
             "metrics": {measure.name: measure.to_dict() for measure in self.metrics},
             "categories": [{"category": measure.name, **measure.to_dict()} for measure in self.categories],
-            "flips": [
-                {
-                    "id": flip.id,
-                    "category": flip.category,
-                    "kind": flip.kind,
-                    "from": "fail" if flip.kind == "fixed" else "pass",
-                    "to": "pass" if flip.kind == "fixed" else "fail",
-                    "score_from": flip.score_from,
-                    "score_to": flip.score_to,
-                    "question": flip.question,
-                }
-                for flip in self.flips
-            ],
+            "flips": [flip.to_dict() for flip in self.flips],
             "fixed": self.fixed,
             "broken": self.broken,
             "pass_rate": self.pass_rate,
@@ -156,25 +149,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
+_ROUNDED = ("mean", "low", "high")
+_SHOWN = ("level", "p_value", "method", "effect_size", "pairs", "changed", "clusters")
+
+
 def _difference_document(difference: Difference | None) -> dict[str, Any]:
     if difference is None:
-        return {
-            "mean": None,
-            "low": None,
-            "high": None,
-            "level": None,
-            "p_value": None,
-            "method": "a single pair",
-        }
-    return {
-        "mean": round(difference.mean, 9),
-        "low": round(difference.low, 9),
-        "high": round(difference.high, 9),
-        "level": difference.level,
-        "p_value": difference.p_value,
-        "method": difference.method,
-        "effect_size": difference.effect_size,
-        "pairs": difference.pairs,
-        "changed": difference.changed,
-        "clusters": difference.clusters,
-    }
+        return dict.fromkeys((*_ROUNDED, "level", "p_value")) | {"method": "a single pair"}
+    document: dict[str, Any] = {name: round(getattr(difference, name), 9) for name in _ROUNDED}
+    return document | {name: getattr(difference, name) for name in _SHOWN}

@@ -82,6 +82,13 @@ def check_weights(weights: Mapping[str, float]) -> None:
         )
 
 
+def _check_least(settings: msgspec.Struct, section: str, **least: int) -> None:
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if value is not None and value < smallest:
+            raise ConfigError(f"{section}{name} = {value}: must be at least {smallest}")
+
+
 class JudgePrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a judge costs, in any one currency per million tokens."""
 
@@ -127,9 +134,7 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     extra: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", 1), ("concurrency", 1), ("retries", 0), ("max_chars", 200)):
-            if getattr(self, name) is not None and getattr(self, name) < least:
-                raise ConfigError(f"[judge] {name} = {getattr(self, name)}: must be at least {least}")
+        _check_least(self, "[judge] ", samples=1, concurrency=1, retries=0, max_chars=200)
         for name in ("timeout", "rate", "budget", "max_tokens"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -174,15 +179,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
-        for name, least in (("repeat", 1), ("concurrency", 1), ("retries", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} = {getattr(self, name)}: must be at least {least}")
+        _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1)
         if not self.timeout > 0:
             raise ConfigError(f"timeout = {self.timeout:g}: must be more than 0 seconds")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
-        if self.sample is not None and self.sample < 1:
-            raise ConfigError(f"sample = {self.sample}: must be at least 1")
         for condition in self.where:
             if "=" not in condition:
                 raise ConfigError(f"where {condition!r}: write it as field=value, for example category=tax")

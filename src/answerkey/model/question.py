@@ -1,4 +1,4 @@
-"""Question and QuestionSet: golden cases and what a good reply to each must do."""
+"""Question, its Checks, and QuestionSet: golden cases and what a good reply to each must do."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,36 @@ from typing import Any, Literal
 
 import msgspec
 
-from answerkey.model.check import Check
 from answerkey.text.keyword import Keyword
 
-__all__ = ["UNCATEGORISED", "ExpectedTool", "Question", "QuestionSet", "question_id"]
+__all__ = [
+    "CHECK_KINDS",
+    "RUBRIC_PREFIX",
+    "UNCATEGORISED",
+    "Check",
+    "ExpectedTool",
+    "Question",
+    "QuestionSet",
+    "question_id",
+]
 
 UNCATEGORISED = "uncategorised"
+# What a check can look at by itself; any other kind is the name of a registered scorer.
+CHECK_KINDS = (
+    "contains",
+    "equals",
+    "regex",
+    "is_json",
+    "json_schema",
+    "max_latency_ms",
+    "max_cost",
+    "max_words",
+    "language",
+    "python",
+    "rubric",
+)
+# A judge's score for a rubric is called this with the rubric's text behind it.
+RUBRIC_PREFIX = "rubric: "
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -21,6 +45,19 @@ class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     # Argument name → a value, a list of acceptable values, {"regex": …} or {"ignore": true}; None: any arguments do.
     arguments: dict[str, Any] | None = None
+
+
+class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One further condition on a reply: its kind and what that kind expects."""
+
+    # One of CHECK_KINDS, or the name of a registered scorer.
+    kind: str
+    # What the kind compares with; of a registered scorer, its arguments.
+    expected: Any
+    # How it is reported.
+    name: str
+    # Its share of the question's checks, relative to the others.
+    weight: float = 1.0
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):

@@ -1,6 +1,6 @@
 """Reply: what a chatbot gave back, what it did on the way, and how well that could be observed."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -18,30 +18,11 @@ __all__ = [
     "Usage",
 ]
 
-ErrorKind = Literal[
-    "connection",
-    "tool",
-    "timeout",
-    "memory",
-    "rate_limit",
-    "http",
-    "exception",
-    "empty",
-    "null",
-    "error_text",
-    "trace",
-    "malformed",
-]
-SYSTEM_ERRORS: tuple[ErrorKind, ...] = (
-    "connection",
-    "tool",
-    "timeout",
-    "memory",
-    "rate_limit",
-    "http",
-    "exception",
-)
-RESPONSE_ERRORS: tuple[ErrorKind, ...] = ("empty", "null", "error_text", "trace", "malformed")
+_SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
+_ResponseError = Literal["empty", "null", "error_text", "trace", "malformed"]
+ErrorKind = Literal[_SystemError, _ResponseError]
+SYSTEM_ERRORS: tuple[ErrorKind, ...] = get_args(_SystemError)
+RESPONSE_ERRORS: tuple[ErrorKind, ...] = get_args(_ResponseError)
 ERROR_KINDS: tuple[ErrorKind, ...] = SYSTEM_ERRORS + RESPONSE_ERRORS
 
 

@@ -7,7 +7,6 @@ import msgspec
 
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.model.summary import Slice, Summary
 from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -17,6 +16,11 @@ __all__ = ["SCHEMA", "result_document", "run_document", "run_header"]
 
 # Version of the document's layout.
 SCHEMA = 1
+# What it says of the run itself, under the names of RunInfo.
+_RUN_FIELDS = (
+    *("id", "name", "status", "created_at", "finished_at", "target", "target_hash"),
+    *("question_set", "question_set_hash", "repeat", "match", "weights", "pass_mark"),
+)
 
 
 def run_document(run: "Run") -> dict[str, Any]:
@@ -26,48 +30,24 @@ def run_document(run: "Run") -> dict[str, Any]:
 
 def run_header(run: "Run") -> dict[str, Any]:
     """The run document without its results, so that writers can stream those."""
-    info, summary = run.info, run.summary
+    info = run.info
+    plain: dict[str, Any] = msgspec.to_builtins(run.summary)
+    del plain["name"]
     return {
         "schema": SCHEMA,
         "run": {
-            "id": info.id,
-            "name": info.name,
+            **{name: getattr(info, name) for name in _RUN_FIELDS},
             "status": "complete" if info.status == "complete" else "partial",
-            "created_at": info.created_at,
-            "finished_at": info.finished_at,
-            "target": info.target,
-            "target_hash": info.target_hash,
-            "question_set": info.question_set,
-            "question_set_hash": info.question_set_hash,
-            "repeat": info.repeat,
-            "match": info.match,
-            "weights": info.weights,
             **({"directions": info.directions} if info.directions else {}),
-            "pass_mark": info.pass_mark,
         },
-        "summary": _summary_document(summary),
-        "categories": [{"category": part.name, **_slice_document(part)} for part in summary.categories],
-        "slices": {
-            kind: [{"name": part.name, **_slice_document(part)} for part in parts]
-            for kind, parts in summary.slices.items()
-        },
+        "summary": plain,
+        "categories": [{"category": part.pop("name"), **part} for part in plain.pop("categories")],
+        "slices": plain.pop("slices"),
         **({"judge": info.judge} if info.judge else {}),
         "gates": [msgspec.to_builtins(gate) for gate in run.gates],
         "warnings": list(run.warnings),
         **({} if run.comparison is None else {"comparison": run.comparison.to_dict()}),
     }
-
-
-def _slice_document(part: Slice) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(part)
-    return {name: plain[name] for name in Slice.__struct_fields__ if name != "name"}
-
-
-def _summary_document(summary: Summary) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(summary)
-    for moved in ("name", "categories", "slices"):
-        del plain[moved]
-    return plain
 
 
 def result_document(result: Trial) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from math import fsum, nan
 
 from answerkey.model.question import Question
@@ -14,7 +13,7 @@ from answerkey.model.trial import Trial
 from answerkey.stats.intervals import mean_interval
 from answerkey.stats.quantiles import percentiles
 
-__all__ = ["summarise", "summarise_unordered"]
+__all__ = ["Tally", "summarise"]
 
 GRADES = "ABCDF"
 # In the place of a grade, where there is no score.
@@ -28,10 +27,14 @@ _REASON_LENGTH = 200
 
 
 class Tally:
-    """Adds up questions one by one."""
+    """Adds up trials one by one."""
 
-    def __init__(self, pass_mark: float) -> None:
+    def __init__(self, pass_mark: float, *, grouped: bool) -> None:
         self._pass_mark = pass_mark
+        # Whether a question's trials come one after the other: then memory stays flat, else it grows with the questions.
+        self._grouped = grouped
+        # Questions to which further trials may come, by id.
+        self._open: dict[str, tuple[Question, _Measured]] = {}
         self._rows = 0
         self._trials = array("l")
         self._replies = array("l")
@@ -51,7 +54,22 @@ class Tally:
         self._slices: dict[str, dict[str, array[int]]] = defaultdict(dict)
         self._whole = _WholeRun()
 
-    def add_question(self, question: Question, measured: "Measured") -> None:
+    def add(self, trial: Trial) -> None:
+        """Count one more trial."""
+        self._whole.add(trial)
+        found = self._open.get(trial.question.id)
+        if found is None:
+            if self._grouped:
+                self._close_questions()
+            found = self._open[trial.question.id] = (trial.question, _Measured())
+        found[1].add(trial)
+
+    def _close_questions(self) -> None:
+        for question, measured in self._open.values():
+            self._add_question(question, measured)
+        self._open.clear()
+
+    def _add_question(self, question: Question, measured: "_Measured") -> None:
         """Count a question, its trials averaged."""
         row = self._rows
         self._rows += 1
@@ -73,19 +91,16 @@ class Tally:
                 rows = self._slices[kind][name] = array("l")
             rows.append(row)
 
-    def add_trial(self, trial: Trial) -> None:
-        """Count what is only added up over all replies."""
-        self._whole.add(trial)
-
     def summary(self, planned: int | None) -> Summary:
         """What it all comes to; without a plan, everything there is was planned."""
+        self._close_questions()
         whole = self._whole
         overall = self._slice("overall", range(self._rows))
         planned = overall.trials + whole.unscored.total() if planned is None else planned
         return Summary(
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
-            coverage=round_score(overall.trials / planned) if planned else 1.0,
+            coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             tools_unobserved=whole.tools_unobserved,
             unscored=dict(whole.unscored),
             usage=whole.usage(),
@@ -141,10 +156,7 @@ class Tally:
         return taken
 
 
-Means = tuple[float | None, dict[str, float | None], dict[str, float | None]]
-
-
-class Measured:
+class _Measured:
     """A question's trials added up: what every mean over questions is made of."""
 
     __slots__ = ("_components", "_metrics", "_scores", "errors", "latencies", "replies", "trials")
@@ -173,7 +185,7 @@ class Measured:
             if reply.timings.latency_ms is not None:
                 self.latencies.append(reply.timings.latency_ms)
 
-    def means(self) -> Means:
+    def means(self) -> tuple[float | None, dict[str, float | None], dict[str, float | None]]:
         """Score, components and metrics, each the mean of the trials that have it."""
         if len(self._scores) == 1:
             return self._scores[0], self._components[0], self._metrics[0]
@@ -295,42 +307,13 @@ def _rounded_mean(values: Sequence[float]) -> float | None:
 
 
 def _latency(taken: Sequence[float]) -> Latency:
-    p50, p90, p95, p99 = percentiles(taken, (50, 90, 95, 99))
-    return Latency(
-        mean=round(fsum(taken) / len(taken), 3),
-        p50=round(p50, 3),
-        p90=round(p90, 3),
-        p95=round(p95, 3),
-        p99=round(p99, 3),
-        max=round(max(taken), 3),
-    )
+    figures = (fsum(taken) / len(taken), *percentiles(taken, (50, 90, 95, 99)), max(taken))
+    return Latency(*[round(figure, 3) for figure in figures])
 
 
 def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
-    """Add up results that come grouped by question; memory stays flat as their number grows."""
-    tally = Tally(pass_mark)
-    for _, group in groupby(results, key=lambda result: result.question.id):
-        measured = Measured()
-        question: Question | None = None
-        for trial in group:
-            question = trial.question
-            measured.add(trial)
-            tally.add_trial(trial)
-        if question is not None:
-            tally.add_question(question, measured)
+    """Add up results that come grouped by question."""
+    tally = Tally(pass_mark, grouped=True)
+    for trial in results:
+        tally.add(trial)
     return tally.summary(planned)
-
-
-def summarise_unordered(results: Iterable[Trial], *, pass_mark: float = PASS_MARK) -> Summary:
-    """Add up results in any order: a question's trials are gathered, so memory grows with the questions."""
-    tally = Tally(pass_mark)
-    gathered: dict[str, tuple[Question, Measured]] = {}
-    for result in results:
-        tally.add_trial(result)
-        found = gathered.get(result.question.id)
-        if found is None:
-            found = gathered[result.question.id] = (result.question, Measured())
-        found[1].add(result)
-    for question, measured in gathered.values():
-        tally.add_question(question, measured)
-    return tally.summary(None)

@@ -1,6 +1,6 @@
 """A reply's claims as they are shown: what was found without a model, and beside it what a judge found."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -59,37 +59,39 @@ def claim_note(claim: Mapping[str, Any]) -> str:
 def _without_model(card: Scorecard, *, beside: bool) -> Iterator[ClaimsDetail]:
     claims = claims_of(card)
     # Nothing to check is worth a line only where the judge has one.
-    if not claims and not (beside and _WITHOUT_MODEL in card.metrics):
-        return
-    unsupported = [claim for claim in claims if claim.get("supported") is False]
-    yield ClaimsDetail(
-        who="without a model",
-        value=card.metrics.get(_WITHOUT_MODEL),
-        supported=sum(claim.get("supported") is True for claim in claims),
-        unsupported=len(unsupported),
-        listed=tuple(
-            f"{one_line(claim['text'], 300)}: {claim_note(claim)}" for claim in unsupported[:_LISTED]
-        ),
-        note="" if claims else "the reply states nothing that can be checked",
-    )
+    if claims or (beside and _WITHOUT_MODEL in card.metrics):
+        note = "" if claims else "the reply states nothing that can be checked"
+        value = card.metrics.get(_WITHOUT_MODEL)
+        yield _detail("without a model", value, claims, "text", claim_note, note)
 
 
 def _by_judge(card: Scorecard) -> Iterator[ClaimsDetail]:
     finding = card.findings.get(_BY_JUDGE)
-    if not isinstance(finding, Mapping):
-        return
-    claims = claims_of(card, _BY_JUDGE, "claim")
+    if isinstance(finding, Mapping):
+        value, reason = card.metrics.get(_BY_JUDGE), finding.get("reason")
+        who = f"by {one_line(str(finding.get('model') or 'the judge'), 60)}"
+        note = one_line(str(reason), 400) if value is None and reason else ""
+        yield _detail(who, value, claims_of(card, _BY_JUDGE, "claim"), "claim", _judge_note, note)
+
+
+def _judge_note(claim: Mapping[str, Any]) -> str:
+    return one_line(str(claim.get("evidence") or ""), 300) or "the evidence does not say so"
+
+
+def _detail(
+    who: str,
+    value: float | None,
+    claims: list[dict[str, Any]],
+    text: str,
+    why: Callable[[Mapping[str, Any]], str],
+    note: str,
+) -> ClaimsDetail:
     unsupported = [claim for claim in claims if claim.get("supported") is False]
-    value, reason = card.metrics.get(_BY_JUDGE), finding.get("reason")
-    yield ClaimsDetail(
-        who=f"by {one_line(str(finding.get('model') or 'the judge'), 60)}",
+    return ClaimsDetail(
+        who=who,
         value=value,
         supported=sum(claim.get("supported") is True for claim in claims),
         unsupported=len(unsupported),
-        listed=tuple(
-            f"{one_line(claim['claim'], 300)}: "
-            f"{one_line(str(claim.get('evidence') or ''), 300) or 'the evidence does not say so'}"
-            for claim in unsupported[:_LISTED]
-        ),
-        note=one_line(str(reason), 400) if value is None and reason else "",
+        listed=tuple(f"{one_line(claim[text], 300)}: {why(claim)}" for claim in unsupported[:_LISTED]),
+        note=note,
     )

@@ -5,17 +5,16 @@ Text that a spreadsheet would run as a formula gets an apostrophe before it (`an
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
 from answerkey.model.run import Run
-from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
 from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import for_csv
 
-__all__ = ["write_csv", "write_csv_rows"]
+__all__ = ["write_csv"]
 
 _FIRST = ("id", "trial", "category", "question", "score", "grade", "passed")
 _LAST = (
@@ -32,20 +31,14 @@ _LAST = (
 
 
 def write_csv(run: Run, file: BinaryIO) -> None:
-    """Write a run's results."""
-    write_csv_rows(run.results, file, components=tuple(run.info.weights))
-
-
-def write_csv_rows(
-    results: Iterable[Trial], file: BinaryIO, *, components: Sequence[str] = COMPONENTS
-) -> None:
-    """Write results as they come; `components` are the columns between the score and the reasons."""
+    """Write a run's results; its components are the columns between the score and the reasons."""
+    components = tuple(run.info.weights)
     # The byte order mark is what makes Excel read UTF-8; other readers skip it ("utf-8-sig").
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
         write = csv.writer(text).writerow
         write([*_FIRST, *components, *_LAST])
-        for result in results:
+        for result in run.results:
             write([_cell(value) for value in _values(result, components)])
     finally:
         # The file stays the caller's to close.

@@ -155,19 +155,15 @@ def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
 
 
 def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> TurnDetail:
-    quality = card.components.get("response_quality")
-    details: Mapping[str, Any] = quality.details if quality is not None else {}
-    tool_details: Mapping[str, Any] = (
-        card.components["tool_usage"].details if "tool_usage" in card.components else {}
-    )
-    claims = claims_of(card)
+    details = _component_details(card, "response_quality")
     expected = {tool.name for tool in question.expected_tools}
+    calls, sources, timings = reply.tool_calls, reply.sources, reply.timings
     text = reply.text
     return TurnDetail(
         question=_cut(question.question, limits.reply),
         reply=None
         if text is None
-        else tuple(_segments(text[: limits.reply], _spans(details, claims), limits.spans)),
+        else tuple(_segments(text[: limits.reply], _spans(details, claims_of(card)), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
         found=_found(details),
         missing=_texts(details.get("missing"))
@@ -175,15 +171,13 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         else tuple(describe_keyword(keyword) for keyword in question.expected_keywords if text is None),
         rules=_rules(details.get("matches")),
         expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
-        missing_tools=_texts(tool_details.get("missing")),
-        tools=tuple(_tool(call, expected, limits) for call in reply.tool_calls[: limits.calls]),
-        timeline=_timeline(
-            [call.duration_ms or 0.0 for call in reply.tool_calls[: limits.calls]], reply.timings.latency_ms
-        ),
+        missing_tools=_texts(_component_details(card, "tool_usage").get("missing")),
+        tools=tuple(_tool(call, expected, limits) for call in calls[: limits.calls]),
+        timeline=_timeline([call.duration_ms or 0.0 for call in calls[: limits.calls]], timings.latency_ms),
         tools_observed=reply.evidence.tools_observed,
-        calls_cut=max(0, len(reply.tool_calls) - limits.calls),
-        sources=tuple(_source(source, question, limits) for source in reply.sources[: limits.sources]),
-        sources_cut=max(0, len(reply.sources) - limits.sources),
+        calls_cut=max(0, len(calls) - limits.calls),
+        sources=tuple(_source(source, question, limits) for source in sources[: limits.sources]),
+        sources_cut=max(0, len(sources) - limits.sources),
         claims=claims_details(card),
         remarks=tuple(_remarks(card))[:_REMARKS],
         components=tuple(
@@ -194,14 +188,18 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         error=""
         if card.error is None
         else _cut(f"{card.error.kind}: {card.error.message}", limits.tool_text),
-        latency_ms=reply.timings.latency_ms,
-        first_byte_ms=reply.timings.first_byte_ms,
-        queue_ms=reply.timings.queue_ms,
-        retry_ms=reply.timings.retry_ms,
-        attempts=reply.timings.attempts,
+        latency_ms=timings.latency_ms,
+        first_byte_ms=timings.first_byte_ms,
+        queue_ms=timings.queue_ms,
+        retry_ms=timings.retry_ms,
+        attempts=timings.attempts,
         usage=_usage(reply),
         reference_answer=_cut(question.reference_answer or "", limits.tool_text),
     )
+
+
+def _component_details(card: Scorecard, name: str) -> Mapping[str, Any]:
+    return card.components[name].details if name in card.components else {}
 
 
 def _cut(text: str, most: int) -> str:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TextIO
 
 from answerkey.model.run import Run
-from answerkey.report.comparison_text import comparison_headline, comparison_markdown
+from answerkey.report.comparison_markdown import comparison_headline, comparison_markdown
 from answerkey.report.losses import losses_of
 from answerkey.report.markdown_file import markdown_report
 from answerkey.report.value_wording import score_text
 from answerkey.text.sanitise import for_terminal
 
-__all__ = ["annotations", "tell_github"]
+__all__ = ["annotations", "write_to_github"]
 
 # GitHub shows ten annotations of a step and drops the rest.
 MOST_ANNOTATIONS = 10
@@ -24,7 +24,7 @@ MOST_ANNOTATIONS = 10
 _LONGEST_SUMMARY = 900_000
 
 
-def tell_github(run: Run, stream: TextIO) -> None:
+def write_to_github(run: Run, stream: TextIO) -> None:
     """Write annotations to a stream that the runner reads, and the job summary to the file it names."""
     for line in annotations(run):
         stream.write(line + "\n")

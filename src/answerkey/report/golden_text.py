@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+
+from rich.table import Table
+from rich.text import Text
 
 from answerkey.evaluation.audit import Audit
 from answerkey.golden.findings import SEVERITIES, Finding
@@ -18,26 +20,19 @@ _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED = 20
 
 
-def print_findings(
-    findings: Sequence[Finding],
-    questions: QuestionSet,
-    *,
-    file: TextIO | None = None,
-    width: int | None = None,
-) -> None:
+def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
     """Print findings as `file:line: severity code id: message`, each with its remedy below."""
-    from rich.text import Text
-
-    console = make_console(file, width=width)
+    console = make_console()
     name = one_line(_shown(questions), 200)
     for finding in findings:
         where = f"{name}:{finding.line}" if finding.line is not None else name
-        line = Text(f"{where}: ", style="")
-        line.append(finding.severity, style=_STYLES[finding.severity])
-        line.append(f" {finding.code} ", style="bold")
-        if finding.id is not None:
-            line.append(f"[{one_line(finding.id, 60)}] ", style="dim")
-        line.append(finding.message)
+        line = Text.assemble(
+            f"{where}: ",
+            (finding.severity, _STYLES[finding.severity]),
+            (f" {finding.code} ", "bold"),
+            ("" if finding.id is None else f"[{one_line(finding.id, 60)}] ", "dim"),
+            finding.message,
+        )
         console.print(line, soft_wrap=True)
         console.print(Text(f"    → {finding.remedy}", style="dim"), soft_wrap=True)
     counts = Counter(finding.severity for finding in findings)
@@ -59,26 +54,14 @@ def _shown(questions: QuestionSet) -> str:
         return questions.path
 
 
-def print_audit(
-    audit: Audit, questions: QuestionSet, *, file: TextIO | None = None, width: int | None = None
-) -> None:
+def print_audit(audit: Audit, questions: QuestionSet) -> None:
     """Print the floor, the bots, and the questions that give most away."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = make_console(file, width=width)
+    console = make_console()
     passed = [question for question in audit.questions if question.passed]
     best = max(audit.bots, key=lambda bot: bot.score)
-    console.print()
-    console.print(
-        Text.assemble(
-            "  A bot that knows nothing scores ",
-            (score_text(audit.floor), "bold"),
-            f" ({best.name}) and passes {len(best.passed):,} of {count(len(questions), 'question')}.",
-        ),
-        soft_wrap=True,
-    )
-    console.print()
+    passes = f" ({best.name}) and passes {len(best.passed):,} of {count(len(questions), 'question')}."
+    head = Text.assemble("  A bot that knows nothing scores ", (score_text(audit.floor), "bold"), passes)
+    console.print("", head, "", sep="\n", soft_wrap=True)
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(width=0)
     for _ in range(3):
@@ -93,10 +76,8 @@ def print_audit(
         title = f"Questions that give themselves away ({len(passed):,} can be passed knowing nothing)"
         console.print(Text(title, style="bold"))
         for question in worst:
-            line = Text("  ")
-            line.append(score_text(question.floor), style="bold red" if question.passed else "yellow")
-            line.append(f"  {one_line(question.id, 60)}  ", style="bold")
-            line.append(question.because)
+            floor = (score_text(question.floor), "bold red" if question.passed else "yellow")
+            line = Text.assemble("  ", floor, (f"  {one_line(question.id, 60)}  ", "bold"), question.because)
             console.print(line, soft_wrap=True)
     console.print()
     console.print(Text(_verdict(audit, len(passed), len(questions)), style="dim"), soft_wrap=True)

@@ -14,7 +14,7 @@ from answerkey.model.run import Run
 from answerkey.model.summary import Latency
 from answerkey.report.detail import Limits
 from answerkey.report.markup import make_environment, report_asset, report_style
-from answerkey.report.story import tell, tell_phases
+from answerkey.report.story import phases_sentence, story_sentences
 from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import one_line
 
@@ -48,7 +48,7 @@ def _context(view: ReportView) -> dict[str, object]:
     )
     return {
         "view": view,
-        "story": tell(view),
+        "story": story_sentences(view),
         "style": style,
         "script": script,
         "policy": policy,
@@ -56,7 +56,7 @@ def _context(view: ReportView) -> dict[str, object]:
         "errors": sorted({row.error for row in view.rows if row.error}),
         "shown_failures": sum(not row.passed for row in view.rows),
         "latencies": _latencies(view),
-        "phases": tell_phases(view.summary.phases_ms),
+        "phases": phases_sentence(view.summary.phases_ms),
     }
 
 

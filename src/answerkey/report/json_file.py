@@ -1,12 +1,12 @@
-"""The run document as a file: the header, then the results streamed one to a line."""
+"""JSON files: the run document, and JSON Lines with one object per reply. Both are streamed."""
 
 from typing import BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.run_document import result_document, run_header
-from answerkey.report.result_rows import encode
+from answerkey.report.result_rows import encode, row_document
 
-__all__ = ["write_json"]
+__all__ = ["write_json", "write_jsonl"]
 
 
 def write_json(run: Run, file: BinaryIO) -> None:
@@ -20,3 +20,9 @@ def write_json(run: Run, file: BinaryIO) -> None:
         file.write(encode(result_document(result)))
         separator = b",\n"
     file.write(b"\n]}\n")
+
+
+def write_jsonl(run: Run, file: BinaryIO) -> None:
+    """Write one object per result."""
+    for result in run.results:
+        file.write(encode(row_document(result)) + b"\n")

@@ -75,18 +75,16 @@ def _head(run: Run, tally: _Tally) -> str:
             if value is not None
         },
     }
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites name={_attribute('answerkey')} {counts}>",
-        f"<testsuite name={_attribute(info.name)} {counts} timestamp={_attribute(info.created_at[:19])}>",
-        "<properties>",
-        *(
-            f"<property name={_attribute(name)} value={_attribute(value)}/>"
-            for name, value in properties.items()
-        ),
-        "</properties>",
-    ]
-    return "\n".join(lines) + "\n"
+    listed = "".join(
+        f"<property name={_attribute(name)} value={_attribute(value)}/>\n"
+        for name, value in properties.items()
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuites name="answerkey" {counts}>\n'
+        f"<testsuite name={_attribute(info.name)} {counts} timestamp={_attribute(info.created_at[:19])}>\n"
+        f"<properties>\n{listed}</properties>\n"
+    )
 
 
 def _cases(run: Run, tally: _Tally) -> Iterator[str]:

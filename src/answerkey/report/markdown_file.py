@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from answerkey.model.run import Run
-from answerkey.report.judge_line import judge_line
-from answerkey.report.story import tell
+from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
     count,
+    judge_line,
     metric_text,
     milliseconds,
     name_words,
@@ -43,7 +43,7 @@ def _lines(view: ReportView) -> Iterator[str]:
     )
     yield f"# {_safe(view.title)}: {summary.grade or '–'} · {score_text(summary.score)}{interval}"
     yield ""
-    yield _safe(" ".join(tell(view)), 2000)
+    yield _safe(" ".join(story_sentences(view)), 2000)
     if view.warnings:
         yield ""
         yield from (f"> ⚠️ {_safe(warning, 500)}  " for warning in view.warnings)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from answerkey.model.scorecard import grade
-from answerkey.report.judge_line import judge_line
 from answerkey.report.story import component_words
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     change_text,
     count,
+    judge_line,
     metric_text,
     milliseconds,
     money,

@@ -1,18 +1,17 @@
 """Parquet for analysts: one row per reply, nested as in the run document, written in batches of bounded size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import pyarrow
 import pyarrow.parquet
 
 from answerkey.model.run import Run
-from answerkey.model.scorecard import COMPONENTS
 from answerkey.model.trial import Trial
 from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import without_surrogates
 
-__all__ = ["write_parquet", "write_parquet_rows"]
+__all__ = ["write_parquet"]
 
 # A batch is written when it has so many rows or characters of reply.
 _ROWS = 2_000
@@ -21,23 +20,12 @@ _CHARACTERS = 8_000_000
 
 def write_parquet(run: Run, file: BinaryIO) -> None:
     """Write a run's results."""
-    names = tuple(run.info.weights)
-    write_parquet_rows(run.results, file, components=names, metrics=tuple(run.summary.metrics))
-
-
-def write_parquet_rows(
-    results: Iterable[Trial],
-    file: BinaryIO,
-    *,
-    components: Sequence[str] = COMPONENTS,
-    metrics: Sequence[str] = (),
-) -> None:
-    """Write results as they come; the columns of `components` and `metrics` must be known before."""
-    schema = _schema(components, metrics)
+    metrics = tuple(run.summary.metrics)
+    schema = _schema(tuple(run.info.weights), metrics)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         batch: list[dict[str, Any]] = []
         characters = 0
-        for result in results:
+        for result in run.results:
             row = _row(result, metrics)
             batch.append(row)
             characters += len(row["reply"]["text"] or "")
@@ -58,52 +46,41 @@ def _table(batch: list[dict[str, Any]], schema: Any) -> Any:
 
 def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
-    error = pyarrow.struct([("kind", text), ("message", text)])
-    component = pyarrow.struct(
-        [
-            ("score", number),
-            ("weight", number),
-            ("reason", text),
-            ("found", texts),
-            ("missing", texts),
-            ("extra", texts),
-        ]
+    error = _struct(kind=text, message=text)
+    component = _struct(score=number, weight=number, reason=text, found=texts, missing=texts, extra=texts)
+    call = _struct(name=text, arguments=text, result=text, error=text, duration_ms=number)
+    source = _struct(id=text, title=text, uri=text, text=text, score=number)
+    reply = _struct(
+        text=text,
+        tools_used=texts,
+        tool_calls=pyarrow.list_(call),
+        sources=pyarrow.list_(source),
+        error=error,
+        latency_ms=number,
     )
-    call = pyarrow.struct(
-        [("name", text), ("arguments", text), ("result", text), ("error", text), ("duration_ms", number)]
-    )
-    source = pyarrow.struct([("id", text), ("title", text), ("uri", text), ("text", text), ("score", number)])
-    reply = pyarrow.struct(
-        [
-            ("text", text),
-            ("tools_used", texts),
-            ("tool_calls", pyarrow.list_(call)),
-            ("sources", pyarrow.list_(source)),
-            ("error", error),
-            ("latency_ms", number),
-        ]
-    )
-    fields = [
-        ("id", text),
-        ("trial", pyarrow.int32()),
-        ("question", text),
-        ("category", text),
-        ("score", number),
-        ("grade", text),
-        ("passed", pyarrow.bool_()),
-        ("components", pyarrow.struct([(name, component) for name in components])),
-        ("error", error),
-        ("reply", reply),
-    ]
+    fields = {
+        "id": text,
+        "trial": pyarrow.int32(),
+        "question": text,
+        "category": text,
+        "score": number,
+        "grade": text,
+        "passed": pyarrow.bool_(),
+        "components": pyarrow.struct([(name, component) for name in components]),
+        "error": error,
+        "reply": reply,
+    }
     if "checks" in (*components, *metrics):
-        check = pyarrow.struct(
-            [("name", text), ("kind", text), ("score", number), ("weight", number), ("reason", text)]
-        )
-        fields.append(("checks", pyarrow.list_(check)))
+        check = _struct(name=text, kind=text, score=number, weight=number, reason=text)
+        fields["checks"] = pyarrow.list_(check)
     if metrics:
         # A struct without fields cannot be written.
-        fields.append(("metrics", pyarrow.struct([(name, number) for name in metrics])))
+        fields["metrics"] = pyarrow.struct([(name, number) for name in metrics])
     return pyarrow.schema(fields)
+
+
+def _struct(**fields: Any) -> Any:
+    return pyarrow.struct(list(fields.items()))
 
 
 def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:

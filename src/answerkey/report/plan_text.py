@@ -1,31 +1,32 @@
 """A plan on the terminal."""
 
-from typing import TextIO
+from itertools import groupby
+
+from rich.text import Text
 
 from answerkey.comparison.planning import Plan
-from answerkey.report.terminal import emit, make_console
+from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import count
 from answerkey.text.sanitise import one_line
 
 __all__ = ["print_plan"]
 
 
-def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_plan(plan: Plan) -> None:
     """Print what there is, what it can show, and what the wanted difference needs."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = make_console(file, width=width)
+    console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
-    wanted = f"{100 * plan.wanted:.1f} points"
+    wanted = f"{100 * plan.wanted.difference:.1f} points"
     lines = [f"You have {count(plan.questions, 'question')}{repeats}."]
     if plan.detectable is not None:
         lines.append(
-            f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.power:.0%} power; "
-            f"a difference of {wanted} would show in {plan.power_at_hand:.0%} of such comparisons."
+            f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power; "
+            f"a difference of {wanted} would show in {plan.power:.0%} of such comparisons."
         )
     options = [
-        f"{n:,} questions asked {'once' if k == 1 else f'{k} times'}" for k, n in plan.needed.items() if n
+        f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
+        for row in plan.needed
+        if row.questions
     ]
     lines.append(
         f"A difference of {wanted} needs {' or '.join(options)}."
@@ -33,25 +34,24 @@ def print_plan(plan: Plan, *, file: TextIO | None = None, width: int | None = No
         else f"No feasible number of questions shows a difference of {wanted}."
     )
     emit(console, "", *(Text(line) for line in lines))
-    if plan.within is not None and plan.between is not None and plan.between + plan.within > 0:
-        share = plan.within / (plan.between + plan.within)
+    between, within = plan.variance.between_questions, plan.variance.between_repeats
+    if within is not None and between is not None and between + within > 0:
+        share = within / (between + within)
         emit(
             console,
             Text(f"{share:.0%} of the variance of scores is between repeats, the rest between questions."),
         )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    columns = sorted({row["repeat"] for row in plan.table})
-    table.add_column("difference", no_wrap=True)
-    for repeat in columns:
-        table.add_column("asked once" if repeat == 1 else f"{repeat} times", justify="right", no_wrap=True)
-    for difference in sorted({row["difference"] for row in plan.table}):
-        found = {row["repeat"]: row["questions"] for row in plan.table if row["difference"] == difference}
+    columns = sorted({row.repeat for row in plan.table})
+    heads = ["asked once" if repeat == 1 else f"{repeat} times" for repeat in columns]
+    table = plain_table("difference", *heads, right=heads)
+    for difference, rows in groupby(plan.table, key=lambda row: row.difference or 0.0):
+        found = {row.repeat: row.questions for row in rows}
         cells = ["–" if found[repeat] is None else f"{found[repeat]:,}" for repeat in columns]
         points = round(100 * difference)
         table.add_row(f"{points} point{'s' if points > 1 else ''}", *cells)
-    emit(console, "", Text(f"Questions needed for {plan.power:.0%} power", style="bold"), table)
+    emit(console, "", Text(f"Questions needed for {plan.wanted.power:.0%} power", style="bold"), table)
     if plan.flaky:
         emit(console, "", Text("Flaky questions: their repeats differ most", style="bold"))
-        for identity, deviation in plan.flaky[:10]:
-            emit(console, Text(f"  ±{deviation:.2f}  {one_line(identity, 60)}"))
+        for question in plan.flaky[:10]:
+            emit(console, Text(f"  ±{question.deviation:.2f}  {one_line(question.id, 60)}"))
     emit(console, "", *(Text(f"Assumed: {assumption}", style="dim") for assumption in plan.assumptions), "")

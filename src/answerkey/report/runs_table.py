@@ -1,7 +1,9 @@
 """Runs as a table on the terminal."""
 
 from collections.abc import Sequence
-from typing import TextIO
+
+from rich.table import Table
+from rich.text import Text
 
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
@@ -15,18 +17,9 @@ _HEADS = ("id", "when", "name", "target", "questions", "score", "grade", "status
 _NAME, _TARGET, _GRADE = _HEADS.index("name"), _HEADS.index("target"), _HEADS.index("grade")
 
 
-def print_runs(
-    listed: Sequence[tuple[RunInfo, Summary | None]],
-    total: int,
-    *,
-    file: TextIO | None = None,
-    width: int | None = None,
-) -> None:
+def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> None:
     """Print runs, with what is left out said."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = make_console(file, width=width)
+    console = make_console()
     if not listed:
         console.print("no runs yet; `answerkey run` makes one")
         return

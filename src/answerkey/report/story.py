@@ -14,7 +14,7 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import ReportView
 from answerkey.text.sanitise import one_line
 
-__all__ = ["COMPONENT_WORDS", "component_words", "tell", "tell_phases"]
+__all__ = ["COMPONENT_WORDS", "component_words", "phases_sentence", "story_sentences"]
 
 # Component → (what it is when it is good, why points are lost when it is not).
 COMPONENT_WORDS = {
@@ -29,12 +29,12 @@ def component_words(name: str) -> str:
     return COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else name_words(name).capitalize()
 
 
-def tell(view: ReportView) -> tuple[str, ...]:
+def story_sentences(view: ReportView) -> tuple[str, ...]:
     """What happened, in the order in which somebody would ask."""
     return tuple(_sentences(view))
 
 
-def tell_phases(phases: Mapping[str, float]) -> str:
+def phases_sentence(phases: Mapping[str, float]) -> str:
     """Where the time of an average reply went; empty where that is not known."""
     if not phases:
         return ""

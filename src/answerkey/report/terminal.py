@@ -2,14 +2,21 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from rich.columns import Columns
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from answerkey.model.run import Run
 from answerkey.model.scorecard import grade
-from answerkey.report.judge_line import judge_line
+from answerkey.model.summary import Slice
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
+    judge_line,
     list_words,
     metric_text,
     milliseconds,
@@ -23,13 +30,7 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.text.sanitise import one_line
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-
-    from answerkey.model.summary import Slice
-
-__all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "print_report", "print_view", "question_lines"]
+__all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "plain_table", "print_report", "question_lines"]
 
 GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "dark_orange", "F": "red"}
 _CATEGORIES_SHOWN = 20
@@ -41,13 +42,12 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def print_report(run: Run, *, file: TextIO | None = None, width: int | None = None, worst: int = 10) -> None:
     """Print the report of a run; colour only where the output is a terminal."""
-    print_view(build_view(run, worst=worst), make_console(file, width=width))
+    console = make_console(file, width=width)
+    emit(console, "", *_parts(build_view(run, worst=worst), console), "")
 
 
-def make_console(file: TextIO | None = None, *, width: int | None = None) -> "Console":
+def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
     """A console on a stream (default: standard output), 80 columns wide where the stream is no terminal."""
-    from rich.console import Console
-
     stream = file or sys.stdout
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None and not _encodes(stream.encoding or "utf-8", "█─✓"):
@@ -66,12 +66,7 @@ def _encodes(encoding: str, text: str) -> bool:
     return True
 
 
-def print_view(view: ReportView, console: "Console") -> None:
-    """Print a report that has been built."""
-    emit(console, "", *_parts(view, console), "")
-
-
-def emit(console: "Console", *parts: "RenderableType") -> None:
+def emit(console: Console, *parts: RenderableType) -> None:
     """Print; a file or a pipe gets no padding at the ends of lines."""
     if console.is_terminal:
         for part in parts:
@@ -83,52 +78,41 @@ def emit(console: "Console", *parts: "RenderableType") -> None:
     console.file.write("\n".join(line.rstrip() for line in captured.get().split("\n")))
 
 
-def _parts(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
-    yield from _headline(view, console)
+def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
+    yield from _headline(view)
     if view.warnings:
-        yield from _section("Warnings", console)
+        yield _section("Warnings")
         yield _marked([("!", "yellow", warning) for warning in view.warnings])
     if view.gates:
-        yield from _section("Gates", console)
+        yield _section("Gates")
         yield _gates(view)
-    yield from _section("Components", console)
+    yield _section("Components")
     yield _components(view, console)
     if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
-        yield from _section("Categories, weakest first", console)
+        yield _section("Categories, weakest first")
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)
     for kind in ("persona", "tag"):
         if len(view.slices.get(kind, ())) > 1:
-            yield from _section(f"By {kind}, weakest first", console)
+            yield _section(f"By {kind}, weakest first")
             yield _slices(view.slices[kind], _SLICES_SHOWN, console)
     yield from _latency(view, console)
     if view.summary.errors:
-        yield from _section("Errors", console)
+        yield _section("Errors")
         rate = percent(view.summary.error_rate)
         yield _indented(f"{list_words(view.summary.errors)}  ({rate} of replies)", "red")
-    yield from _metrics(view, console)
+    yield from _metrics(view)
     yield from _worst(view, console)
 
 
-def _indented(text: str, style: str = "dim") -> "RenderableType":
-    from rich.padding import Padding
-
-    return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
+def _indented(text: str, style: str = "dim") -> RenderableType:
+    return Padding(Text(text, style), (0, 0, 0, 2), expand=False)
 
 
-def _text(text: str, style: str = "") -> "RenderableType":
-    from rich.text import Text
-
-    return Text(text, style=style)
+def _section(title: str) -> Text:
+    return Text.assemble("\n", (title, "bold"))
 
 
-def _section(title: str, console: "Console") -> Iterator["RenderableType"]:
-    yield _text("")
-    yield _text(title, "bold")
-
-
-def _headline(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
-    from rich.text import Text
-
+def _headline(view: ReportView) -> Iterator[RenderableType]:
     info, summary = view.info, view.summary
     facts = [
         view.title,
@@ -175,9 +159,7 @@ def bar(share: float | None, width: int, *, plain: bool = False) -> str:
     return drawn + " " * (width - len(drawn))
 
 
-def _bar(share: float | None, width: int, console: "Console") -> "RenderableType":
-    from rich.text import Text
-
+def _bar(share: float | None, width: int, console: Console) -> RenderableType:
     plain = not _encodes(console.encoding, "█▏")
     colour = GRADE_COLOURS[grade(share)] if share is not None else "dim"
     drawn = bar(share, width, plain=plain)
@@ -190,28 +172,44 @@ def _bar(share: float | None, width: int, console: "Console") -> "RenderableType
     return line
 
 
-def _grid(*columns: tuple[str, bool]) -> "Table":
-    """Columns as (justification, whether the column may be cut)."""
-    from rich.table import Table
+def plain_table(*heads: str, right: Sequence[str] = ()) -> Table:
+    """A table without lines; the columns that `right` names are aligned there."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for head in heads:
+        justify: JustifyMethod = "right" if head in right else "left"
+        table.add_column(head, no_wrap=True, overflow="ellipsis", justify=justify)
+    return table
 
+
+def _grid(columns: str) -> Table:
+    """Indented columns without heads, each `<` or `>` for its alignment; only the first `~` may be cut."""
     table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(width=0)
-    for justify, may_cut in columns:
+    for sign in columns:
         table.add_column(
-            justify="right" if justify == "right" else "left",
+            justify="right" if sign == ">" else "left",
             no_wrap=True,
             overflow="ellipsis",
-            min_width=None if may_cut else 1,
+            min_width=None if sign == "~" else 1,
         )
     return table
 
 
-def _bar_width(console: "Console") -> int:
+def _signed_grid(*widths: int) -> Table:
+    """Narrow columns of these widths, for signs, before one of text that is folded."""
+    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    for width in widths:
+        table.add_column(width=width)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _bar_width(console: Console) -> int:
     return max(10, min(40, console.width - 60))
 
 
-def _components(view: ReportView, console: "Console") -> "Table":
-    table = _grid(("left", False), ("right", False), ("left", False), ("right", False), ("left", False))
+def _components(view: ReportView, console: Console) -> Table:
+    table = _grid("<><><")
     for part in view.components:
         table.add_row(
             "",
@@ -219,57 +217,43 @@ def _components(view: ReportView, console: "Console") -> "Table":
             percent(part.weight, 0),
             _bar(part.score, _bar_width(console), console),
             score_text(part.score),
-            _dim(range_text(part.interval)),
+            Text(range_text(part.interval), "dim"),
         )
     return table
 
 
-def _dim(text: str) -> "RenderableType":
-    return _text(text, "dim")
-
-
-def _slices(parts: "Sequence[Slice]", most: int, console: "Console") -> "RenderableType":
-    from rich.console import Group
-
+def _slices(parts: Sequence[Slice], most: int, console: Console) -> RenderableType:
     wide = console.width >= 100
-    columns = [
-        ("left", True),
-        ("left", False),
-        ("left", False),
-        ("right", False),
-        ("left", False),
-        ("right", False),
-    ]
-    table = _grid(*columns, *([("right", False)] if wide else []))
+    table = _grid("~<<><>>" if wide else "~<<><>")
     name_width = max(12, console.width - _bar_width(console) - (47 if wide else 36))
     for part in parts[:most]:
         cells: list[RenderableType] = [
             "",
             one_line(part.name, name_width),
-            _text(part.grade or "–", f"bold {GRADE_COLOURS.get(part.grade or '', 'dim')}"),
+            Text(part.grade or "–", f"bold {GRADE_COLOURS.get(part.grade or '', 'dim')}"),
             _bar(part.score, _bar_width(console), console),
             score_text(part.score),
-            _dim(range_text(part.interval)),
+            Text(range_text(part.interval), "dim"),
             f"{part.passed:,}/{part.questions:,}",
         ]
         if wide:
             latency = part.latency_ms
-            cells.append(_dim("" if latency is None else f"p95 {milliseconds(latency.p95)}"))
+            cells.append(Text("" if latency is None else f"p95 {milliseconds(latency.p95)}", "dim"))
         table.add_row(*cells)
     if len(parts) <= most:
         return table
-    return Group(table, _dim(f"  … and {len(parts) - most} more"))
+    return Group(table, Text(f"  … and {len(parts) - most} more", "dim"))
 
 
-def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
     summary = view.summary
     latency = summary.latency_ms
     if latency is None:
         return
-    yield from _section("Latency", console)
-    table = _grid(*[("left", True), *[("right", False)] * 6])
+    yield _section("Latency")
+    table = _grid("~>>>>>>")
     heads = ("mean", "p50", "p90", "p95", "p99", "max")
-    table.add_row("", "", *(_dim(head) for head in heads))
+    table.add_row("", "", *(Text(head, "dim") for head in heads))
     table.add_row("", "all replies", *(milliseconds(getattr(latency, head)) for head in heads))
     width = max(14, console.width - 54)
     for name, taken in list(summary.tool_latency_ms.items())[:_TOOLS_SHOWN]:
@@ -290,9 +274,7 @@ def _latency(view: ReportView, console: "Console") -> Iterator["RenderableType"]
         yield _indented(f"slowest: {', '.join(slow)}")
 
 
-def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
-    from rich.columns import Columns
-
+def _metrics(view: ReportView) -> Iterator[RenderableType]:
     parts = [
         f"{name_words(one_line(name, 40))} {metric_text(value)}"
         for name, value in view.summary.metrics.items()
@@ -304,42 +286,30 @@ def _metrics(view: ReportView, console: "Console") -> Iterator["RenderableType"]
     if usage.get("cost"):
         parts.append(f"cost {money(usage['cost'])}")
     if parts:
-        yield from _section("Beside the score", console)
-        yield Columns([_text(f"  {part}") for part in parts], padding=(0, 2))
+        yield _section("Beside the score")
+        yield Columns([Text(f"  {part}") for part in parts], padding=(0, 2))
     if view.info.judge:
-        line = judge_line(view.info.judge)
-        yield _indented(line)
+        yield _indented(judge_line(view.info.judge))
 
 
-def _gates(view: ReportView) -> "RenderableType":
+def _gates(view: ReportView) -> RenderableType:
     rows = []
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
         value = metric_text(gate.value) if isinstance(gate.value, float) else one_line(str(gate.value), 60)
-        rows.append(
-            (
-                sign,
-                colour,
-                f"{one_line(gate.gate, 100)}   {'passed' if gate.passed else 'FAILED'} with {value}{gate.because}",
-            )
-        )
+        outcome = f"{'passed' if gate.passed else 'FAILED'} with {value}{gate.because}"
+        rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {outcome}"))
     return _marked(rows)
 
 
-def _marked(rows: Sequence[tuple[str, str, str]]) -> "RenderableType":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(width=1)
-    table.add_column(width=1)
-    table.add_column(overflow="fold")
+def _marked(rows: Sequence[tuple[str, str, str]]) -> RenderableType:
+    table = _signed_grid(1, 1)
     for sign, style, words in rows:
         table.add_row("", Text(sign, style=style), Text(words))
     return table
 
 
-def _worst(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
+def _worst(view: ReportView, console: Console) -> Iterator[RenderableType]:
     if not view.worst:
         return
     shown = len(view.worst)
@@ -348,21 +318,14 @@ def _worst(view: ReportView, console: "Console") -> Iterator["RenderableType"]:
         if view.imperfect > shown
         else "Questions that lost points"
     )
-    yield from _section(title, console)
+    yield _section(title)
     for question in view.worst:
         yield question_lines(question, console)
 
 
-def question_lines(question: QuestionView, console: "Console") -> "RenderableType":
+def question_lines(question: QuestionView, console: Console) -> RenderableType:
     """A question's grade, score and wording, and below why it lost points."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(width=1)
-    table.add_column(width=1)
-    table.add_column(width=5)
-    table.add_column(overflow="fold")
+    table = _signed_grid(1, 1, 5)
     colour = GRADE_COLOURS.get(question.grade or "", "white")
     head = Text()
     head.append(one_line(question.id, 40), style="bold")

@@ -1,7 +1,10 @@
 """One question in full, and lists of failures, on the terminal."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial
@@ -10,10 +13,6 @@ from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
 from answerkey.report.value_wording import milliseconds, name_words, points, score_text
 from answerkey.report.view import QuestionView
 from answerkey.text.sanitise import one_line
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
 
 __all__ = ["print_failures", "print_question", "print_trial"]
 
@@ -27,7 +26,7 @@ _MARK_STYLES = {
 _LIMITS = Limits(reply=50_000, tool_text=5_000, source_text=1_000, calls=100, sources=50, turns=200)
 
 
-def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: "Console") -> None:
+def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: Console) -> None:
     """Print every failed question with its reasons, as they are read."""
     number = 0
     for question in failures:
@@ -41,16 +40,14 @@ def print_failures(info: RunInfo, failures: Iterable[QuestionView], console: "Co
         )
 
 
-def print_question(run: Run, console: "Console") -> None:
+def print_question(run: Run, console: Console) -> None:
     """Print all trials of the run's (one) question."""
     for result in run.results:
         print_trial(result, console)
 
 
-def print_trial(result: Trial, console: "Console", limits: Limits = _LIMITS) -> None:
+def print_trial(result: Trial, console: Console, limits: Limits = _LIMITS) -> None:
     """Print one trial: its score and why, then what was said and done turn by turn."""
-    from rich.padding import Padding
-
     detail = trial_detail(result, limits)
     emit(console, _head(result.question.id, result.question.category, detail))
     for loss in detail.losses:
@@ -65,15 +62,9 @@ def print_trial(result: Trial, console: "Console", limits: Limits = _LIMITS) -> 
     console.print()
 
 
-def _text(*parts: tuple[str, str]) -> "Text":
-    from rich.text import Text
-
-    return Text.assemble(*parts)
-
-
-def _head(identity: str, category: str, detail: TrialDetail) -> "Text":
+def _head(identity: str, category: str, detail: TrialDetail) -> Text:
     colour = GRADE_COLOURS.get(detail.grade or "", "white")
-    return _text(
+    return Text.assemble(
         (f" {detail.grade or '–'} ", f"bold reverse {colour}"),
         (f" {score_text(detail.score)}", f"bold {colour}"),
         (f"  {one_line(identity, 80)}", "bold"),
@@ -81,15 +72,15 @@ def _head(identity: str, category: str, detail: TrialDetail) -> "Text":
     )
 
 
-def _turn(turn: TurnDetail, prefix: str) -> Iterator["Text"]:
-    yield _text((f"{prefix}question  ", "dim"), (turn.question, ""))
+def _turn(turn: TurnDetail, prefix: str) -> Iterator[Text]:
+    yield Text.assemble((f"{prefix}question  ", "dim"), (turn.question, ""))
     yield _reply(turn)
     if turn.cut:
-        yield _text((f"… {turn.cut:,} more characters", "dim"))
+        yield Text.assemble((f"… {turn.cut:,} more characters", "dim"))
     if turn.error:
-        yield _text(("error  ", "dim"), (turn.error, "red"))
+        yield Text.assemble(("error  ", "dim"), (turn.error, "red"))
     if turn.found or turn.missing:
-        words = _text(("keywords  ", "dim"))
+        words = Text.assemble(("keywords  ", "dim"))
         for word in turn.found:
             words.append(f"✓ {word}", style="green")
             words.append("  ")
@@ -99,33 +90,33 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator["Text"]:
     yield from _tools(turn)
     for source in turn.sources:
         facts = [word for word, holds in (("relevant", source.relevant), ("cited", source.cited)) if holds]
-        yield _text(("source  ", "dim"), (source.name, ""), (f"  {', '.join(facts)}", "dim"))
+        yield Text.assemble(("source  ", "dim"), (source.name, ""), (f"  {', '.join(facts)}", "dim"))
     for found in turn.claims:
         counts = f"  {found.supported} supported, {found.unsupported} not supported"
-        yield _text(
+        yield Text.assemble(
             (f"claims {found.who}  ", "dim"),
             (score_text(found.value), "bold"),
             (f"  {found.note}" if found.note else counts, ""),
         )
         for claim in found.listed:
-            yield _text(("      not supported  ", "dim"), (claim, "red"))
+            yield Text.assemble(("      not supported  ", "dim"), (claim, "red"))
     for who, what in turn.remarks:
-        yield _text((f"{who}  ", "dim"), (what, ""))
+        yield Text.assemble((f"{who}  ", "dim"), (what, ""))
     for part in turn.components:
         share = "" if part.weight is None else f" × {part.weight:g}"
-        yield _text(
+        yield Text.assemble(
             (f"{name_words(part.name)}  ", "dim"),
             (f"{score_text(part.value)}{share}", "bold"),
             (f"  {part.reason}", ""),
         )
     if turn.reference_answer:
-        yield _text(("reference  ", "dim"), (turn.reference_answer, ""))
+        yield Text.assemble(("reference  ", "dim"), (turn.reference_answer, ""))
     if turn.usage:
-        yield _text(("used  ", "dim"), (turn.usage, ""))
+        yield Text.assemble(("used  ", "dim"), (turn.usage, ""))
 
 
-def _reply(turn: TurnDetail) -> "Text":
-    line = _text(("reply  ", "dim"))
+def _reply(turn: TurnDetail) -> Text:
+    line = Text.assemble(("reply  ", "dim"))
     if turn.reply is None:
         line.append("no reply (null)", style="italic")
         return line
@@ -138,19 +129,21 @@ def _reply(turn: TurnDetail) -> "Text":
     return line
 
 
-def _tools(turn: TurnDetail) -> Iterator["Text"]:
+def _tools(turn: TurnDetail) -> Iterator[Text]:
     for name in turn.missing_tools:
-        yield _text(("tool  ", "dim"), (f"✗ {name} was not called", "red"))
+        yield Text.assemble(("tool  ", "dim"), (f"✗ {name} was not called", "red"))
     if not turn.tools and not turn.tools_observed:
-        yield _text(("tool  ", "dim"), ("calls were not observed", "yellow"))
+        yield Text.assemble(("tool  ", "dim"), ("calls were not observed", "yellow"))
     for call in turn.tools:
         took = "" if call.duration_ms is None else f"  {milliseconds(call.duration_ms)}"
-        yield _text(("tool  ", "dim"), (call.name, "bold green" if call.expected else "bold"), (took, "dim"))
+        yield Text.assemble(
+            ("tool  ", "dim"), (call.name, "bold green" if call.expected else "bold"), (took, "dim")
+        )
         if call.arguments:
-            yield _text(("      arguments  ", "dim"), (call.arguments, ""))
+            yield Text.assemble(("      arguments  ", "dim"), (call.arguments, ""))
         if call.result:
-            yield _text(("      result  ", "dim"), (call.result, ""))
+            yield Text.assemble(("      result  ", "dim"), (call.result, ""))
         if call.error:
-            yield _text(("      error  ", "dim"), (call.error, "red"))
+            yield Text.assemble(("      error  ", "dim"), (call.error, "red"))
     if turn.calls_cut:
-        yield _text((f"… and {turn.calls_cut} more calls", "dim"))
+        yield Text.assemble((f"… and {turn.calls_cut} more calls", "dim"))

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from math import floor
+from typing import Any
 
 from answerkey.model.scorecard import round_score
 from answerkey.stats.intervals import Interval
+from answerkey.text.sanitise import one_line
 
 __all__ = [
     "GRADE_MEANINGS",
     "change_text",
     "count",
+    "judge_line",
     "list_words",
     "metric_text",
     "milliseconds",
@@ -149,3 +152,25 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "no p-value"
     return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def judge_line(judge: Mapping[str, Any]) -> str:
+    """`judged by gpt-4o-mini: 106 of 106 replies, 110 calls, cost $0.0213, canaries passed`; empty without a judge."""
+    if not judge:
+        return ""
+    judged, unscored = int(judge.get("judged", 0)), int(judge.get("unscored", 0))
+    parts = [
+        f"{judged:,} of {count(judged + unscored, 'reply', 'replies')}",
+        count(int(judge.get("calls", 0)), "call"),
+    ]
+    if judge.get("cached"):
+        parts.append(f"{judge['cached']:,} known before")
+    if judge.get("cost") is not None:
+        parts.append(f"cost {money(judge['cost'])}")
+    alpha = (judge.get("agreement") or {}).get("judge")
+    if alpha is not None:
+        parts.append(f"Krippendorff α {alpha:.2f}")
+    if judge.get("canaries"):
+        words = {True: "canaries passed", False: "UNRELIABLE: canaries failed"}
+        parts.append(words.get(judge.get("reliable"), "canaries not all judged"))  # type: ignore[arg-type]
+    return f"judged by {one_line(str(judge.get('model', '')), 80)}: {', '.join(parts)}"

@@ -1,14 +1,15 @@
 """ReportView: what every renderer shows of a run. One pass over the results, and memory that does not grow with them."""
 
-import heapq
+from bisect import insort
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import fsum
 
 import msgspec
 
+from answerkey.errors import UnknownNameError
 from answerkey.model.question_figures import QuestionFigures, QuestionRow
-from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.run import GateResult, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Slice, Summary
 from answerkey.model.trial import Trial
@@ -22,8 +23,10 @@ __all__ = [
     "QuestionView",
     "ReportView",
     "SlowView",
-    "brief_questions",
     "build_view",
+    "failures_of",
+    "only_failures",
+    "only_question",
     "row_view",
 ]
 
@@ -31,6 +34,8 @@ __all__ = [
 _TRIALS_SHOWN = 3
 _QUESTION_WIDTH = 400
 _NAME_WIDTH = 80
+# A question's score (−1: none), its position, and its trials.
+_Ranked = tuple[float, int, list[Trial]]
 
 
 class ComponentView(msgspec.Struct, frozen=True):
@@ -89,9 +94,11 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
 def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | None = None) -> ReportView:
     """Read a run's results once and keep what a report shows: `worst` questions, and `rows` of them in full."""
     limits = limits or Limits()
-    worst_kept = _Lowest(worst)
-    failures = _Lowest(rows)
-    others: list[QuestionView] = []
+    mark = run.info.pass_mark
+    # What is shown is made ready at the end: a run may have many questions and a report shows few.
+    lowest: list[_Ranked] = []
+    failures: list[_Ranked] = []
+    others: list[_Ranked] = []
     slow = {entry.id: entry.latency_ms for entry in run.summary.slowest}
     slow_texts: dict[str, str] = {}
     imperfect = failed = total = 0
@@ -99,25 +106,17 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         total += 1
         score = _mean_score(trials)
         rank = -1.0 if score is None else score
-        passed = score is not None and score >= run.info.pass_mark
         identity = trials[0].question.id
         if identity in slow:
             slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
-        imperfect += rank < 1
-        failed += not passed
-        # A run may have many questions and a report shows few: only those are made ready to be shown.
-        in_worst = rank < 1 and worst_kept.would_keep(rank, position)
-        in_rows = len(others) < rows if passed else failures.would_keep(rank, position)
-        if not in_worst and not in_rows:
-            continue
-        brief = _question(position, trials, score, passed)
-        if in_worst:
-            worst_kept.offer(rank, position, brief)
-        if in_rows and passed:
-            others.append(_with_details(brief, trials, limits))
-        elif in_rows:
-            failures.offer(rank, position, _with_details(brief, trials, limits))
-    shown = failures.items()
+        if rank < 1:
+            imperfect += 1
+            _insert(lowest, (rank, position, trials), worst)
+        if not _passed(score, mark):
+            failed += 1
+            _insert(failures, (rank, position, trials), rows)
+        elif len(others) < rows:
+            others.append((rank, position, trials))
     summary = run.summary
     return ReportView(
         info=run.info,
@@ -130,23 +129,17 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         ),
         categories=_worst_first(summary.categories),
         slices={kind: _worst_first(parts) for kind, parts in summary.slices.items()},
-        worst=worst_kept.items(),
+        worst=tuple(_question(position, trials, mark) for _, position, trials in lowest),
         imperfect=imperfect,
         failed=failed,
         slowest=tuple(
             SlowView(one_line(name, 120), slow_texts.get(name, ""), taken) for name, taken in slow.items()
         ),
-        rows=(*shown, *others)[:rows],
+        rows=tuple(
+            _question(position, trials, mark, limits) for _, position, trials in [*failures, *others][:rows]
+        ),
         total_rows=total,
     )
-
-
-def brief_questions(run: Run) -> Iterator[tuple[QuestionView, list[Trial]]]:
-    """Every question over its trials, without details, beside those trials."""
-    for position, trials in enumerate(_by_question(run)):
-        score = _mean_score(trials)
-        passed = score is not None and score >= run.info.pass_mark
-        yield _question(position, trials, score, passed), trials
 
 
 def _by_question(run: Run) -> Iterator[list[Trial]]:
@@ -159,9 +152,17 @@ def _mean_score(trials: Sequence[Trial]) -> float | None:
     return round_score(fsum(scores) / len(scores)) if scores else None
 
 
-def _question(position: int, trials: Sequence[Trial], score: float | None, passed: bool) -> QuestionView:
+def _passed(score: float | None, pass_mark: float) -> bool:
+    return score is not None and score >= pass_mark
+
+
+def _question(
+    position: int, trials: Sequence[Trial], pass_mark: float, limits: Limits | None = None
+) -> QuestionView:
+    """A question over its trials; with `limits` also its worst trials in full."""
     question = trials[0].question
-    lowest = min(trials, key=_rank)
+    score = _mean_score(trials)
+    worst = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
     latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
     costs = [cost for trial in trials if (cost := _cost(trial)) is not None]
     tools = dict.fromkeys(name for trial in trials for reply in trial.replies for name in reply.tools_used)
@@ -172,10 +173,11 @@ def _question(position: int, trials: Sequence[Trial], score: float | None, passe
         category=one_line(question.category, _NAME_WIDTH),
         score=score,
         grade=None if score is None else grade(score),
-        passed=passed,
+        passed=_passed(score, pass_mark),
         trials=len(trials),
         trials_passed=sum(trial.scorecard.passed for trial in trials),
-        losses=losses_of(lowest.scorecard),
+        losses=losses_of(worst[0].scorecard),
+        details=() if limits is None else tuple(trial_detail(trial, limits) for trial in worst),
         error=next(
             (trial.scorecard.error.kind for trial in trials if trial.scorecard.error is not None), None
         ),
@@ -200,34 +202,41 @@ def _rank(trial: Trial) -> float:
     return -1.0 if trial.scorecard.total is None else trial.scorecard.total
 
 
-def _with_details(brief: QuestionView, trials: Sequence[Trial], limits: Limits) -> QuestionView:
-    chosen = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
-    return msgspec.structs.replace(brief, details=tuple(trial_detail(trial, limits) for trial in chosen))
-
-
 def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
     ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
     return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
 
 
-class _Lowest:
-    """The so many questions with the lowest score, the earlier one where scores are equal."""
+def _insert(lowest: list[_Ranked], entry: _Ranked, most: int) -> None:
+    """Keep the so many questions with the lowest score, the earlier one where scores are equal."""
+    insort(lowest, entry)
+    del lowest[most:]
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        # A heap whose first entry is the one to give up next; both keys are negated for that.
-        self._heap: list[tuple[float, int, QuestionView]] = []
 
-    def would_keep(self, score: float, position: int) -> bool:
-        return len(self._heap) < self._most or (bool(self._heap) and (-score, -position) > self._heap[0][:2])
+def failures_of(run: Run) -> Iterator[QuestionView]:
+    """The questions that failed, in the set's order."""
+    for position, trials in enumerate(_by_question(run)):
+        question = _question(position, trials, run.info.pass_mark)
+        if not question.passed:
+            yield question
 
-    def offer(self, score: float, position: int, question: QuestionView) -> None:
-        if len(self._heap) < self._most:
-            heapq.heappush(self._heap, (-score, -position, question))
-        elif self._heap and (-score, -position) > self._heap[0][:2]:
-            heapq.heapreplace(self._heap, (-score, -position, question))
 
-    def items(self) -> tuple[QuestionView, ...]:
-        return tuple(
-            question for _, _, question in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))
+def only_failures(run: Run) -> Run:
+    """The run with the results of the questions that failed; its summary stays that of the whole."""
+
+    def read() -> Iterator[Trial]:
+        for trials in _by_question(run):
+            if not _passed(_mean_score(trials), run.info.pass_mark):
+                yield from trials
+
+    return msgspec.structs.replace(run, results=StreamedResults(read))
+
+
+def only_question(run: Run, question_id: str) -> Run:
+    """The run with one question's results."""
+    found = [result for result in run.results if result.question.id == question_id]
+    if not found:
+        raise UnknownNameError(
+            f"no question {question_id!r} in run {run.info.id}; `answerkey show {run.info.id} --failures` lists ids"
         )
+    return msgspec.structs.replace(run, results=found)

@@ -1,28 +1,23 @@
 """What verdicts say about weights, on the terminal."""
 
-from typing import TextIO
+from rich.text import Text
 
-from answerkey.report.terminal import emit, make_console
+from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import count, name_words, percent
 from answerkey.stats.weights import WeightsFit
 
 __all__ = ["print_weights"]
 
 
-def print_weights(fit: WeightsFit, *, file: TextIO | None = None, width: int | None = None) -> None:
+def print_weights(fit: WeightsFit) -> None:
     """Print how well the weights in force do, and whether others would do better."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = make_console(file, width=width)
+    console = make_console()
     lines = [
         f"{count(fit.verdicts, 'verdict')} on {count(fit.questions, 'question')}, {percent(fit.positive)} positive.",
         f"With the weights in force a liked reply outscores a disliked one in {percent(fit.current_auc)} of pairs "
         f"(50% is guessing); with weights fitted to other replies in {percent(fit.fitted_auc)}.",
     ]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("component", "in force", "fitted", "95% interval"):
-        table.add_column(heading, no_wrap=True)
+    table = plain_table("component", "in force", "fitted", "95% interval")
     for name, weight in fit.current.items():
         interval = f"{fit.fitted_low[name]:.2f} to {fit.fitted_high[name]:.2f}"
         if name in fit.constant:

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.check import RUBRIC_PREFIX, Check
-from answerkey.model.question import Question
+from answerkey.model.question import RUBRIC_PREFIX, Check, Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.plugins import load_python

@@ -10,19 +10,17 @@ from typing import Any, Protocol
 import msgspec
 
 from answerkey.errors import ConfigError, InputError, UsageError
-from answerkey.model.check import RUBRIC_PREFIX
 from answerkey.model.options import Scoring
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
-from answerkey.scorers.directions import directions_of
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Grader"]
+__all__ = ["Grader", "JudgeScores", "directions_of"]
 
 # How many replies are looked at before the first of them is graded.
 _AHEAD = 32
@@ -89,16 +87,24 @@ class Grader:
                 )
 
     @property
-    def lower_is_better(self) -> dict[str, Direction]:
-        """The directions that a run keeps: those that are not the usual one."""
-        return {name: way for name, way in self.directions.items() if way == "lower"}
+    def kept(self) -> dict[str, Any]:
+        """What a run keeps of its scoring, as fields of RunInfo."""
+        scoring = self.scoring
+        return {
+            "match": scoring.match,
+            "weights": scoring.weights,
+            # Those that are not the usual one.
+            "directions": {name: way for name, way in self.directions.items() if way == "lower"},
+            "pass_mark": scoring.pass_mark,
+            "scoring_hash": self.hash,
+        }
 
     def check_questions(self, questions: QuestionSet) -> None:
         """Refuse, before anything is asked, a golden set whose checks can never be decided."""
-        checks = next((scorer for scorer in self._scorers if isinstance(scorer, Checks)), None)
+        checks = [scorer for scorer in self._scorers if isinstance(scorer, Checks)]
         for question in questions:
-            for turn in question.asks if checks is not None else ():
-                problem = checks.problem(turn) if checks is not None and turn.checks else None
+            for turn in question.asks if checks else ():
+                problem = checks[0].problem(turn)
                 if problem:
                     raise InputError(problem, path=questions.path, line=question.line)
 
@@ -181,15 +187,7 @@ class Grader:
                 if name not in components
             }
         points = total({name: score.value for name, score in components.items()}, weights)
-        return Scorecard(
-            components=components,
-            total=points,
-            grade=None if points is None else grade(points),
-            passed=points is not None and points >= self.scoring.pass_mark,
-            metrics=metrics,
-            findings=findings,
-            error=error,
-        )
+        return self._card(points, components, metrics, findings=findings, error=error)
 
     def _scores(
         self,
@@ -231,15 +229,39 @@ class Grader:
         totals = [card.total for card in cards if card.total is not None]
         # A turn without a score leaves the conversation without one, as a component does its reply.
         points = round_score(fsum(totals) / len(totals)) if len(totals) == len(cards) else None
+        metrics = {name: _mean([card.metrics.get(name) for card in cards]) for name in names}
+        error = next((card.error for card in cards if card.error is not None), None)
+        return self._card(points, components, metrics, error=error, turns=tuple(cards))
+
+    def _card(
+        self,
+        points: float | None,
+        components: dict[str, Score],
+        metrics: dict[str, float | None],
+        *,
+        error: Failure | None,
+        findings: dict[str, Any] | None = None,
+        turns: tuple[Scorecard, ...] = (),
+    ) -> Scorecard:
         return Scorecard(
             components=components,
             total=points,
             grade=None if points is None else grade(points),
             passed=points is not None and points >= self.scoring.pass_mark,
-            metrics={name: _mean([card.metrics.get(name) for card in cards]) for name in names},
-            error=next((card.error for card in cards if card.error is not None), None),
-            turns=tuple(cards),
+            metrics=metrics,
+            findings=findings or {},
+            error=error,
+            turns=turns,
         )
+
+
+def directions_of(scorers: Iterable[Scorer]) -> dict[str, Direction]:
+    """Every name that the scorers may give a value under, with the way in which it is better."""
+    found: dict[str, Direction] = {}
+    for scorer in scorers:
+        declared = scorer.direction
+        found |= {scorer.name: declared} if isinstance(declared, str) else dict(declared)
+    return found
 
 
 def _blended(keywords: Score, judged: Sequence[Score], shares: Mapping[str, float]) -> Score:

@@ -44,7 +44,8 @@ class OwnScorer:
         self.version = version
         self.direction = direction
         _check_declared(name, direction, needs)
-        passed = [word for word in _GIVEN if word in _parameters(function)]
+        signature = _signature(function)
+        passed = [word for word in _GIVEN if signature is not None and word in signature.parameters]
         self.needs: frozenset[Need] = frozenset(needs) | {_GIVEN[word] for word in passed}  # type: ignore[assignment]  # checked
         self._passed = tuple(passed)
         self._arguments = dict(arguments or {})
@@ -269,10 +270,9 @@ def _check_declared(name: str, direction: Any, needs: Iterable[str]) -> None:
 
 
 def _check_call(function: Callable[..., Any], name: str, arguments: Mapping[str, Any]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        # Of some compiled functions nothing is known; whether they take a reply shows when they are called.
+    signature = _signature(function)
+    if signature is None:
+        # Whether it takes a reply shows when it is called.
         return
     taken = {word: () for word in _GIVEN if word in signature.parameters}
     try:
@@ -284,11 +284,12 @@ def _check_call(function: Callable[..., Any], name: str, arguments: Mapping[str,
         ) from None
 
 
-def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """How a function is called; None for some compiled ones, of which nothing is known."""
     try:
-        return inspect.signature(function).parameters
+        return inspect.signature(function)
     except (TypeError, ValueError):
-        return {}
+        return None
 
 
 def _source_hash(function: Callable[..., Any]) -> str:

@@ -8,10 +8,9 @@ from answerkey.config import Settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
-from answerkey.scorers.directions import directions_of
-from answerkey.scorers.grader import Grader, JudgeScores
+from answerkey.scorers.grader import Grader, JudgeScores, directions_of
 from answerkey.scorers.own import make_scorer
-from answerkey.scorers.retrieval.ranking import CHUNK_PATTERN, Ranker
+from answerkey.scorers.retrieval.source_ranking import CHUNK_PATTERN, Ranker
 
 __all__ = ["configured_scorers", "make_grader"]
 

@@ -1,7 +1,8 @@
 """What the dashboard changes: verdicts, production replies, baselines, the theme, and signing in and out."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from types import NoneType
+from typing import Annotated, Any, Literal, get_type_hints
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -12,17 +13,14 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.server.gatekeeper import COOKIE
-from answerkey.server.intake import GivenFeedback, GivenReplies, Intake
-from answerkey.server.query import BadRequestError, read_body, read_mapping, read_object
-from answerkey.server.refusal import JsonResponse
-from answerkey.server.rendering import render
+from answerkey.server.intake import GivenFeedback, GivenReplies
+from answerkey.server.query import BadRequestError, read_body, read_mapping
+from answerkey.server.rendering import JsonResponse, render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
-from answerkey.server.views.review import ReviewVerdict, keep_verdict
+from answerkey.server.views.review import ReviewVerdict, save_verdict
+from answerkey.store.sql import SqlStore
 from answerkey.store.tokens import AccessTokens
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 __all__ = ["GivenBaseline", "action_routes"]
 
@@ -48,133 +46,141 @@ class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
 
 
-class _Choice(msgspec.Struct, frozen=True, kw_only=True):
+class _ThemeForm(msgspec.Struct, frozen=True, kw_only=True):
     """The theme's form."""
 
     theme: str = "auto"
     next: str = "/"
 
 
-class _Login(msgspec.Struct, frozen=True, kw_only=True):
+class _SignInForm(msgspec.Struct, frozen=True, kw_only=True):
     """The sign-in form."""
 
     token: Annotated[str, msgspec.Meta(max_length=400)] = ""
     next: str = "/"
 
 
-def action_routes(get_store: "Callable[[], SqlStore]", intake: Intake) -> list[Route]:
+def action_routes() -> list[Route]:
     """The routes of everything that is not just looking."""
-
-    async def give_feedback(request: Request) -> Response:
-        given = await read_body(request, GivenFeedback)
-        key = request.headers.get("idempotency-key")
-        if key is not None and len(key) > 400:
-            raise BadRequestError("the Idempotency-Key header is longer than 400 characters")
-        receipt = await run_in_threadpool(lambda: intake.feedback(get_store(), given, header_key=key))
-        status = 202 if not receipt.matched else 201 if receipt.created else 200
-        return JsonResponse(receipt, status_code=status)
-
-    async def give_replies(request: Request) -> Response:
-        fields = await read_object(request)
-        given = read_mapping(fields, GivenReplies).replies if "replies" in fields else [fields]
-        receipt = await run_in_threadpool(lambda: intake.replies(get_store(), given))
-        return JsonResponse(receipt, status_code=201)
-
-    async def judge(request: Request) -> Response:
-        given = await read_body(request, ReviewVerdict)
-        kept = await run_in_threadpool(lambda: keep_verdict(get_store(), given, _author(request)))
-        return JsonResponse(kept, status_code=201)
-
-    async def judge_by_form(request: Request) -> Response:
-        given = await read_body(request, _ReviewForm)
-        await run_in_threadpool(lambda: keep_verdict(get_store(), given, _author(request)))
-        return RedirectResponse("/review?" + urlencode({"run": given.run, "at": given.at}), status_code=303)
-
-    async def set_baseline(request: Request) -> Response:
-        given = await read_body(request, GivenBaseline)
-
-        def name() -> dict[str, str]:
-            return {"name": given.name, "run": get_store().name_baseline(given.name, given.run).id}
-
-        return JsonResponse(await run_in_threadpool(name), status_code=201)
-
-    async def forget_baseline(request: Request) -> Response:
-        name = request.path_params["name"]
-        if not await run_in_threadpool(lambda: get_store().remove_baseline(name)):
-            raise UnknownNameError(f"no baseline {name[:80]!r}; `answerkey baseline list` shows them")
-        return Response(status_code=204)
-
-    async def baseline_by_form(request: Request) -> Response:
-        given = await read_body(request, _BaselineForm)
-
-        def change() -> str:
-            store = get_store()
-            if given.action == "set":
-                return store.name_baseline(given.name, given.run).id
-            info = store.find_run(given.run)
-            if store.baselines().get(given.name) == info.id:
-                store.remove_baseline(given.name)
-            return info.id
-
-        run = await run_in_threadpool(change)
-        return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
-
-    async def promote(request: Request) -> Response:
-        given = await read_body(request, GivenCase)
-        identity = request.path_params["reply"].replace("\x00", "")
-        case = await run_in_threadpool(lambda: golden_case(get_store(), identity, given))
-        headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
-        return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
-
-    async def choose_theme(request: Request) -> Response:
-        choice = await read_body(request, _Choice)
-        if choice.theme not in THEMES:
-            raise UsageError(f"theme {choice.theme[:40]!r}: choose auto, light or dark")
-        answer = RedirectResponse(_inside(choice.next), status_code=303)
-        answer.set_cookie("theme", choice.theme, max_age=_YEAR, samesite="lax", path="/")
-        return answer
-
-    async def sign_in_page(request: Request) -> Response:
-        target = _inside(request.query_params.get("next", "/"))
-        return HTMLResponse(render("login.html.j2", request.scope, next=target, wrong=False))
-
-    async def sign_in(request: Request) -> Response:
-        given = await read_body(request, _Login)
-        known = await run_in_threadpool(lambda: AccessTokens(get_store()).check(given.token.strip()))
-        if known is None or known.role == "sender":
-            page = render("login.html.j2", request.scope, next=_inside(given.next), wrong=True)
-            return HTMLResponse(page, status_code=401)
-        answer = RedirectResponse(_inside(given.next), status_code=303)
-        answer.set_cookie(
-            COOKIE,
-            given.token.strip(),
-            max_age=30 * 24 * 3600,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-            path="/",
-        )
-        return answer
-
-    async def sign_out(request: Request) -> Response:
-        answer = RedirectResponse("/login", status_code=303)
-        answer.delete_cookie(COOKIE, path="/")
-        return answer
-
     return [
-        Route("/api/feedback", give_feedback, methods=["POST"]),
-        Route("/api/replies", give_replies, methods=["POST"]),
-        Route("/api/review", judge, methods=["POST"]),
-        Route("/api/baselines", set_baseline, methods=["POST"]),
-        Route("/api/baselines/{name}", forget_baseline, methods=["DELETE"]),
-        Route("/baselines", baseline_by_form, methods=["POST"]),
-        Route("/replies/{reply:path}", promote, methods=["POST"]),
-        Route("/review", judge_by_form, methods=["POST"]),
-        Route("/theme", choose_theme, methods=["POST"]),
-        Route("/login", sign_in_page, methods=["GET"]),
-        Route("/login", sign_in, methods=["POST"]),
-        Route("/logout", sign_out, methods=["POST"]),
+        _route("POST", "/api/feedback", _give_feedback),
+        _route("POST", "/api/replies", _give_replies),
+        _route("POST", "/api/review", _judge),
+        _route("POST", "/api/baselines", _set_baseline),
+        _route("DELETE", "/api/baselines/{name}", _remove_baseline),
+        _route("POST", "/baselines", _change_baseline_by_form),
+        _route("POST", "/replies/{reply:path}", _make_golden_case),
+        _route("POST", "/review", _judge_by_form),
+        _route("POST", "/theme", _choose_theme),
+        _route("GET", "/login", _show_sign_in),
+        _route("POST", "/login", _sign_in),
+        _route("POST", "/logout", _sign_out),
     ]
+
+
+def _route(method: str, path: str, act: Callable[[Request, Any], Response]) -> Route:
+    """A route to an action, which runs in a thread and gets the body as the type that its parameter `given` has."""
+    model = get_type_hints(act)["given"]
+
+    async def endpoint(request: Request) -> Response:
+        given = None if model is NoneType else await read_body(request, model)
+        return await run_in_threadpool(act, request, given)
+
+    return Route(path, endpoint, methods=[method])
+
+
+def _store(request: Request) -> SqlStore:
+    store: SqlStore = request.app.state.holder.get()
+    return store
+
+
+def _give_feedback(request: Request, given: GivenFeedback) -> Response:
+    key = request.headers.get("idempotency-key")
+    if key is not None and len(key) > 400:
+        raise BadRequestError("the Idempotency-Key header is longer than 400 characters")
+    receipt = request.app.state.intake.feedback(_store(request), given, header_key=key)
+    return JsonResponse(receipt, status_code=202 if not receipt.matched else 201 if receipt.created else 200)
+
+
+def _give_replies(request: Request, given: dict[str, Any]) -> Response:
+    rows = read_mapping(given, GivenReplies).replies if "replies" in given else [given]
+    return JsonResponse(request.app.state.intake.replies(_store(request), rows), status_code=201)
+
+
+def _judge(request: Request, given: ReviewVerdict) -> Response:
+    return JsonResponse(save_verdict(_store(request), given, _author(request)), status_code=201)
+
+
+def _judge_by_form(request: Request, given: _ReviewForm) -> Response:
+    save_verdict(_store(request), given, _author(request))
+    return RedirectResponse("/review?" + urlencode({"run": given.run, "at": given.at}), status_code=303)
+
+
+def _set_baseline(request: Request, given: GivenBaseline) -> Response:
+    run = _store(request).name_baseline(given.name, given.run).id
+    return JsonResponse(GivenBaseline(name=given.name, run=run), status_code=201)
+
+
+def _remove_baseline(request: Request, given: None) -> Response:
+    name = request.path_params["name"]
+    if not _store(request).remove_baseline(name):
+        raise UnknownNameError(f"no baseline {name[:80]!r}; `answerkey baseline list` shows them")
+    return Response(status_code=204)
+
+
+def _change_baseline_by_form(request: Request, given: _BaselineForm) -> Response:
+    store = _store(request)
+    if given.action == "set":
+        run = store.name_baseline(given.name, given.run).id
+    else:
+        run = store.find_run(given.run).id
+        if store.baselines().get(given.name) == run:
+            store.remove_baseline(given.name)
+    return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
+
+
+def _make_golden_case(request: Request, given: GivenCase) -> Response:
+    case = golden_case(_store(request), request.path_params["reply"].replace("\x00", ""), given)
+    headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
+    return Response(msgspec.json.encode(case) + b"\n", media_type="application/jsonl", headers=headers)
+
+
+def _choose_theme(request: Request, given: _ThemeForm) -> Response:
+    if given.theme not in THEMES:
+        raise UsageError(f"theme {given.theme[:40]!r}: choose auto, light or dark")
+    answer = RedirectResponse(_path_inside(given.next), status_code=303)
+    answer.set_cookie("theme", given.theme, max_age=_YEAR, samesite="lax", path="/")
+    return answer
+
+
+def _show_sign_in(request: Request, given: None) -> Response:
+    target = _path_inside(request.query_params.get("next", "/"))
+    return HTMLResponse(render("login.html.j2", request.scope, next=target, wrong=False))
+
+
+def _sign_in(request: Request, given: _SignInForm) -> Response:
+    secret, target = given.token.strip(), _path_inside(given.next)
+    known = AccessTokens(_store(request)).check(secret)
+    if known is None or known.role == "sender":
+        page = render("login.html.j2", request.scope, next=target, wrong=True)
+        return HTMLResponse(page, status_code=401)
+    answer = RedirectResponse(target, status_code=303)
+    answer.set_cookie(
+        COOKIE,
+        secret,
+        max_age=30 * 24 * 3600,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+        path="/",
+    )
+    return answer
+
+
+def _sign_out(request: Request, given: None) -> Response:
+    answer = RedirectResponse("/login", status_code=303)
+    answer.delete_cookie(COOKIE, path="/")
+    return answer
 
 
 def _author(request: Request) -> str:
@@ -182,12 +188,7 @@ def _author(request: Request) -> str:
     return who.name if who is not None and who.name else "local"
 
 
-def _inside(target: str) -> str:
+def _path_inside(target: str) -> str:
     """A path of this server; anything that would lead elsewhere becomes the first page."""
-    if (
-        not target.startswith("/")
-        or target.startswith(("//", "/\\"))
-        or any(ord(sign) < 32 for sign in target)
-    ):
-        return "/"
-    return target
+    leads_away = not target.startswith("/") or target.startswith(("//", "/\\"))
+    return "/" if leads_away or any(ord(sign) < 32 for sign in target) else target

@@ -2,9 +2,9 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -22,15 +22,11 @@ from answerkey.server.gatekeeper import Gatekeeper
 from answerkey.server.intake import Intake
 from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
-from answerkey.server.query import Address, read_query
-from answerkey.server.refusal import JsonResponse, refuse
-from answerkey.server.rendering import render
+from answerkey.server.query import read_query
+from answerkey.server.rendering import JsonResponse, refuse, render
 from answerkey.server.settings import ServerSettings
-from answerkey.server.views.run import load_progress
+from answerkey.store.sql import SqlStore
 from answerkey.store.tokens import AccessToken, AccessTokens
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
 
 __all__ = ["StoreHolder", "create_app"]
 
@@ -38,12 +34,12 @@ __all__ = ["StoreHolder", "create_app"]
 class StoreHolder:
     """Opens the store when it is first needed, and again as long as that fails."""
 
-    def __init__(self, opener: "Callable[[], SqlStore]") -> None:
+    def __init__(self, opener: Callable[[], SqlStore]) -> None:
         self._opener = opener
         self._store: SqlStore | None = None
         self._lock = Lock()
 
-    def get(self) -> "SqlStore":
+    def get(self) -> SqlStore:
         """The open store; raises StoreError while it cannot be opened."""
         with self._lock:
             if self._store is None:
@@ -64,66 +60,47 @@ class StoreHolder:
 
 
 def create_app(
-    opener: "Callable[[], SqlStore]",
+    opener: Callable[[], SqlStore],
     settings: ServerSettings | None = None,
     configured: Settings | None = None,
 ) -> Starlette:
     """The dashboard over the store that `opener` opens."""
     served = settings or ServerSettings()
     holder = StoreHolder(opener)
-    routes: list[Route] = []
-    for page in PAGES:
-        routes.append(Route(page.path, _html(page, holder), methods=["GET"]))
-    routes.extend(asset_routes(holder.get))
-    # Before the pages' API paths: `{question:path}` and `{run}` would swallow these.
-    api = [
+    routes = [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
-        Route("/api/runs/{run}/progress", _progress(holder), methods=["GET"]),
-        *action_routes(holder.get, Intake(configured or Settings())),
+        *asset_routes(),
+        *action_routes(),
+        *(route for page in PAGES for route in _page_routes(page, holder)),
     ]
-    for page in PAGES:
-        api.append(Route(page.api, _json(page, holder), methods=["GET"]))
-
     app = Starlette(
-        routes=[*api, *routes],
+        routes=routes,
         middleware=[Middleware(Gatekeeper, settings=served, check=holder.check)],
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder
+    app.state.intake = Intake(configured or Settings())
     return app
 
 
-def _html(page: Page, holder: StoreHolder) -> Callable[[Request], Any]:
-    def show(request: Request) -> Response:
-        query = read_query(request, page.query)
-        view = page.load(holder.get(), _address(request), query)
-        return HTMLResponse(render(page.template, request.scope, view=view))
+def _page_routes(page: Page, holder: StoreHolder) -> Iterator[Route]:
+    def load(request: Request) -> Any:
+        parts = {name: str(value).replace("\x00", "") for name, value in request.path_params.items()}
+        return page.load(holder.get(), read_query(request, page.query), **parts)
 
-    return show
+    def show_html(request: Request) -> Response:
+        return HTMLResponse(render(page.template or "", request.scope, view=load(request)))
 
+    def give_json(request: Request) -> Response:
+        return JsonResponse(load(request))
 
-def _json(page: Page, holder: StoreHolder) -> Callable[[Request], Any]:
-    def give(request: Request) -> Response:
-        query = read_query(request, page.query)
-        return JsonResponse(page.load(holder.get(), _address(request), query))
-
-    return give
-
-
-def _progress(holder: StoreHolder) -> Callable[[Request], Any]:
-    def give(request: Request) -> Response:
-        return JsonResponse(load_progress(holder.get(), _address(request).run))
-
-    return give
+    yield Route(page.api, give_json, methods=["GET"])
+    if page.template is not None:
+        yield Route(page.path, show_html, methods=["GET"])
 
 
 def _openapi(request: Request) -> Response:
     return JsonResponse(openapi_document())
-
-
-def _address(request: Request) -> Address:
-    parts = {name: str(value).replace("\x00", "") for name, value in request.path_params.items()}
-    return Address(**parts)
 
 
 async def _known_error(request: Request, error: Exception) -> Response:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from starlette.requests import Request
@@ -14,16 +14,15 @@ from starlette.routing import Route
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
 from answerkey.report.markup import compact_css, report_style
-from answerkey.server import charts
+from answerkey.report.value_wording import name_words
+from answerkey.server.cached_figures import feedback_figures
+from answerkey.server.charts import Chart, draw_chart
 from answerkey.server.query import read_query
-from answerkey.server.satisfaction import feedback_figures
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
 from answerkey.store.question_list import HistoryPoint, QuestionList
-
-if TYPE_CHECKING:
-    from answerkey.store.sql import SqlStore
+from answerkey.store.sql import SqlStore
 
 __all__ = ["asset_routes", "draw_charts"]
 
@@ -51,52 +50,51 @@ class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
     turn: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1
 
 
-def asset_routes(get_store: "Callable[[], SqlStore]") -> list[Route]:
+def asset_routes() -> list[Route]:
     """The routes of everything that is not a page."""
-
-    def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        found = _static_files().get(name)
-        if found is None:
-            raise UnknownNameError(f"there is no file {name[:80]!r}")
-        content, kind = found
-        return _cached(request, content.encode(), kind, "no-cache")
-
-    def chart(request: Request) -> Response:
-        query = read_query(request, _ChartQuery)
-        drawn = _DRAWINGS.get(request.path_params["name"])
-        if drawn is None:
-            raise UnknownNameError(f"there is no chart {request.path_params['name'][:80]!r}")
-        answer = _cached(request, drawn(get_store(), query), "image/svg+xml", "no-cache")
-        # A chart opened by itself carries its own style, and still can run and load nothing.
-        answer.headers["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-        return answer
-
-    def whole_reply(request: Request) -> Response:
-        query = read_query(request, _ReplyQuery)
-        path = request.path_params
-        text = load_full_reply(get_store(), path["run"], path["question"], query.trial, query.turn)
-        return Response(text.encode("utf-8", "replace"), media_type="text/plain")
-
-    def golden(request: Request) -> Response:
-        store = get_store()
-        body = (msgspec.json.encode(case) + b"\n" for case in proposed_cases(store))
-        return StreamingResponse(
-            body,
-            media_type="application/jsonl",
-            headers={"content-disposition": 'attachment; filename="golden-from-feedback.jsonl"'},
-        )
-
-    def healthy(request: Request) -> Response:
-        return Response("ok\n", media_type="text/plain")
-
     return [
-        Route("/static/{name}", static, methods=["GET"]),
-        Route("/charts/{name}.svg", chart, methods=["GET"]),
-        Route("/runs/{run}/replies/{question:path}", whole_reply, methods=["GET"]),
-        Route("/feedback/golden.jsonl", golden, methods=["GET"]),
-        Route("/healthz", healthy, methods=["GET"]),
+        Route("/static/{name}", _give_static_file, methods=["GET"]),
+        Route("/charts/{name}.svg", _give_chart, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:path}", _give_whole_reply, methods=["GET"]),
+        Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
+        Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
+
+
+def _give_static_file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _static_files():
+        raise UnknownNameError(f"there is no file {name[:80]!r}")
+    content, kind = _static_files()[name]
+    return _tagged(request, content.encode(), kind)
+
+
+def _give_chart(request: Request) -> Response:
+    query = read_query(request, _ChartQuery)
+    name = request.path_params["name"]
+    if name not in _CHARTS:
+        raise UnknownNameError(f"there is no chart {name[:80]!r}")
+    picture = draw_chart(_CHARTS[name](request.app.state.holder.get(), query), query.theme, query.size)
+    answer = _tagged(request, picture, "image/svg+xml")
+    # A chart opened by itself carries its own style, and still can run and load nothing.
+    answer.headers["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return answer
+
+
+def _give_whole_reply(request: Request) -> Response:
+    query = read_query(request, _ReplyQuery)
+    store = request.app.state.holder.get()
+    text = load_full_reply(store, **request.path_params, trial=query.trial, turn=query.turn)
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain")
+
+
+def _give_proposed_cases(request: Request) -> Response:
+    cases = proposed_cases(request.app.state.holder.get())
+    return StreamingResponse(
+        (msgspec.json.encode(case) + b"\n" for case in cases),
+        media_type="application/jsonl",
+        headers={"content-disposition": 'attachment; filename="golden-from-feedback.jsonl"'},
+    )
 
 
 @cache
@@ -116,51 +114,51 @@ def _read(name: str) -> str:
     return (files("answerkey.server") / "static" / name).read_text("utf-8")
 
 
-def _cached(request: Request, content: bytes, kind: str, policy: str) -> Response:
+def _tagged(request: Request, content: bytes, kind: str) -> Response:
+    """The content, or only that the browser's copy of it is still right."""
     tag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
-    headers = {"etag": tag, "cache-control": policy}
+    headers = {"etag": tag, "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=kind, headers=headers)
 
 
-def _score_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _score_trend(store: SqlStore, query: _ChartQuery) -> Chart:
     points = load_trend(store, query.set or "")
     names = dict.fromkeys(name for point in points for name in point.components)
     series = (
         ("score", tuple(point.score for point in points)),
-        *((name.replace("_", " "), tuple(point.components.get(name) for point in points)) for name in names),
+        *((name_words(name), tuple(point.components.get(name) for point in points)) for name in names),
     )
-    return charts.lines(series, _labels(points), query.theme, size=query.size, top=1.0)
+    return Chart(series=series, labels=_labels(points), top=1.0)
 
 
-def _latency_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _latency_trend(store: SqlStore, query: _ChartQuery) -> Chart:
     points = load_trend(store, query.set or "")
     series = (
         ("typical (p50)", tuple(point.latency_p50 for point in points)),
         ("slow (p95)", tuple(point.latency_p95 for point in points)),
     )
-    return charts.lines(series, _labels(points), query.theme, size=query.size, unit="ms")
+    return Chart(series=series, labels=_labels(points), unit="ms")
 
 
-def _cost_trend(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _cost_trend(store: SqlStore, query: _ChartQuery) -> Chart:
     points = load_trend(store, query.set or "")
     series = (("cost of the run", tuple(point.cost for point in points)),)
-    return charts.lines(series, _labels(points), query.theme, size=query.size, unit="money")
+    return Chart(series=series, labels=_labels(points), unit="money")
 
 
-def _distribution(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _distribution(store: SqlStore, query: _ChartQuery) -> Chart:
     counts = QuestionList(store).distribution(store.find_run(query.run or "latest"))
-    return charts.bars(tuple(counts), _TENTHS, query.theme, tints=_TINTS, size=query.size)
+    return Chart(kind="Bar", series=(("", tuple(counts)),), labels=_TENTHS, unit="count", tints=_TINTS)
 
 
-def _history(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _history(store: SqlStore, query: _ChartQuery) -> Chart:
     points = QuestionList(store).history(query.question or "")[::-1]
-    series = (("score", tuple(point.score for point in points)),)
-    return charts.lines(series, _labels(points), query.theme, size=query.size, top=1.0)
+    return Chart(series=(("score", tuple(point.score for point in points)),), labels=_labels(points), top=1.0)
 
 
-def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
+def _feedback(store: SqlStore, query: _ChartQuery) -> Chart:
     days = feedback_figures(store).days
     # One day alone would fill the picture.
     before = max(0, 7 - len(days))
@@ -169,10 +167,10 @@ def _feedback(store: "SqlStore", query: _ChartQuery) -> bytes:
         ("thumbs down", (*[0.0] * before, *(float(day.feedback - day.positive) for day in days))),
     )
     labels = (*[""] * before, *(day.day[5:] for day in days))
-    return charts.stacked(series, labels, query.theme, tints=("A", "F"), size=query.size)
+    return Chart(kind="StackedBar", series=series, labels=labels, unit="count", tints=("A", "F"))
 
 
-_DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
+_CHARTS: dict[str, Callable[[SqlStore, _ChartQuery], Chart]] = {
     "score": _score_trend,
     "latency": _latency_trend,
     "cost": _cost_trend,
@@ -182,10 +180,10 @@ _DRAWINGS: "dict[str, Callable[[SqlStore, _ChartQuery], bytes]]" = {
 }
 
 
-def draw_charts(store: "SqlStore", run: str, question: str) -> None:
+def draw_charts(store: SqlStore, run: str, question: str) -> None:
     """Draw each chart once, which loads the library that draws them."""
-    for draw in _DRAWINGS.values():
-        draw(store, _ChartQuery(run=run or None, question=question))
+    for read in _CHARTS.values():
+        draw_chart(read(store, _ChartQuery(run=run or None, question=question)), "light", "half")
 
 
 def _labels(points: Sequence[TrendPoint | HistoryPoint]) -> tuple[str, ...]:

@@ -1,113 +1,54 @@
 """Charts: SVG drawn by pygal on the server in the theme's colours. A chart is a picture: nothing in it can run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, tostring  # only writes what pygal made; reads nothing
 
+import msgspec
+
+from answerkey.report.value_wording import money
 from answerkey.server.theme import colours
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from pygal.graph.graph import Graph
 
-__all__ = ["bars", "lines", "stacked"]
+__all__ = ["Chart", "draw_chart"]
 
 # Width and height: beside other things, over the whole page, and on a phone. Text keeps its size in all of them.
 SIZES = {"wide": (960, 260), "half": (540, 260), "small": (400, 260)}
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
 
 
-@lru_cache(maxsize=256)
-def lines(
-    series: tuple[tuple[str, tuple[float | None, ...]], ...],
-    labels: tuple[str, ...],
-    theme: str,
-    *,
-    size: str = "half",
-    top: float | None = None,
-    unit: str = "percent",
-) -> bytes:
-    """Values over runs or days, one line for each series."""
-    import pygal
+class Chart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chart shows."""
 
-    return _draw(
-        pygal.Line,
-        series,
-        labels,
-        theme,
-        size=size,
-        top=top,
-        unit=unit,
-        dots_size=3.2 if len(labels) < 30 else 2,
-        show_legend=len(series) > 1,
-    )
+    # As pygal calls it: Line, Bar or StackedBar.
+    kind: str = "Line"
+    # Name → a value for each label.
+    series: tuple[tuple[str, tuple[float | None, ...]], ...]
+    labels: tuple[str, ...]
+    unit: str = "percent"
+    # The end of the scale; None: what the values need.
+    top: float | None = None
+    # The theme's names of the colours of the series, or of each value where there is one series of bars.
+    tints: tuple[str, ...] = ("accent", "A", "D", "violet", "C", "F")
 
 
 @lru_cache(maxsize=256)
-def bars(
-    values: tuple[float, ...],
-    labels: tuple[str, ...],
-    theme: str,
-    *,
-    tints: tuple[str, ...],
-    size: str = "half",
-    unit: str = "count",
-) -> bytes:
-    """One bar for each label, in the colours that `tints` name."""
+def draw_chart(drawn: Chart, theme: str, size: str) -> bytes:
+    """The picture in the theme's colours, in one of the sizes."""
     import pygal
 
-    palette = colours(theme)
-    series = (
-        (
-            "",
-            tuple(
-                {"value": value, "color": palette[tint]} for value, tint in zip(values, tints, strict=True)
-            ),
-        ),
-    )
-    return _draw(pygal.Bar, series, labels, theme, unit=unit, size=size, show_legend=False)
-
-
-@lru_cache(maxsize=256)
-def stacked(
-    series: tuple[tuple[str, tuple[float, ...]], ...],
-    labels: tuple[str, ...],
-    theme: str,
-    *,
-    tints: tuple[str, ...],
-    size: str = "half",
-) -> bytes:
-    """Counts on top of each other, for each label."""
-    import pygal
-
-    palette = colours(theme)
-    return _draw(
-        pygal.StackedBar,
-        series,
-        labels,
-        theme,
-        unit="count",
-        size=size,
-        tints=tuple(palette[tint] for tint in tints),
-    )
-
-
-def _draw(
-    kind: Any,
-    series: Sequence[tuple[str, Sequence[Any]]],
-    labels: Sequence[str],
-    theme: str,
-    *,
-    unit: str,
-    size: str,
-    top: float | None = None,
-    tints: Sequence[str] | None = None,
-    **options: Any,
-) -> bytes:
     tokens = colours(theme)
+    tints = [tokens[name] for name in drawn.tints]
+    series: Sequence[tuple[str, Sequence[Any]]] = drawn.series
+    if drawn.kind == "Bar":
+        ((name, bars),) = drawn.series
+        series = [(name, [{"value": value, "color": tint} for value, tint in zip(bars, tints, strict=True)])]
     width, height = SIZES[size]
-    chart: Graph = kind(
+    chart: Graph = getattr(pygal, drawn.kind)(
         style=_style(tokens, tints),
         js=(),
         width=width,
@@ -115,6 +56,8 @@ def _draw(
         margin=8,
         margin_right=26,
         spacing=8,
+        dots_size=3.2 if len(drawn.labels) < 30 else 2,
+        show_legend=len(series) > 1,
         legend_at_bottom=True,
         legend_at_bottom_columns=min(4 if width > 600 else 2, len(series)),
         legend_box_size=11,
@@ -122,19 +65,18 @@ def _draw(
         truncate_legend=34,
         tooltip_border_radius=4,
         disable_xml_declaration=True,
-        range=None if top is None else (0.0, top),
+        range=None if drawn.top is None else (0.0, drawn.top),
         # A line that seems to fall to nothing must be near nothing.
         include_x_axis=True,
         min_scale=3,
         max_scale=5,
-        value_formatter=_FORMATS[unit],
-        **options,
+        value_formatter=lambda value: "" if value is None else _FORMATS[drawn.unit](value),
     )
-    chart.x_labels = [one_line(label, 40) for label in labels]
+    chart.x_labels = [one_line(label, 40) for label in drawn.labels]
     room = width // 75
-    if len(labels) > room:
+    if len(drawn.labels) > room:
         # By position, not by text: two runs may have the same label.
-        step = -(-len(labels) // room)
+        step = -(-len(drawn.labels) // room)
         chart.x_labels = [label if index % step == 0 else "" for index, label in enumerate(chart.x_labels)]
     for name, values in series:
         chart.add(one_line(name, 40), list(values))
@@ -158,7 +100,7 @@ def _tidy(element: Element, inside: str = "") -> None:
         _tidy(child, f"{inside} {role}")
 
 
-def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:
+def _style(tokens: dict[str, str], tints: Sequence[str]) -> Any:
     from pygal.style import Style
 
     return Style(
@@ -174,9 +116,7 @@ def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:
         opacity=".95",
         opacity_hover="1",
         transition="0s",
-        colors=tuple(tints)
-        if tints
-        else tuple(tokens[name] for name in ("accent", "A", "D", "violet", "C", "F")),
+        colors=tuple(tints),
         font_family=_FONT,
         label_font_size=12,
         major_label_font_size=12,
@@ -185,22 +125,9 @@ def _style(tokens: dict[str, str], tints: Sequence[str] | None) -> Any:
     )
 
 
-def _percent(value: Any) -> str:
-    return "" if value is None else f"{value * 100:.0f}%"
-
-
-def _milliseconds(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms"
-
-
-def _count(value: Any) -> str:
-    return "" if value is None else f"{value:,.0f}"
-
-
-def _money(value: Any) -> str:
-    return "" if value is None else f"${value:.2f}" if value >= 1 else f"${value:.4f}"
-
-
-_FORMATS = {"percent": _percent, "ms": _milliseconds, "count": _count, "money": _money}
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "percent": "{:.0%}".format,
+    "ms": lambda taken: f"{taken / 1000:.1f} s" if taken >= 1000 else f"{taken:.0f} ms",
+    "count": "{:,.0f}".format,
+    "money": money,
+}

@@ -1,24 +1,25 @@
 """Gatekeeper: who gets in. Exact Host and Origin, tokens and roles, size and rate limits, and the headers of every answer."""
 
+import time
+from collections import OrderedDict
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 
 from answerkey.errors import StoreError
-from answerkey.server.rate import RateLimit
-from answerkey.server.refusal import refuse
+from answerkey.server.rendering import refuse
 from answerkey.server.settings import ServerSettings
 from answerkey.store.tokens import AccessToken
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "LOCAL", "Gatekeeper"]
+__all__ = ["COOKIE", "LOCAL", "Gatekeeper", "RateLimit"]
 
 COOKIE = "answerkey_token"
 # Who uses a server that only this machine can reach.
@@ -40,8 +41,32 @@ _HEADERS = {
 }
 
 
+# Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
+_SENDERS = 10_000
+
+
 class BodyTooLargeError(Exception):
     """The body went over the limit while it was read."""
+
+
+class RateLimit:
+    """Lets every sender send `burst` at once and `per_minute` on average."""
+
+    def __init__(self, per_minute: float, burst: int) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(burst)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, sender: str) -> float:
+        """0 if the sender may go on (and it is counted), else the seconds to wait."""
+        now = time.monotonic()
+        level, then = self._buckets.pop(sender, (self._burst, now))
+        level = min(self._burst, level + (now - then) * self._per_second)
+        missing = 1 - level
+        self._buckets[sender] = (level if missing > 0 else level - 1, now)
+        if len(self._buckets) > _SENDERS:
+            self._buckets.popitem(last=False)
+        return missing / self._per_second if missing > 0 else 0.0
 
 
 class Gatekeeper:
@@ -59,10 +84,10 @@ class Gatekeeper:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-                return
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -104,62 +129,50 @@ class Gatekeeper:
         path, method = scope["path"], scope["method"]
         host = headers.get("host", "")
         if not self._settings.host_allowed(host):
-            return refuse(
-                scope,
-                421,
-                "wrong_host",
-                f"this server does not answer to the name {host[:80]!r}; allow it with --allow-host",
-            )
+            message = f"this server does not answer to the name {host[:80]!r}; allow it with --allow-host"
+            return refuse(scope, 421, "wrong_host", message)
         if method == "OPTIONS" and path in _INTAKE and origin is not None:
             return self._preflight(scope, allowed)
         if method not in _SAFE and not allowed and not _same_origin(scope, headers, origin, host):
-            return refuse(
-                scope,
-                403,
-                "wrong_origin",
-                f"requests from {(origin or 'another site')[:80]} are not accepted; allow a chat page's origin "
-                "with --allow-origin",
+            sender = (origin or "another site")[:80]
+            message = (
+                f"requests from {sender} are not accepted; allow a chat page's origin with --allow-origin"
             )
+            return refuse(scope, 403, "wrong_origin", message)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._settings.body_limit:
             return self._too_large(scope)
         who = LOCAL
         if self._settings.needs_token:
-            found = await self._identify(headers)
+            found = await self._identify(scope, headers)
             if found is None and not path.startswith(_PUBLIC):
-                return _unknown(scope)
+                return _ask_to_sign_in(scope)
             who = found or AccessToken("", "viewer", "")
         scope.setdefault("state", {})["who"] = who
         scope["state"]["needs_token"] = self._settings.needs_token
-        return self._overstepped(scope, who) or self._hurried(scope, who)
+        return self._refuse_by_role(scope, who) or self._refuse_too_fast(scope, who)
 
-    async def _identify(self, headers: Headers) -> AccessToken | None:
+    async def _identify(self, scope: Any, headers: Headers) -> AccessToken | None:
         given = headers.get("authorization", "")
         if given[:7].lower() == "bearer ":
             return await run_in_threadpool(self._check, given[7:].strip())
-        try:
-            cookies: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return None
-        if COOKIE in cookies:
-            return await run_in_threadpool(self._check, cookies[COOKIE].value)
-        return None
+        secret = HTTPConnection(scope).cookies.get(COOKIE)
+        return None if secret is None else await run_in_threadpool(self._check, secret)
 
-    def _overstepped(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_by_role(self, scope: Any, who: AccessToken) -> Response | None:
         path, method = scope["path"], scope["method"]
         if path.startswith(_PUBLIC) or path == "/logout":
             return None
         if who.role == "sender" and not (method == "POST" and path in _INTAKE):
             return refuse(scope, 403, "not_allowed", "this token may only send feedback and replies")
         if who.role == "viewer" and method not in _SAFE and path != "/theme":
-            return refuse(
-                scope, 403, "not_allowed", "this token may only look; an annotator's may also judge"
-            )
+            message = "this token may only look; an annotator's may also judge"
+            return refuse(scope, 403, "not_allowed", message)
         if who.role != "admin" and method not in _SAFE and path.startswith(("/api/baselines", "/baselines")):
             return refuse(scope, 403, "not_allowed", "only an admin's token may name baselines")
         return None
 
-    def _hurried(self, scope: Any, who: AccessToken) -> Response | None:
+    def _refuse_too_fast(self, scope: Any, who: AccessToken) -> Response | None:
         path = scope["path"]
         if scope["method"] != "POST" or path not in (*_INTAKE, "/login"):
             return None
@@ -186,10 +199,8 @@ class Gatekeeper:
         )
 
     def _too_large(self, scope: Any) -> Response:
-        limit = self._settings.body_limit
-        return refuse(
-            scope, 413, "too_large", f"the request is larger than {limit:,} bytes; nothing was kept"
-        )
+        message = f"the request is larger than {self._settings.body_limit:,} bytes; nothing was kept"
+        return refuse(scope, 413, "too_large", message)
 
     def _limited(self, receive: "Receive") -> "Receive":
         seen = 0
@@ -213,15 +224,11 @@ def _same_origin(scope: Any, headers: Headers, origin: str | None, host: str) ->
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
 
 
-def _unknown(scope: Any) -> Response:
+def _ask_to_sign_in(scope: Any) -> Response:
     path = scope["path"]
     if path.startswith("/api/") or scope["method"] != "GET":
-        refusal = refuse(
-            scope,
-            401,
-            "token_needed",
-            "a token is needed: send Authorization: Bearer …; `answerkey serve token add` makes one",
-        )
+        message = "a token is needed: send Authorization: Bearer …; `answerkey serve token add` makes one"
+        refusal = refuse(scope, 401, "token_needed", message)
         refusal.headers["www-authenticate"] = "Bearer"
         return refusal
     query = scope.get("query_string", b"").decode("latin-1")

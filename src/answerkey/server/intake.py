@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.datasets.feedback_exports import Scale, plain_feedback
-from answerkey.datasets.questions import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
 from answerkey.errors import UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
 from answerkey.model.question import Question
@@ -101,15 +101,15 @@ class Intake:
         fresh = msgspec.structs.replace(
             read, id=new_id(), created_at=now(), source="user", idempotency_key=row["idempotency_key"] or None
         )
-        kept, created = FeedbackBook(store).add(fresh)
+        saved, created = FeedbackBook(store).add(fresh)
         return FeedbackReceipt(
-            id=kept.id,
+            id=saved.id,
             created=created,
-            matched=kept.matched,
-            value=kept.value,
-            question=kept.question,
+            matched=saved.matched,
+            value=saved.value,
+            question=saved.question,
             note=None
-            if kept.matched
+            if saved.matched
             else "no stored reply has this id; the verdict is kept and will be matched when the reply arrives",
         )
 
@@ -155,7 +155,7 @@ class Intake:
                 raise UsageError(f"reply {number}: {error}") from None
         infos = store.list_infos(limit=1)
         if infos:
-            golden = _golden(store, infos[0].question_set_hash).get(_same(asked))
+            golden = _golden(store, infos[0].question_set_hash).get(_comparable(asked))
             if golden is not None:
                 return golden, True
         return Question(id="", question=asked), False
@@ -167,7 +167,7 @@ def _first_text(row: Mapping[str, Any], *names: str) -> str | None:
     )
 
 
-def _same(question: str) -> str:
+def _comparable(question: str) -> str:
     return " ".join(question.casefold().split()).rstrip("?!. ")
 
 
@@ -177,5 +177,7 @@ def _golden(store: SqlStore, set_hash: str) -> dict[str, Question]:
     if store.count_questions(set_hash) > _MOST_GOLDEN:
         return {}
     return {
-        _same(question.question): question for question in store.questions(set_hash) if not question.turns
+        _comparable(question.question): question
+        for question in store.questions(set_hash)
+        if not question.turns
     }

@@ -12,7 +12,6 @@ from answerkey.server.actions import GivenBaseline
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.pages import PAGES
 from answerkey.server.views.review import ReviewVerdict
-from answerkey.store.run_list import Progress
 
 __all__ = ["openapi_document"]
 
@@ -67,36 +66,29 @@ _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 @cache
 def openapi_document() -> dict[str, Any]:
     """The document under /api/openapi.json."""
-    models = [page.view for page in PAGES] + [Progress, ProblemReport]
+    models = [page.view for page in PAGES] + [ProblemReport]
     models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
     schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
     known = dict(zip(models, schemas, strict=True))
+    problems = {status: _answer(words, known[ProblemReport]) for status, words in _ERRORS.items()}
     paths: dict[str, dict[str, Any]] = {}
     for page in PAGES:
-        operation = {
+        paths.setdefault(_PARAMETER.sub(r"{\1}", page.api), {})["get"] = {
             "summary": page.summary,
             "parameters": _path_parameters(page.api) + _query_parameters(page.query),
-            "responses": _responses({"200": known[page.view]}, known[ProblemReport]),
+            "responses": {"200": _answer("done", known[page.view])} | problems,
         }
-        paths.setdefault(_PARAMETER.sub(r"{\1}", page.api), {})["get"] = operation
-    paths["/api/runs/{run}/progress"] = {
-        "get": {
-            "summary": "How far a run is",
-            "parameters": _path_parameters("/api/runs/{run}/progress"),
-            "responses": _responses({"200": known[Progress]}, known[ProblemReport]),
-        }
-    }
     for path, summary, taken, given, statuses in _ACTIONS:
         paths.setdefault(path, {})["post"] = {
             "summary": summary,
             "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
-            "responses": _responses(dict.fromkeys(statuses, known[given]), known[ProblemReport]),
+            "responses": dict.fromkeys(statuses, _answer("done", known[given])) | problems,
         }
     paths["/api/baselines/{name}"] = {
         "delete": {
             "summary": "Forget a baseline's name; the run stays",
             "parameters": _path_parameters("/api/baselines/{name}"),
-            "responses": {"204": {"description": "done"}} | _responses({}, known[ProblemReport]),
+            "responses": {"204": {"description": "done"}} | problems,
         }
     }
     return {
@@ -137,12 +129,10 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
 
 def _query_parameters(model: type[Any]) -> list[dict[str, Any]]:
     (_,), components = msgspec.json.schema_components([model], ref_template="#/{name}")
-    properties = components[model.__name__]["properties"]
-    parameters = []
-    for name, schema in properties.items():
-        parameter = {"name": name, "in": "query", "required": False, "schema": _not_null(schema)}
-        parameters.append(parameter)
-    return parameters
+    return [
+        {"name": name, "in": "query", "required": False, "schema": _not_null(schema)}
+        for name, schema in components[model.__name__]["properties"].items()
+    ]
 
 
 def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -158,11 +148,5 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _responses(good: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
-    answers = {
-        status: {"description": "done", "content": {"application/json": {"schema": schema}}}
-        for status, schema in good.items()
-    }
-    for status, words in _ERRORS.items():
-        answers[status] = {"description": words, "content": {"application/json": {"schema": problem}}}
-    return answers
+def _answer(words: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": words, "content": {"application/json": {"schema": schema}}}

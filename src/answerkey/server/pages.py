@@ -1,114 +1,57 @@
-"""Which pages there are: each is a path, the same thing under /api/, a query, what it reads and how it looks."""
+"""Which pages there are: each has a path, the same thing under /api/, a template, and a function that reads it."""
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
-import msgspec
-
-from answerkey.server.query import Address
-from answerkey.server.views.compare import CompareQuery, CompareView, load_compare
-from answerkey.server.views.feedback import FeedbackQuery, FeedbackView, load_feedback
-from answerkey.server.views.question import QuestionQuery, QuestionView, load_question
-from answerkey.server.views.replies import (
-    RepliesQuery,
-    RepliesView,
-    ReplyQuery,
-    ReplyView,
-    load_replies,
-    load_reply,
-)
-from answerkey.server.views.review import ReviewQuery, ReviewView, load_review
-from answerkey.server.views.run import RunQuery, RunView, load_run
-from answerkey.server.views.runs import RunsQuery, RunsView, load_runs
-from answerkey.store.sql import SqlStore
+from answerkey.server.views.compare import load_compare
+from answerkey.server.views.feedback import load_feedback
+from answerkey.server.views.question import load_question
+from answerkey.server.views.replies import load_replies, load_reply
+from answerkey.server.views.review import load_review
+from answerkey.server.views.run import load_progress, load_run
+from answerkey.server.views.runs import load_runs
 
 __all__ = ["PAGES", "Page"]
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page and its data."""
+class Page:
+    """A page and its data; `load` takes the store, the query, and the parts of the path by their names."""
 
-    path: str
-    api: str
-    template: str
-    # What it is, for the API's description.
-    summary: str
-    query: type[Any]
-    view: type[Any]
-    load: Callable[[SqlStore, Address, Any], Any]
+    def __init__(self, path: str, template: str | None, load: Callable[..., Any], summary: str) -> None:
+        self.path = path
+        self.api = "/api/runs" if path == "/" else f"/api{path}"
+        # None: only programs ask for it.
+        self.template = template
+        self.load = load
+        # What it is, for the API's description.
+        self.summary = summary
+        types = get_type_hints(load)
+        # What its query string is read as, and what it shows.
+        self.query: type[Any] = types["query"]
+        self.view: type[Any] = types["return"]
+
+    @property
+    def path_names(self) -> list[str]:
+        """The parts of the path that vary."""
+        return re.findall(r"\{(\w+)", self.path)
 
 
 PAGES = (
+    Page("/", "runs.html.j2", load_runs, "Runs, newest first, and their trend"),
+    Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
+    Page("/runs/{run}/progress", None, load_progress, "How far a run is"),
     Page(
-        path="/",
-        api="/api/runs",
-        template="runs.html.j2",
-        summary="Runs, newest first, and their trend",
-        query=RunsQuery,
-        view=RunsView,
-        load=lambda store, _, query: load_runs(store, query),
+        "/runs/{run}/questions/{question:path}",
+        "question.html.j2",
+        load_question,
+        "A question in a run: every trial in full, and its history over runs",
     ),
+    Page("/compare", "compare.html.j2", load_compare, "Runs side by side: verdict, differences and replies"),
+    Page("/review", "review.html.j2", load_review, "The next reply that a person should judge"),
+    Page("/replies", "replies.html.j2", load_replies, "Production replies in figures, and a page of them"),
     Page(
-        path="/runs/{run}",
-        api="/api/runs/{run}",
-        template="run.html.j2",
-        summary="A run: its summary and a page of its questions",
-        query=RunQuery,
-        view=RunView,
-        load=lambda store, at, query: load_run(store, at.run, query),
+        "/replies/{reply:path}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"
     ),
-    Page(
-        path="/runs/{run}/questions/{question:path}",
-        api="/api/runs/{run}/questions/{question:path}",
-        template="question.html.j2",
-        summary="A question in a run: every trial in full, and its history over runs",
-        query=QuestionQuery,
-        view=QuestionView,
-        load=lambda store, at, query: load_question(store, at.run, at.question, query),
-    ),
-    Page(
-        path="/compare",
-        api="/api/compare",
-        template="compare.html.j2",
-        summary="Runs side by side: verdict, differences and replies",
-        query=CompareQuery,
-        view=CompareView,
-        load=lambda store, _, query: load_compare(store, query),
-    ),
-    Page(
-        path="/review",
-        api="/api/review",
-        template="review.html.j2",
-        summary="The next reply that a person should judge",
-        query=ReviewQuery,
-        view=ReviewView,
-        load=lambda store, _, query: load_review(store, query),
-    ),
-    Page(
-        path="/replies",
-        api="/api/replies",
-        template="replies.html.j2",
-        summary="Production replies in figures, and a page of them",
-        query=RepliesQuery,
-        view=RepliesView,
-        load=lambda store, _, query: load_replies(store, query),
-    ),
-    Page(
-        path="/replies/{reply:path}",
-        api="/api/replies/{reply:path}",
-        template="reply.html.j2",
-        summary="A production reply in full, with its feedback",
-        query=ReplyQuery,
-        view=ReplyView,
-        load=lambda store, at, _: load_reply(store, at.reply),
-    ),
-    Page(
-        path="/feedback",
-        api="/api/feedback",
-        template="feedback.html.j2",
-        summary="Feedback in figures, and a page of verdicts",
-        query=FeedbackQuery,
-        view=FeedbackView,
-        load=lambda store, _, query: load_feedback(store, query),
-    ),
+    Page("/feedback", "feedback.html.j2", load_feedback, "Feedback in figures, and a page of verdicts"),
 )

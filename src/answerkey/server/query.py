@@ -2,27 +2,21 @@
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from answerkey.errors import UsageError
 
-__all__ = ["Address", "BadRequestError", "read_body", "read_mapping", "read_object", "read_query"]
+__all__ = ["BadRequestError", "read_body", "read_mapping", "read_query"]
 
 Model = TypeVar("Model", bound=msgspec.Struct)
+Value = TypeVar("Value")
 
 
 class BadRequestError(UsageError):
     """A request that cannot be read as what it should be."""
-
-
-class Address(msgspec.Struct, frozen=True):
-    """The parts of a path, decoded."""
-
-    run: str = ""
-    question: str = ""
-    reply: str = ""
 
 
 def read_query(request: Request, model: type[Model]) -> Model:
@@ -39,16 +33,11 @@ def read_query(request: Request, model: type[Model]) -> Model:
         raise BadRequestError(f"in the address: {_explain(error)}") from None
 
 
-async def read_body(request: Request, model: type[Model]) -> Model:
-    """A JSON body, or a form's fields, as `model`."""
-    if _kind(request) == "application/x-www-form-urlencoded":
+async def read_body(request: Request, model: type[Any]) -> Any:
+    """A JSON object as `model`; for a struct also a form's fields."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded" and hasattr(model, "__struct_fields__"):
         return read_mapping(_form(await request.body()), model, strict=False)
-    return read_mapping(await read_object(request), model)
-
-
-async def read_object(request: Request) -> dict[str, Any]:
-    """A JSON body's fields."""
-    kind = _kind(request)
     # A page that may not send JSON without asking first may send it as plain text.
     if kind not in ("application/json", "text/plain", ""):
         raise BadRequestError(f"content type {kind[:60]!r}: send application/json")
@@ -62,14 +51,10 @@ async def read_object(request: Request) -> dict[str, Any]:
         raise BadRequestError("the body is not valid JSON: nested too deeply") from None
     if not isinstance(value, dict):
         raise BadRequestError("the body must be a JSON object")
-    return value
+    return read_mapping(value, model)
 
 
-def _kind(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def read_mapping(value: Mapping[str, Any], model: type[Model], *, strict: bool = True) -> Model:
+def read_mapping(value: Mapping[str, Any], model: type[Value], *, strict: bool = True) -> Value:
     """Named values as `model`."""
     try:
         return msgspec.convert(dict(value), model, strict=strict)
@@ -78,13 +63,9 @@ def read_mapping(value: Mapping[str, Any], model: type[Model], *, strict: bool =
 
 
 def _form(body: bytes) -> dict[str, str]:
-    from urllib.parse import parse_qsl
-
     try:
-        return {
-            name: _clean(value)
-            for name, value in parse_qsl(body.decode("utf-8", "replace"), max_num_fields=100)
-        }
+        fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=100)
+        return {name: _clean(value) for name, value in fields}
     except ValueError:
         raise BadRequestError("the form has too many fields") from None
 

@@ -1,12 +1,14 @@
-"""Rendering: a page's template with what every page knows: who looks, the theme, and where it is."""
+"""How the dashboard answers: data as JSON, pages from templates with what every page knows, and refusals."""
 
 from functools import cache
-from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+import msgspec
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, Response
 
 from answerkey.report.markup import make_environment
 from answerkey.server.theme import THEME_AFTER, THEME_SIGNS, THEMES
@@ -14,7 +16,7 @@ from answerkey.server.theme import THEME_AFTER, THEME_SIGNS, THEMES
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render"]
+__all__ = ["JsonResponse", "refuse", "render"]
 
 # The pages that every page leads to.
 _NAVIGATION = (
@@ -24,6 +26,29 @@ _NAVIGATION = (
     ("/replies", "Replies"),
     ("/feedback", "Feedback"),
 )
+
+_TITLES = {
+    400: "That does not work",
+    401: "Please sign in",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not possible here",
+    413: "Too large",
+    421: "Wrong address",
+    429: "Too many requests",
+    500: "Something went wrong here",
+    503: "The store cannot be used right now",
+}
+
+
+class JsonResponse(Response):
+    """Data as JSON, written by the same encoder as everything else."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode; a number that JSON cannot write becomes null."""
+        return msgspec.json.encode(content)
 
 
 def render(template: str, scope: Any, **context: Any) -> str:
@@ -49,6 +74,15 @@ def render(template: str, scope: Any, **context: Any) -> str:
     )
 
 
+def refuse(scope: Any, status: int, code: str, message: str) -> Response:
+    """How the dashboard says no: one clear sentence, as JSON under /api/ and as a page with a way back elsewhere."""
+    if scope["path"].startswith("/api/"):
+        return JsonResponse({"error": {"code": code, "message": message}}, status_code=status)
+    title = _TITLES.get(status, "Something went wrong")
+    page = render("error.html.j2", scope, title=title, message=message, status=status)
+    return HTMLResponse(page, status_code=status)
+
+
 def _is_here(address: str, path: str) -> bool:
     """Whether a path belongs to a page of the navigation; runs are found under the first."""
     return path == "/" or path.startswith("/runs") if address == "/" else path.startswith(address)
@@ -72,11 +106,7 @@ def _chart_sources(name: str, params: dict[str, str], size: str, theme: str) -> 
 
 
 def _theme(scope: Any) -> str:
-    try:
-        cookies: SimpleCookie = SimpleCookie(Headers(scope=scope).get("cookie", ""))
-    except CookieError:
-        return "auto"
-    chosen = cookies["theme"].value if "theme" in cookies else "auto"
+    chosen = HTTPConnection(scope).cookies.get("theme")
     return chosen if chosen in THEMES else "auto"
 
 
@@ -88,9 +118,9 @@ class _Linker:
         self._query = [(name, value) for name, value in parse_qsl(query) if name != "theme"]
 
     def __call__(self, **changes: Any) -> str:
-        kept = [(name, value) for name, value in self._query if name not in changes]
+        unchanged = [(name, value) for name, value in self._query if name not in changes]
         given = [(name, value) for name, value in changes.items() if value not in (None, "")]
-        query = urlencode(kept + given)
+        query = urlencode(unchanged + given)
         return f"{quote(self._path)}?{query}" if query else quote(self._path)
 
 

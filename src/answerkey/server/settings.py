@@ -50,7 +50,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def host_allowed(self, header: str) -> bool:
         """Whether a Host header names this server: a page of another name that resolves here must get nothing."""
-        name, port = _split(header)
+        name, port = _split_port(header)
         if port is not None and port != self.port:
             return header.lower() in {host.lower() for host in self.allow_hosts}
         if name.lower() in {host.lower() for host in self.allow_hosts}:
@@ -63,7 +63,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if name == self.host:
             return True
         # Bound to every address: an address cannot be rebound by a foreign name server, a name can.
-        return self.host in ("0.0.0.0", "::") and _is_address(name)  # noqa: S104
+        return self.host in ("0.0.0.0", "::") and _address(name) is not None  # noqa: S104
 
 
 def server_settings(configured: Mapping[str, Any], **given: Any) -> ServerSettings:
@@ -77,23 +77,18 @@ def server_settings(configured: Mapping[str, Any], **given: Any) -> ServerSettin
 
 def is_loopback(host: str) -> bool:
     """Whether an address can only be reached from this machine."""
-    if host == "localhost":
-        return True
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _split(header: str) -> tuple[str, int | None]:
+def _split_port(header: str) -> tuple[str, int | None]:
     if header.startswith("["):
         name, _, rest = header[1:].partition("]")
         port = rest.removeprefix(":")

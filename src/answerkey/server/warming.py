@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from answerkey.errors import AnswerkeyError
 from answerkey.server.assets import draw_charts
 from answerkey.server.pages import PAGES, Page
-from answerkey.server.query import Address
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
 from answerkey.store.question_list import QuestionList, RowFilter
@@ -27,26 +26,30 @@ def warm_up(app: "Starlette") -> None:
         latest = store.list_infos(limit=1)
         run = latest[0].id if latest else ""
         rows = QuestionList(store).rows(latest[0], RowFilter(), limit=1)[0] if latest else []
-        at = Address(run=run, question=rows[0].id if rows else "")
+        question = rows[0].id if rows else ""
         for page in PAGES:
-            _visit(store, page, at, page.query())
-            if page.query is CompareQuery and _small(store):
-                _visit(store, page, at, CompareQuery(run=("latest~1", "latest")))
-        draw_charts(store, at.run, at.question)
+            _visit(store, page, page.query(), run, question)
+            if page.query is CompareQuery and _is_small(store):
+                _visit(store, page, CompareQuery(run=("latest~1", "latest")), run, question)
+        draw_charts(store, run, question)
     except AnswerkeyError:
         # A store that cannot be read now is told to the visitor who asks for it.
         return
 
 
-def _small(store: "SqlStore") -> bool:
+def _is_small(store: "SqlStore") -> bool:
     """Whether comparing the newest two runs costs little; readers of larger ones wait for their own."""
     return all(store.count_questions(info.question_set_hash) <= _SMALL for info in store.list_infos(limit=2))
 
 
-def _visit(store: "SqlStore", page: Page, at: Address, query: Any) -> None:
+def _visit(store: "SqlStore", page: Page, query: Any, run: str, question: str) -> None:
+    known = {"run": run, "question": question, "reply": ""}
     try:
-        view = page.load(store, at, query)
+        view = page.load(store, query, **{name: known[name] for name in page.path_names})
     except AnswerkeyError:
         # An empty store has no run to show.
         return
-    render(page.template, {"path": page.path, "query_string": b"", "headers": []}, view=view)
+    if page.template is not None:
+        render(
+            page.template, {"type": "http", "path": page.path, "query_string": b"", "headers": []}, view=view
+        )

@@ -1,19 +1,14 @@
 """Agreement of raters: Cohen's κ of two on right or wrong, with its interval, and Krippendorff's α of any number."""
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import msgspec
 
 from answerkey.stats.distributions import normal_quantile
 from answerkey.stats.intervals import Interval, wilson_interval
 
-__all__ = ["Confusion", "Kappa", "Scale", "cohen_kappa", "krippendorff_alpha"]
-
-# What may be told of two grades: that they differ, which is the higher, or by how much.
-Scale = Literal["nominal", "ordinal", "interval"]
+__all__ = ["Confusion", "Kappa", "cohen_kappa", "krippendorff_alpha"]
 
 
 class Confusion(msgspec.Struct, frozen=True):
@@ -32,11 +27,6 @@ class Confusion(msgspec.Struct, frozen=True):
     def n(self) -> int:
         """All of them."""
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
-
-    @property
-    def agreement(self) -> float | None:
-        """Share on which both said the same."""
-        return (self.true_positive + self.true_negative) / self.n if self.n else None
 
 
 class Kappa(msgspec.Struct, frozen=True):
@@ -76,15 +66,12 @@ def cohen_kappa(table: Confusion, *, level: float = 0.95) -> Kappa | None:
         low = -1.0 if share is None else (share.low - chance) / (1 - chance)
         return Kappa(kappa, error, Interval(low=max(low, -1.0), high=1.0, level=level))
     half = normal_quantile(0.5 + level / 2) * error
-    return Kappa(
-        kappa, error, Interval(low=max(kappa - half, -1.0), high=min(kappa + half, 1.0), level=level)
-    )
+    interval = Interval(low=max(kappa - half, -1.0), high=min(kappa + half, 1.0), level=level)
+    return Kappa(kappa, error, interval)
 
 
-def krippendorff_alpha(
-    ratings: Sequence[Sequence[float | None]], *, scale: Scale = "interval"
-) -> float | None:
-    """α of a row of grades per rater, item by item, None where a rater gave none.
+def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | None:
+    """α for interval data of a row of grades per rater, item by item, None where a rater gave none.
 
     None where it is not defined: no item has two grades, or all grades are the same and agreement cannot be told from
     a constant. Krippendorff's observed and expected disagreement are, up to a common factor, the spread of the grades
@@ -96,23 +83,10 @@ def krippendorff_alpha(
     grades = [grade for item in items for grade in item]
     if len(set(grades)) < 2:
         return None
-    if scale == "ordinal":
-        ranks = _mid_ranks(grades)
-        items = [[ranks[grade] for grade in item] for item in items]
-        grades = [ranks[grade] for grade in grades]
-    spread: Callable[[Sequence[float]], float] = _differing if scale == "nominal" else _variance
-    within = math.fsum(len(item) * spread(item) for item in items) / len(grades)
-    return 1.0 - within / spread(grades)
-
-
-def _mid_ranks(grades: Sequence[float]) -> dict[float, float]:
-    """Each grade's place among all, equal ones sharing theirs: ordinal distances are those of these places."""
-    ranks: dict[float, float] = {}
-    below = 0
-    for grade, count in sorted(Counter(grades).items()):
-        ranks[grade] = below + count / 2
-        below += count
-    return ranks
+    # Scaled, so that the squares of tiny grades do not vanish.
+    largest = max(map(abs, grades))
+    within = math.fsum(len(item) * _variance([g / largest for g in item]) for item in items) / len(grades)
+    return 1.0 - within / _variance([grade / largest for grade in grades])
 
 
 def _variance(grades: Sequence[float]) -> float:
@@ -121,9 +95,3 @@ def _variance(grades: Sequence[float]) -> float:
         return 0.0
     mean = math.fsum(grades) / len(grades)
     return math.fsum((grade - mean) ** 2 for grade in grades) / (len(grades) - 1)
-
-
-def _differing(grades: Sequence[float]) -> float:
-    """The share of pairs of grades that differ."""
-    n = len(grades)
-    return (n * n - sum(count * count for count in Counter(grades).values())) / (n * (n - 1))

@@ -10,7 +10,6 @@ from statistics import NormalDist
 
 __all__ = [
     "beta_cdf",
-    "beta_quantile",
     "binomial_cdf",
     "binomial_pmf",
     "normal_cdf",
@@ -106,24 +105,6 @@ def beta_cdf(x: float, a: float, b: float) -> float:
     if x <= (a + 1.0) / (a + b + 2.0):
         return front * _beta_fraction(a, b, x) / a
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
-
-
-def beta_quantile(p: float, a: float, b: float) -> float:
-    """The x with P(X <= x) = p, by bisection: slow but sure, and called a handful of times a run."""
-    if p <= 0.0:
-        return 0.0
-    if p >= 1.0:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        if middle in (low, high):
-            break
-        if beta_cdf(middle, a, b) < p:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2.0
 
 
 def binomial_pmf(k: int, n: int, p: float) -> float:

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
-    # A list where there are few: numpy takes longer to import than they take to add up.
-    Values = list[float] | Floats
-    Labels = Sequence[Hashable] | npt.NDArray[np.int64]
 
-__all__ = ["Difference", "Verdict", "paired_difference", "verdict_of"]
+__all__ = ["Difference", "Verdict", "holm", "paired_difference", "verdict_of"]
 
 Verdict = Literal["better", "worse", "no clear difference"]
 
@@ -46,7 +43,7 @@ _OUTWARDS = 0.7
 _INWARDS = 0.4
 # A mean nearer to zero is zero: scores are rounded to nine decimals.
 _SAME = 1e-12
-# From here on numpy is used.
+# Fewer numbers than these are added up exactly.
 _MANY = 2000
 
 
@@ -75,7 +72,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 def paired_difference(
     differences: "Sequence[float] | Floats",
     *,
-    clusters: "Labels | None" = None,
+    clusters: "Sequence[Hashable] | npt.NDArray[np.int64] | None" = None,
     level: float = 0.95,
     bound: float | None = 1.0,
 ) -> Difference | None:
@@ -83,16 +80,16 @@ def paired_difference(
 
     None without differences, and for a single unbounded one: nothing bounds what it could have been.
     """
-    n = len(differences)
-    values = _values(differences)
-    sums, sizes = _by_cluster(values, clusters)
-    groups = len(sums)
+    # Loaded here: whoever only reads what was compared needs no numpy.
+    import numpy as np
+
+    values = np.asarray(differences, dtype=np.float64)
+    sums, sizes = (values, None) if clusters is None else _by_cluster(values, clusters)
+    n, groups = len(values), len(sums)
     if n == 0 or (groups == 1 and bound is None):
         return None
     mean = _total(values) / n
-    squares = _squares(values, mean)
-    deviation = math.sqrt(squares / (n - 1)) if n > 1 else 0.0
-    changed = n - _zeros(values)
+    deviation = math.sqrt(_total((values - mean) ** 2) / (n - 1)) if n > 1 else 0.0
     if groups == 1:
         near = far = _Shape(mean, bound or 0.0, 0.0)
         p_value, method = None, "a single pair" if n == 1 else "one cluster"
@@ -120,7 +117,7 @@ def paired_difference(
         p_value=p_value,
         method=method,
         pairs=n,
-        changed=changed,
+        changed=int(np.count_nonzero(values)),
         clusters=groups,
         deviation=deviation,
         seen_error=near.error if groups == 1 else _shape(sums, sizes, n, 0.0, 0.0).error,
@@ -130,65 +127,45 @@ def paired_difference(
 
 
 def verdict_of(
-    difference: Difference, *, p_value: float | None = None, higher_is_better: bool = True
+    difference: Difference | None, *, p_value: float | None = None, higher_is_better: bool = True
 ) -> Verdict:
     """Better or worse only if the test (with `p_value` in its place, when corrected) and the interval agree."""
+    if difference is None:
+        return "no clear difference"
     p = difference.p_value if p_value is None else p_value
     if p is None or p >= 1.0 - difference.level or difference.low <= 0.0 <= difference.high:
         return "no clear difference"
     return "better" if (difference.mean > 0.0) == higher_is_better else "worse"
 
 
-def _values(differences: "Sequence[float] | Floats") -> "Values":
-    if len(differences) >= _MANY:
-        import numpy as np
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's correction: of many tests at once, the chance of even one false alarm stays at its level.
 
-        return np.asarray(differences, dtype=np.float64)
-    return list(differences) if isinstance(differences, Sequence) else differences.tolist()
-
-
-def _total(values: "Values") -> float:
-    return math.fsum(values) if isinstance(values, list) else float(values.sum())
-
-
-def _squares(values: "Values", centre: float) -> float:
-    """The sum of squared distances from a centre."""
-    if isinstance(values, list):
-        return math.fsum((value - centre) ** 2 for value in values)
-    distances = values - centre
-    distances *= distances
-    # Not a product of vectors: the threads that numpy starts for one cost more than they save.
-    return float(distances.sum())
+    The corrected p-values come in the same order; those that do not exist are not counted.
+    """
+    known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    corrected: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, index) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - rank)))
+        corrected[index] = highest
+    return corrected
 
 
-def _absolute(values: "Values") -> float:
-    """The sum of sizes, whatever their signs."""
-    return math.fsum(map(abs, values)) if isinstance(values, list) else float(abs(values).sum())
+def _total(values: "Floats") -> float:
+    return math.fsum(values.tolist()) if len(values) < _MANY else float(values.sum())
 
 
-def _zeros(values: "Values") -> int:
-    return values.count(0.0) if isinstance(values, list) else int((values == 0.0).sum())
-
-
-def _by_cluster(differences: "Values", clusters: "Labels | None") -> "tuple[Values, Values | None]":
+def _by_cluster(
+    values: "Floats", clusters: "Sequence[Hashable] | npt.NDArray[np.int64]"
+) -> "tuple[Floats, Floats | None]":
     """Sums and sizes of the clusters; sizes are None when every difference is its own."""
-    if clusters is None:
-        return differences, None
-    if not isinstance(differences, list):
-        import numpy as np
+    import numpy as np
 
-        _, numbers, counts = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
-        if len(counts) == len(differences):
-            return differences, None
-        return np.round(np.bincount(numbers, differences), 9), counts.astype(np.float64)
-    sums: dict[Hashable, float] = {}
-    sizes: dict[Hashable, float] = {}
-    for value, cluster in zip(differences, clusters, strict=True):
-        sums[cluster] = sums.get(cluster, 0.0) + value
-        sizes[cluster] = sizes.get(cluster, 0.0) + 1.0
-    if len(sums) == len(differences):
-        return differences, None
-    return [round(value, 9) for value in sums.values()], list(sizes.values())
+    _, numbers, counts = np.unique(np.asarray(clusters), return_inverse=True, return_counts=True)
+    if len(counts) == len(values):
+        return values, None
+    return np.round(np.bincount(numbers, values), 9), counts.astype(np.float64)
 
 
 class _Shape(NamedTuple):
@@ -215,27 +192,30 @@ class _Shape(NamedTuple):
         return self.skewness * (_OUTWARDS if self.skewness * side < 0.0 else _INWARDS)
 
 
-def _imagined(sums: "Values") -> tuple[float, float]:
+def _imagined(sums: "Floats") -> tuple[float, float]:
     """The weight of either imagined difference, and how even the sizes of those seen are.
 
     Evenness is 1 if all changes have one size and falls the more they vary: 1 / (1 + the squared coefficient of variation).
     """
-    groups, ties = len(sums), _zeros(sums)
+    groups = len(sums)
+    ties = int((sums == 0.0).sum())
     changed = groups - ties
     weight = _IMAGINED * ties / groups / (1.0 + changed) ** _FALL
     if not ties or not changed:
         return weight, 1.0
-    return weight, min(_absolute(sums) ** 2 / (changed * _squares(sums, 0.0)), 1.0)
+    return weight, min(_total(abs(sums)) ** 2 / (changed * _total(sums**2)), 1.0)
 
 
-def _shape(sums: "Values", sizes: "Values | None", n: int, weight: float, bound: float) -> _Shape:
+def _shape(sums: "Floats", sizes: "Floats | None", n: int, weight: float, bound: float) -> _Shape:
     """Centre, error and skewness, with two differences of ±`bound` mixed in, of this weight each."""
     groups = len(sums)
     size = n / groups
     total = n + 2.0 * weight * size
     centre = _total(sums) / total
     count = groups + 2.0 * weight
-    squares, cubes = _jackknife(sums, sizes, centre, total)
+    # What leaving each group out would move, or plain residuals without clusters.
+    moved = sums - centre if sizes is None else (sums - sizes * centre) / (1.0 - sizes / total)
+    squares, cubes = _total(moved * moved), _total(moved * moved * moved)
     for imagined in (size * bound, -size * bound):
         distance = imagined - size * centre
         squares += weight * distance**2
@@ -248,7 +228,7 @@ def _shape(sums: "Values", sizes: "Values | None", n: int, weight: float, bound:
     return _Shape(centre, math.sqrt(squares * shrink) / total, skewness / math.sqrt(count))
 
 
-def _tested(sums: "Values", shape: _Shape) -> tuple[float | None, str]:
+def _tested(sums: "Floats", shape: _Shape) -> tuple[float | None, str]:
     """The larger of the sign-flip test's p-value and that of the interval."""
     flipped, method = sign_flip_p_value(sums)
     if flipped is None:
@@ -267,19 +247,3 @@ def _unbent(t: float, bend: float) -> float:
     if abs(bend) < 1e-6:
         return t
     return 3.0 / bend * (math.cbrt(1.0 + bend * (t - bend / 6.0)) - 1.0)
-
-
-def _jackknife(sums: "Values", sizes: "Values | None", centre: float, total: float) -> tuple[float, float]:
-    """Sums of squares and cubes of what leaving each group out would move, or of plain residuals without clusters."""
-    if isinstance(sums, list) or isinstance(sizes, list):
-        if sizes is None:
-            residuals = [value - centre for value in sums]
-        else:
-            pairs = zip(sums, sizes, strict=True)
-            residuals = [(s - m * centre) / (1.0 - m / total) for s, m in pairs if m < total]
-        return math.fsum(r * r for r in residuals), math.fsum(r**3 for r in residuals)
-    many = sums - centre if sizes is None else (sums - sizes * centre) / (1.0 - sizes / total)
-    # Not a product of vectors: the threads that numpy starts for one cost more than they save.
-    squares = many * many
-    many *= squares
-    return float(squares.sum()), float(many.sum())

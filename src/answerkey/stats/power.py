@@ -85,10 +85,6 @@ class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
     # Questions whose trials differ, most unstable first: (id, standard deviation over its trials).
     flaky: tuple[tuple[str, float], ...]
 
-    def error_of_mean(self, questions: int, repeats: int) -> float:
-        """Standard error of a run's mean score with so many questions and repeats."""
-        return math.sqrt((self.between + self.within / repeats) / questions)
-
 
 def split_variance(trials: Mapping[str, Sequence[float]]) -> VarianceSplit | None:
     """Split the variance of scores into between questions and between repeats (one-way random effects).

@@ -34,28 +34,22 @@ _SAME = 1e-8
 
 def sign_flip_p_value(differences: "Sequence[float] | npt.NDArray[np.float64]") -> tuple[float | None, str]:
     """The two-sided mid-p value and the name of the method; None if there is no difference at all."""
-    if not isinstance(differences, Sequence):
-        changed = differences[differences != 0.0]
-        if len(changed) >= NORMAL_FROM:
-            spread = math.sqrt(float((changed * changed).sum()))
-            return _normal(abs(float(changed.sum())), spread), "sign-flip, normal limit"
-        differences = changed.tolist()
-    sizes = [abs(value) for value in differences if value]
-    if not sizes:
+    import numpy as np
+
+    changed = np.asarray(differences, dtype=np.float64)
+    changed = changed[changed != 0.0]
+    if not len(changed):
         return None, "all ties"
-    seen = abs(math.fsum(differences))
-    if len(sizes) >= NORMAL_FROM:
-        return _normal(seen, math.sqrt(math.fsum(s * s for s in sizes))), "sign-flip, normal limit"
+    if len(changed) >= NORMAL_FROM:
+        spread = math.sqrt(2.0 * float((changed * changed).sum()))
+        return math.erfc(abs(float(changed.sum())) / spread), "sign-flip, normal limit"
+    seen, sizes = abs(math.fsum(changed.tolist())), abs(changed).tolist()
     if len(sizes) > _ENUMERATE_TO:
         lattice = _lattice(sizes)
         if lattice is not None:
             return _convolved(*lattice, seen), "sign-flip, exact"
         return _saddlepoint(sizes, seen), "sign-flip, saddlepoint"
     return _enumerated(sizes, seen), "sign-flip, exact"
-
-
-def _normal(seen: float, spread: float) -> float:
-    return math.erfc(seen / spread / math.sqrt(2.0))
 
 
 def _enumerated(sizes: Sequence[float], seen: float) -> float:

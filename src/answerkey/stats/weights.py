@@ -98,7 +98,7 @@ def fit_weights(
         fitted_high=_named(names, high),
         fitted_auc=area_under_curve(held_fitted.tolist(), verdicts),
         gain=gain,
-        verdict="no clear difference" if gain is None else verdict_of(gain),
+        verdict=verdict_of(gain),
         constant=constant,
     )
 

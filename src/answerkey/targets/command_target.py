@@ -4,20 +4,19 @@ import asyncio
 import contextlib
 import shlex
 import shutil
-import time
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.reply import Failure, Reply, Timings
+from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
-from answerkey.targets.request_template import Template, compile_template, values_of
-from answerkey.targets.safe_names import settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.request_template import compile_template, values_of
+from answerkey.targets.secrets import Secrets, settings_hash
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.json_shapes import as_list
 from answerkey.transcripts.plain_json import decode_json
@@ -85,15 +84,14 @@ class CommandTarget:
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         default = {name: "{{" + name + "}}" for name in ("question", "conversation_id", "turn")}
         self._body = compile_template(settings.body or default, f"target {self.name}: body")
-        self._arguments: Template | None = None
-        if settings.mode == "once":
-            self._arguments = compile_template(self._command, f"target {self.name}: cmd")
+        # A program that is kept alive gets its arguments as they are.
+        filled = self._command if settings.mode == "once" else []
+        self._arguments = compile_template(filled, f"target {self.name}: cmd")
         self._env: dict[str, str] = {}
         self._slots: list[_Slot] = []
         self._running: set[Child] = set()
-        # Which slot a conversation began in; only as many as can be under way.
-        self._places: OrderedDict[str, _Slot] = OrderedDict()
-        self._most_places = 2 * concurrency + 16
+        # Which slot a conversation began in.
+        self._places: UnderWay[_Slot] = UnderWay(concurrency)
 
     async def __aenter__(self) -> "CommandTarget":
         self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env", private=True)
@@ -136,11 +134,9 @@ class CommandTarget:
             slot.waiting -= 1
 
     async def _exchange(self, child: Child, ask: Ask) -> Reply:
-        began = time.perf_counter()
+        watch = Stopwatch()
         try:
-            with contextlib.suppress(ConnectionError):
-                child.stdin.write(msgspec.json.encode(self._body.fill(values_of(ask))) + b"\n")
-                await child.stdin.drain()
+            await self._send(child, ask)
             line = await child.stdout.readline()
         except asyncio.CancelledError:
             # Its answer would come when the next question is waiting for one.
@@ -148,48 +144,43 @@ class CommandTarget:
             raise
         except ValueError:
             child.kill()
-            return self._too_large(began)
-        timings = _since(began)
-        if not line.endswith(b"\n"):
-            # Half a line or none: it ended.
-            return Reply(failure=await child.failure(), timings=timings)
-        return msgspec.structs.replace(self._read(line), timings=timings)
+            return msgspec.structs.replace(self._too_large(), timings=watch.timings())
+        timings = watch.timings()
+        # Half a line or none: it ended.
+        reply = self._read(line) if line.endswith(b"\n") else Reply(failure=await child.failure())
+        return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
-        values = values_of(ask)
-        command = (
-            self._command
-            if self._arguments is None
-            else [str(part) for part in as_list(self._arguments.fill(values))]
-        )
-        began = time.perf_counter()
-        child = await self._start(command)
+        watch = Stopwatch()
+        child = await self._start([str(part) for part in as_list(self._arguments.fill(values_of(ask)))])
         self._running.add(child)
         try:
-            with contextlib.suppress(ConnectionError):
-                child.stdin.write(msgspec.json.encode(self._body.fill(values)) + b"\n")
-                await child.stdin.drain()
+            await self._send(child, ask)
             child.stdin.close()
             output = bytearray()
-            while chunk := await child.stdout.read(65536):
+            while (chunk := await child.stdout.read(65536)) and len(output) <= self._most_bytes:
                 output += chunk
-                if len(output) > self._most_bytes:
-                    return self._too_large(began)
+            if len(output) > self._most_bytes:
+                return msgspec.structs.replace(self._too_large(), timings=watch.timings())
             await child.process.wait()
-            timings = _since(began)
-            if child.process.returncode != 0:
-                return Reply(failure=await child.failure(), timings=timings)
-            return msgspec.structs.replace(self._read(bytes(output)), timings=timings)
+            timings = watch.timings()
+            failed = child.process.returncode != 0
+            reply = Reply(failure=await child.failure()) if failed else self._read(bytes(output))
+            return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
             self._running.discard(child)
             await asyncio.shield(child.close())
 
+    async def _send(self, child: Child, ask: Ask) -> None:
+        # A program that reads nothing may answer all the same; one that ended is found out by its output.
+        with contextlib.suppress(ConnectionError):
+            child.stdin.write(msgspec.json.encode(self._body.fill(values_of(ask))) + b"\n")
+            await child.stdin.drain()
+
     def _read(self, raw: bytes) -> Reply:
         """JSON as a reply's fields; anything else is the answer itself."""
-        text = raw.decode("utf-8", "replace").strip("\r\n")
-        if self._secrets.has_private:
-            text = self._secrets.redact_reply(text)
+        text = self._secrets.redact_reply(raw.decode("utf-8", "replace").strip("\r\n"))
         try:
             payload = decode_json(text)
         except (ValueError, RecursionError):
@@ -200,18 +191,15 @@ class CommandTarget:
             mapping=self._settings.reply,
         )
 
-    def _too_large(self, began: float) -> Reply:
+    def _too_large(self) -> Reply:
         message = f"the reply is larger than {self._settings.max_reply_mb:g} MB; raise max_reply_mb if that is right"
-        return Reply(failure=Failure("malformed", message), timings=_since(began))
+        return Reply(failure=Failure("malformed", message))
 
     def _slot(self, ask: Ask) -> "_Slot":
         slot = self._places.get(ask.conversation_id) if ask.turn else None
         if slot is None:
             slot = min(self._slots, key=lambda one: one.waiting)
-        self._places[ask.conversation_id] = slot
-        self._places.move_to_end(ask.conversation_id)
-        if len(self._places) > self._most_places:
-            self._places.popitem(last=False)
+        self._places.keep(ask.conversation_id, slot)
         return slot
 
     async def _start(self, command: list[str]) -> Child:
@@ -227,7 +215,3 @@ class _Slot:
         self.child: Child | None = None
         self.lock = asyncio.Lock()
         self.waiting = 0
-
-
-def _since(began: float) -> Timings:
-    return Timings(latency_ms=(time.perf_counter() - began) * 1000)

@@ -1,16 +1,16 @@
 """The target `demo` and `demo:VARIANT`: the reference chatbot that comes with answerkey, asked in this process."""
 
-import time
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.reply import Reply, Timings
+from answerkey.model.reply import Reply
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import settings_hash
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.reply_mapping import reply_from_exception, reply_from_object
@@ -42,8 +42,6 @@ class DemoTarget:
             self._chatbot = open_chatbot(self._variant) if self._variant else open_chatbot()
         except ValueError as error:
             raise UsageError(failure_message(f"target {self.name}: {error}")) from None
-        # The first question should not wait for a model to load.
-        await self._chatbot.warm_up()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -53,11 +51,9 @@ class DemoTarget:
         """Ask it as its HTTP service would."""
         if self._chatbot is None:
             raise UsageError("the target is not open: use it in `async with`")
-        began = time.perf_counter()
+        watch = Stopwatch()
         try:
             reply = reply_from_object(await self._chatbot.ask(ask.question, ask.conversation_id))
         except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
             reply = reply_from_exception(error)
-        return msgspec.structs.replace(
-            reply, timings=Timings(latency_ms=(time.perf_counter() - began) * 1000)
-        )
+        return msgspec.structs.replace(reply, timings=watch.timings())

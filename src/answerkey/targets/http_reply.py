@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from answerkey.model.json_value import Json
-from answerkey.model.reply import Evidence, Failure, Reply, Timings
-from answerkey.targets.secrets import Secrets
+from answerkey.model.reply import Evidence, Failure, Reply
+from answerkey.protocols import RetryableError
+from answerkey.targets.secrets import Secrets, safe_url
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.json_numbers import read_number
+from answerkey.transcripts.json_shapes import read_number
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
@@ -23,7 +25,7 @@ from answerkey.transcripts.streams.whole_stream import assemble
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["error_reply", "read_reply", "retry_after_seconds"]
+__all__ = ["read_at_most", "read_error", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -34,29 +36,25 @@ async def read_reply(
     most_bytes: int,
     mapping: ReplyMapping | None,
     secrets: Secrets,
-    began: float,
+    watch: Stopwatch,
 ) -> Reply:
-    """The reply in a successful response, with the time of its first byte (measured from `began`)."""
+    """The reply in a successful response."""
     import aiohttp
 
     kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
     reader = None if kind is None else EventReader(kind)
-    first_byte_ms: float | None = None
     chunks: list[bytes] = []
     events: list[str] = []
     size = 0
     broken: Failure | None = None
     try:
         async for chunk in response.content.iter_any():
-            if first_byte_ms is None:
-                first_byte_ms = (time.perf_counter() - began) * 1000
+            watch.chunk()
             size += len(chunk)
             if size > most_bytes:
                 response.close()
                 message = f"the reply is larger than {most_bytes / _MEGABYTE:g} MB; raise max_reply_mb if that is right"
-                return Reply(
-                    failure=Failure("malformed", message), timings=Timings(first_byte_ms=first_byte_ms)
-                )
+                return Reply(failure=Failure("malformed", message))
             if reader is None:
                 chunks.append(chunk)
                 continue
@@ -69,11 +67,9 @@ async def read_reply(
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
-    else:
-        events += reader.feed(b"", last=True)
-        reply = _from_events(kind, events, reader.done, broken, mapping, secrets)
-    return msgspec.structs.replace(reply, timings=Timings(first_byte_ms=first_byte_ms))
+        return _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
+    events += reader.feed(b"", last=True)
+    return _from_events(kind, events, reader.done, broken, mapping, secrets)
 
 
 def _from_events(
@@ -108,8 +104,7 @@ def _from_body(
             text=secrets.redact_reply(text),
             failure=Failure("malformed", "the reply is not text in its encoding"),
         )
-    if secrets.has_private:
-        text = secrets.redact_reply(text)
+    text = secrets.redact_reply(text)
     is_json = content_type == "application/json" or content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
@@ -123,8 +118,19 @@ def _from_body(
     return Reply(text=text, evidence=Evidence())
 
 
-def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMapping | None = None) -> Reply:
-    """The reply of an error status: kind `http`, with what the body says, and the calls that it tells of."""
+async def read_error(
+    response: "aiohttp.ClientResponse", secrets: Secrets, mapping: ReplyMapping | None = None
+) -> Reply:
+    """The reply of a status that is not success: its failure, with what the body says, and the calls that it tells of.
+
+    429 and 503 are for the engine to retry.
+    """
+    status = response.status
+    body = secrets.redact_reply((await read_at_most(response, _MEGABYTE)).decode("utf-8", "replace"))
+    if status < 400:
+        place = safe_url(response.headers.get("Location", "elsewhere"))
+        message = f"HTTP {status}: redirected to {place}; use that address as the target"
+        return Reply(failure=Failure("http", failure_message(secrets.redact(message))))
     payload: Json = None
     try:
         payload = decode_json(body)
@@ -132,13 +138,23 @@ def error_reply(status: int, reason: str | None, body: str, mapping: ReplyMappin
         said = failure_message(_TAG.sub(" ", body), 300)
     else:
         said = _reason_in(payload)
-    message = f"HTTP {status}: {said or reason or 'no reason given'}"
+    message = f"HTTP {status}: {said or response.reason or 'no reason given'}"
     failure = Failure(kind_of_status(status), failure_message(message))
+    if status in (429, 503):
+        raise RetryableError(failure, retry_after_seconds(response.headers.get("Retry-After")))
     if isinstance(payload, dict):
         reply = reply_from_payload(payload, mapping=mapping)
         if reply.evidence.tools_observed:
             return msgspec.structs.replace(reply, failure=failure)
     return Reply(failure=failure)
+
+
+async def read_at_most(response: "aiohttp.ClientResponse", most_bytes: int) -> bytes:
+    """A response's body, or its beginning if it is longer."""
+    body = b""
+    while len(body) < most_bytes and (more := await response.content.read(most_bytes - len(body))):
+        body += more
+    return body
 
 
 def _reason_in(payload: Json) -> str:

@@ -1,28 +1,22 @@
 """The target `http(s)://…`: a chatbot behind an HTTP endpoint, asked with JSON and answering with JSON, text or a stream."""
 
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.errors import ConfigError, UsageError
-from answerkey.model.reply import Failure, Reply, Timings
-from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.errors import ConfigError
+from answerkey.model.reply import Reply
+from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import Conversations
-from answerkey.targets.http_reply import error_reply, read_reply, retry_after_seconds
-from answerkey.targets.http_session import check_headers, open_session, preflight
+from answerkey.targets.http_reply import read_error, read_reply
+from answerkey.targets.http_session import HttpClient
 from answerkey.targets.request_template import compile_template, values_of
-from answerkey.targets.safe_names import safe_url, settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.secrets import Secrets, safe_url, settings_hash
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
-from answerkey.transcripts.error_kinds import kind_of_status
-from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.reply_mapping import ReplyMapping
-
-if TYPE_CHECKING:
-    import aiohttp
 
 __all__ = ["HttpSettings", "HttpTarget", "make_http_target"]
 
@@ -76,7 +70,9 @@ class HttpTarget:
         self._settings = settings
         self._secrets = secrets or Secrets()
         self._concurrency = concurrency
-        self._session: aiohttp.ClientSession | None = None
+        self._client = HttpClient(
+            self.name, self._secrets, verify_tls=settings.verify_tls, ca_file=settings.ca_file
+        )
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
         self._conversations = Conversations(concurrency)
 
@@ -104,85 +100,39 @@ class HttpTarget:
         if self._has_body and not _names_type(settings.headers):
             headers["Content-Type"] = "application/json"
         headers.update(expand(settings.headers, f"{where} headers", private=True))
-        check_headers(headers, self.name)
-        await preflight(url, self.name)
-        self._session = open_session(
-            self.name,
-            headers,
-            concurrency=self._concurrency,
-            verify_tls=settings.verify_tls,
-            ca_file=settings.ca_file,
-        )
+        await self._client.open(url, self.name, headers, connections=self._concurrency)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
-    def redact(self, text: str) -> str:
-        """`text` without the target's secrets."""
-        return self._secrets.redact(text)
+        await self._client.close()
 
     async def ask(self, ask: Ask) -> Reply:
         """One request. 429, 503 and a refused connection are for the engine to retry."""
-        import aiohttp
+        watch = Stopwatch()
+        reply = await self._client.reply(self._exchange(ask, watch))
+        return msgspec.structs.replace(reply, timings=watch.timings())
 
-        began = time.perf_counter()
-        try:
-            return await self._exchange(ask, began)
-        except aiohttp.ClientConnectorError as error:
-            failure = Failure(
-                "connection", failure_message(self.redact(f"{self.name}: {error.strerror or error}"))
-            )
-            if isinstance(error.os_error, ConnectionRefusedError):
-                raise RetryableError(failure) from error
-            return Reply(failure=failure, timings=_timings(began))
-        except (aiohttp.ClientError, OSError, EOFError, ValueError) as error:
-            return Reply(failure=failure_from_exception(error, self.redact), timings=_timings(began))
-
-    async def _exchange(self, ask: Ask, began: float) -> Reply:
-        if self._session is None:
-            raise UsageError("the target is not open: use it in `async with`")
-        settings = self._settings
+    async def _exchange(self, ask: Ask, watch: Stopwatch) -> Reply:
         messages = None
         if "messages" in self._body.names:
             messages = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
         values = values_of(ask, messages)
-        async with self._session.request(
+        async with self._client.request(
             self._method,
             self._url,
-            params=_query(self._query.fill(values)) if settings.query else None,
+            traceparent=ask.traceparent,
+            params=_query(self._query.fill(values)) if self._settings.query else None,
             data=_encoded(self._body.fill(values)) if self._has_body else None,
-            headers={"traceparent": ask.traceparent} if ask.traceparent else None,
-            # A redirect could carry the headers' secrets to another server.
-            allow_redirects=False,
         ) as response:
             if response.status >= 300:
-                reply = await self._refused(response)
+                reply = await read_error(response, self._secrets, self._settings.reply)
             else:
-                reply = await read_reply(response, self._most_bytes, settings.reply, self._secrets, began)
-        reply = msgspec.structs.replace(
-            reply,
-            timings=_timings(began, reply.timings.first_byte_ms),
-            trace_id=reply.trace_id or _trace_id(ask.traceparent),
-        )
+                reply = await read_reply(
+                    response, self._most_bytes, self._settings.reply, self._secrets, watch
+                )
         if messages is not None:
             self._conversations.end_turn(ask.conversation_id, messages, reply.text)
-        return reply
-
-    async def _refused(self, response: "aiohttp.ClientResponse") -> Reply:
-        """A status that is not success: a failure, or for 429 and 503 a reason to try again."""
-        body = self._secrets.redact_reply((await response.content.read(_MEGABYTE)).decode("utf-8", "replace"))
-        if 300 <= response.status < 400:
-            place = safe_url(response.headers.get("Location", "elsewhere"))
-            message = f"HTTP {response.status}: redirected to {place}; use that address as the target"
-            return Reply(failure=Failure("http", failure_message(self.redact(message))))
-        reply = error_reply(response.status, response.reason, body, self._settings.reply)
-        if response.status in (429, 503):
-            failure = reply.failure or Failure(kind_of_status(response.status), f"HTTP {response.status}")
-            raise RetryableError(failure, retry_after_seconds(response.headers.get("Retry-After")))
-        return reply
+        return msgspec.structs.replace(reply, trace_id=reply.trace_id or _trace_id(ask.traceparent))
 
     def _body_template(self) -> object:
         body = self._settings.body
@@ -196,10 +146,6 @@ class HttpTarget:
                     f"target {self.name}: body is not JSON: {error}; write it as a table or JSON text"
                 ) from None
         return body
-
-
-def _timings(began: float, first_byte_ms: float | None = None) -> Timings:
-    return Timings(latency_ms=(time.perf_counter() - began) * 1000, first_byte_ms=first_byte_ms)
 
 
 def _encoded(body: object) -> bytes:

@@ -3,33 +3,29 @@
 import asyncio
 import json
 import os
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from answerkey.errors import ConfigError, UsageError
+from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
-from answerkey.model.reply import Evidence, Failure, Reply, Timings, ToolCall, Usage
-from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.model.reply import Evidence, Failure, Reply, ToolCall, Usage
+from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import Conversations
-from answerkey.targets.http_reply import error_reply, retry_after_seconds
-from answerkey.targets.http_session import check_headers, open_session, preflight
+from answerkey.targets.http_reply import read_at_most, read_error
+from answerkey.targets.http_session import HttpClient
 from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
-from answerkey.targets.safe_names import safe_url, settings_hash
-from answerkey.targets.secrets import Secrets
+from answerkey.targets.secrets import Secrets, safe_url, settings_hash
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.usage import add_usage
 from answerkey.transcripts.formats import openai_chat
-from answerkey.transcripts.json_shapes import as_dict, as_dicts
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
 from answerkey.transcripts.plain_json import decode_json
-
-if TYPE_CHECKING:
-    import aiohttp
 
 __all__ = ["OpenAISettings", "OpenAITarget", "make_openai_target"]
 
@@ -67,14 +63,6 @@ def make_openai_target(rest: str, context: TargetContext) -> "OpenAITarget":
     )
 
 
-class _StepError(Exception):
-    """A request that gave no message: its reply has the failure."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__()
-        self.reply = reply
-
-
 class OpenAITarget:
     """A model with tools as a chatbot."""
 
@@ -101,8 +89,9 @@ class OpenAITarget:
         self._folder = folder
         self._conversations = Conversations(concurrency)
         self._tools: dict[str, Tool] = {}
-        self._session: aiohttp.ClientSession | None = None
-        self._threads: WorkerThreads | None = None
+        self._client = HttpClient(
+            self.name, self._secrets, verify_tls=settings.verify_tls, ca_file=settings.ca_file
+        )
 
     async def __aenter__(self) -> "OpenAITarget":
         from yarl import URL
@@ -112,63 +101,32 @@ class OpenAITarget:
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{where} base_url {safe_url(base)!r} is not an http:// or https:// address")
         self._url = URL(f"{base}/chat/completions")
-        headers = {"User-Agent": "answerkey"}
+        headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
         key = self._key(base)
         if key:
             headers["Authorization"] = f"Bearer {key}"
         headers.update(self._secrets.expand(settings.headers, f"{where} headers", private=True))
-        check_headers(headers, self.name)
         self._tools = make_tools(settings.tools, self._secrets, self._folder)
-        await preflight(self._url, safe_url(base))
-        # Tools at other addresses must not get the model's key, so it goes with each request and not with the session.
-        self._headers = headers
-        self._session = open_session(
-            self.name,
-            {},
-            concurrency=2 * self._concurrency,
-            verify_tls=settings.verify_tls,
-            ca_file=settings.ca_file,
-        )
         self._threads = WorkerThreads(self._concurrency)
+        await self._client.open(self._url, safe_url(base), headers, connections=2 * self._concurrency)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-        if self._threads is not None:
-            self._threads.close()
-        self._session = self._threads = None
-
-    def redact(self, text: str) -> str:
-        """`text` without the target's secrets."""
-        return self._secrets.redact(text)
+        await self._client.close()
+        self._threads.close()
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask the model, run the tools that it calls, and go on until it answers."""
-        import aiohttp
-
-        began = time.perf_counter()
+        watch = Stopwatch()
         sent = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
         calls: list[ToolCall] = []
-        try:
-            reply = await self._loop(sent, ask, calls)
-        except _StepError as error:
-            reply = error.reply
-        except aiohttp.ClientConnectorError as error:
-            failure = Failure(
-                "connection", failure_message(self.redact(f"{self.name}: {error.strerror or error}"))
-            )
-            if isinstance(error.os_error, ConnectionRefusedError):
-                raise RetryableError(failure) from error
-            reply = Reply(failure=failure)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            reply = Reply(failure=failure_from_exception(error, self.redact))
+        reply = await self._client.reply(self._loop(sent, ask, calls))
         self._conversations.end_turn(ask.conversation_id, sent, reply.text)
         return msgspec.structs.replace(
             reply,
             tool_calls=tuple(calls),
             evidence=Evidence(kind="transcript", tools_observed=True),
-            timings=Timings(latency_ms=(time.perf_counter() - began) * 1000),
+            timings=watch.timings(),
         )
 
     async def _loop(self, sent: list[dict[str, str]], ask: Ask, calls: list[ToolCall]) -> Reply:
@@ -197,9 +155,7 @@ class OpenAITarget:
         return Reply(failure=Failure("exception", message_text), usage=usage)
 
     async def _complete(self, messages: list[JsonObject], ask: Ask) -> tuple[JsonObject, Reply]:
-        """One request: the model's message as it is, and as a reply."""
-        if self._session is None:
-            raise UsageError("the target is not open: use it in `async with`")
+        """One request: the model's message as it is, and as a reply; no message where there was a failure."""
         body: JsonObject = {
             "model": self._settings.openai,
             "messages": [*messages],
@@ -207,45 +163,30 @@ class OpenAITarget:
         }
         if self._tools:
             body["tools"] = [tool.definition for tool in self._tools.values()]
-        headers = {**self._headers, "Content-Type": "application/json"}
-        if ask.traceparent:
-            headers["traceparent"] = ask.traceparent
-        data = json.dumps(body).encode()
-        async with self._session.post(
-            self._url, data=data, headers=headers, allow_redirects=False
+        async with self._client.request(
+            "POST", self._url, traceparent=ask.traceparent, data=json.dumps(body).encode()
         ) as response:
-            raw = await response.content.read(_MOST_BYTES)
-            while len(raw) < _MOST_BYTES and (more := await response.content.read(_MOST_BYTES - len(raw))):
-                raw += more
-        text = self._secrets.redact_reply(raw.decode("utf-8", "replace"))
-        if response.status >= 300:
-            failed = error_reply(response.status, response.reason, text)
-            if response.status in (429, 503) and failed.failure is not None:
-                raise RetryableError(failed.failure, retry_after_seconds(response.headers.get("Retry-After")))
-            raise _StepError(Reply(failure=failed.failure))
+            if response.status >= 300:
+                return {}, await read_error(response, self._secrets)
+            raw = await read_at_most(response, _MOST_BYTES)
         try:
-            payload = decode_json(text)
+            payload = decode_json(self._secrets.redact_reply(raw.decode("utf-8", "replace")))
         except (ValueError, RecursionError) as error:
-            raise _StepError(
-                Reply(failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")))
-            ) from None
+            return {}, _malformed(f"the reply is not valid JSON: {error}")
         if not isinstance(payload, dict) or not openai_chat.detect(payload):
-            raise _StepError(
-                Reply(failure=Failure("malformed", "the reply is not a chat completion: it has no choices"))
-            )
+            return {}, _malformed("the reply is not a chat completion: it has no choices")
         choice = next(iter(as_dicts(payload.get("choices"))), {})
         return as_dict(choice.get("message")), openai_chat.read(payload)
 
     async def _call(self, wanted: JsonObject) -> ToolCall:
         function = as_dict(wanted.get("function"))
-        name = function.get("name")
-        given_id = wanted.get("id")
-        identity = given_id if isinstance(given_id, str) else None
+        name, identity = function.get("name"), as_str(wanted.get("id"))
         tool = self._tools.get(name) if isinstance(name, str) else None
-        if tool is None or self._threads is None or self._session is None:
+        if tool is None:
             return ToolCall(name=str(name), id=identity, error=f"there is no tool {name!r}")
-        call = await tool.call(function.get("arguments"), identity, self._threads, self._session)
-        return call if call.error is None else msgspec.structs.replace(call, error=self.redact(call.error))
+        call = await tool.call(function.get("arguments"), identity, self._threads, self._client.session)
+        error = None if call.error is None else self._secrets.redact(call.error)
+        return msgspec.structs.replace(call, error=error)
 
     def _key(self, base: str) -> str | None:
         if self._settings.api_key is not None:
@@ -256,6 +197,10 @@ class OpenAITarget:
         if "OPENAI_API_KEY" in os.environ or base.startswith(_DEFAULT_URL):
             return str(self._secrets.expand("${OPENAI_API_KEY}", f"target {self.name}", private=True))
         return None
+
+
+def _malformed(message: str) -> Reply:
+    return Reply(failure=Failure("malformed", failure_message(message)))
 
 
 def _as_content(result: object) -> str:

@@ -2,17 +2,17 @@
 
 import hashlib
 import inspect
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.reply import Reply, Timings
+from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import settings_hash
+from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
@@ -66,20 +66,19 @@ class PythonTarget:
         self._is_async = _is_async(function)
         self._mapping = mapping
         self._concurrency = concurrency
-        self._threads: WorkerThreads | None = None
+        self._threads = WorkerThreads(concurrency)
 
     async def __aenter__(self) -> "PythonTarget":
+        # Anew each time: it may be opened again in another event loop.
         self._threads = WorkerThreads(self._concurrency)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._threads is not None:
-            self._threads.close()
-            self._threads = None
+        self._threads.close()
 
     async def ask(self, ask: Ask) -> Reply:
         """Call it once; what it raises is the reply's failure."""
-        watch = _Watch()
+        watch = Stopwatch()
         try:
             reply = reply_from_object(await self._call(ask, watch), mapping=self._mapping)
         except (Exception, SystemExit) as error:  # the user's code may raise anything, and it is data
@@ -92,20 +91,8 @@ class PythonTarget:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
         return msgspec.structs.replace(reply, timings=timings)
 
-    async def _call(self, ask: Ask, watch: "_Watch") -> object:
+    async def _call(self, ask: Ask, watch: Stopwatch) -> object:
         positional, named = self._arguments(ask)
-        if self._is_async:
-            watch.start()
-            result = self._function(*positional, **named)
-            # An async generator function is async without being awaitable.
-            if isinstance(result, AsyncIterator):
-                result = await _joined(result, watch)
-            elif inspect.isawaitable(result):
-                result = await result
-            watch.stop()
-            return result
-        if self._threads is None:
-            raise UsageError("the target is not open: use it in `async with`")
 
         def call() -> object:
             watch.start()
@@ -115,49 +102,22 @@ class PythonTarget:
             watch.stop()
             return result
 
-        result = await self._threads.run(call)
-        if inspect.isawaitable(result):
-            result = await result
-            watch.stop()
-        elif isinstance(result, AsyncIterator):
-            result = await _joined(result, watch)
+        result = call() if self._is_async else await self._threads.run(call)
+        # An async generator function is async without being awaitable.
+        if isinstance(result, AsyncIterator) or inspect.isawaitable(result):
+            watch.resume()
+            result = await (_joined(result, watch) if isinstance(result, AsyncIterator) else result)
             watch.stop()
         return result
 
 
-class _Watch:
-    """Times a call in the thread where it runs, so that waiting for a thread does not count."""
-
-    def __init__(self) -> None:
-        self.began = self.begun_at = time.perf_counter()
-        self.first: float | None = None
-        self.ended: float | None = None
-
-    def start(self) -> None:
-        self.began = time.perf_counter()
-
-    def chunk(self) -> None:
-        if self.first is None:
-            self.first = time.perf_counter()
-
-    def stop(self) -> None:
-        self.ended = time.perf_counter()
-
-    def timings(self) -> Timings:
-        ended = time.perf_counter() if self.ended is None else self.ended
-        return Timings(
-            latency_ms=(ended - self.began) * 1000,
-            first_byte_ms=None if self.first is None else (self.first - self.began) * 1000,
-        )
-
-
-def _chunks(stream: Iterator[object], watch: _Watch) -> Iterator[str]:
+def _chunks(stream: Iterator[object], watch: Stopwatch) -> Iterator[str]:
     for part in stream:
         watch.chunk()
         yield part if isinstance(part, str) else str(part)
 
 
-async def _joined(stream: AsyncIterator[object], watch: _Watch) -> str:
+async def _joined(stream: AsyncIterator[object], watch: Stopwatch) -> str:
     parts: list[str] = []
     async for part in stream:
         watch.chunk()

@@ -10,7 +10,7 @@ from answerkey.errors import InputError
 from answerkey.model.json_value import Json
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.safe_names import settings_hash
+from answerkey.targets.secrets import settings_hash
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row

@@ -9,7 +9,7 @@ from answerkey.errors import AnswerkeyError, ConfigError, UnknownNameError, Usag
 from answerkey.model.json_value import Json
 from answerkey.plugins import targets
 from answerkey.protocols import Target, TargetContext
-from answerkey.targets.safe_names import safe_url
+from answerkey.targets.secrets import safe_url
 from answerkey.targets.table_settings import TARGET_FORMS, refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 

@@ -2,19 +2,21 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Literal
 
 import msgspec
 
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
+from answerkey.transcripts.fields.tool_calls import UNNAMED
 from answerkey.transcripts.fields.usage import add_usage
 
 __all__ = [
     "Message",
     "Role",
-    "ToolResult",
     "error_in_result",
     "exchanges_of",
+    "merged",
     "replies_of",
     "reply_of",
     "response_of",
@@ -25,24 +27,14 @@ __all__ = [
 Role = Literal["user", "assistant", "tool", "system"]
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a call, as a later message tells it."""
-
-    # The call it belongs to; None: the format has no ids.
-    call_id: str | None = None
-    name: str | None = None
-    result: object = None
-    error: str | None = None
-    duration_ms: float | None = None
-
-
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of any format."""
+    """One message of any format, or a part of one."""
 
-    role: Role
+    role: Role = "assistant"
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
-    results: tuple[ToolResult, ...] = ()
+    # What came of calls, in this message or an earlier one: matched by the id and name that they have in common.
+    results: tuple[ToolCall, ...] = ()
     sources: tuple[Source, ...] = ()
     usage: Usage | None = None
     id: str | None = None
@@ -71,50 +63,55 @@ def replies_of(messages: Iterable[Message]) -> list[Reply]:
     return [reply for _, reply in exchanges_of(messages)]
 
 
-def reply_of(messages: Sequence[Message], failure: Failure | None = None) -> Reply:
-    """The reply that the messages after one user message make."""
-    calls: list[ToolCall] = []
-    results: list[ToolResult] = []
-    sources: list[Source] = []
-    usage: Usage | None = None
-    said: str | None = None
-    final: str | None = None
-    response_id: str | None = None
-    for message in messages:
-        calls += message.calls
-        results += message.results
-        sources += message.sources
-        usage = add_usage(usage, message.usage)
-        if message.role == "assistant":
-            said = message.text
-            response_id = message.id or response_id
-            final = None if message.calls else message.text
-    return Reply(
-        text=final if final is not None else said,
-        tool_calls=_joined(calls, results),
-        sources=tuple(sources),
-        failure=failure,
-        usage=usage,
-        evidence=Evidence(kind="transcript", tools_observed=True, sources_observed=bool(sources)),
-        response_id=response_id,
+def merged(parts: Sequence[Message], role: Role = "assistant") -> Message:
+    """One message of several, or of the parts of one: all that they say, call, bring and use, in order."""
+    texts = [part.text for part in parts if part.text is not None]
+    return Message(
+        role=role,
+        text="".join(texts) if texts else None,
+        calls=tuple([call for part in parts for call in part.calls]),
+        results=tuple([result for part in parts for result in part.results]),
+        sources=tuple([source for part in parts for source in part.sources]),
+        usage=reduce(add_usage, [part.usage for part in parts], None),
     )
+
+
+def reply_of(messages: Sequence[Message]) -> Reply:
+    """The reply that the messages after one user message make: the text is the last thing that the assistant said."""
+    text = response_id = None
+    for message in messages:
+        if message.role == "assistant":
+            text, response_id = message.text, message.id or response_id
+    evidence = Evidence(
+        kind="transcript",
+        tools_observed=True,
+        sources_observed=any(message.sources for message in messages),
+    )
+    return _reply(merged(messages), text, response_id, evidence, None)
 
 
 def response_of(
     message: Message, *, failure: Failure | None = None, tools_observed: bool | None = None
 ) -> Reply:
     """The reply that a single response makes. Without a call in it, calls made earlier cannot be ruled out."""
+    evidence = Evidence(
+        tools_observed=bool(message.calls) if tools_observed is None else tools_observed,
+        sources_observed=bool(message.sources),
+    )
+    return _reply(message, message.text, message.id, evidence, failure)
+
+
+def _reply(
+    message: Message, text: str | None, response_id: str | None, evidence: Evidence, failure: Failure | None
+) -> Reply:
     return Reply(
-        text=message.text,
+        text=text,
         tool_calls=_joined(message.calls, message.results),
         sources=message.sources,
         failure=failure,
         usage=message.usage,
-        evidence=Evidence(
-            tools_observed=bool(message.calls) if tools_observed is None else tools_observed,
-            sources_observed=bool(message.sources),
-        ),
-        response_id=message.id,
+        evidence=evidence,
+        response_id=response_id,
     )
 
 
@@ -141,7 +138,7 @@ def error_in_result(result: object) -> str | None:
     return None
 
 
-def _joined(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> tuple[ToolCall, ...]:
+def _joined(calls: Sequence[ToolCall], results: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls with what came of them: matched by id, else by name, else in order."""
     if not results:
         return tuple(calls)
@@ -149,19 +146,18 @@ def _joined(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> tuple[T
     waiting = [index for index, call in enumerate(joined) if not call.result_seen]
     by_id = {joined[index].id: index for index in reversed(waiting) if joined[index].id is not None}
     for result in results:
-        index = by_id.pop(result.call_id, None) if result.call_id is not None else None
+        index = by_id.pop(result.id, None) if result.id is not None else None
         if index is None:
-            open_calls = [place for place in waiting if result.call_id is None or joined[place].id is None]
+            open_calls = [place for place in waiting if result.id is None or joined[place].id is None]
             index = next((place for place in open_calls if joined[place].name == result.name), None)
-            if index is None and result.name is None:
+            if index is None and result.name == UNNAMED:
                 index = next(iter(open_calls), None)
         if index is None:
-            if result.name is None:
-                continue
-            # A result whose call was cut off still shows that the tool was used.
-            joined.append(ToolCall(name=result.name, id=result.call_id))
-            index = len(joined) - 1
-        elif index in waiting:
+            if result.name != UNNAMED:
+                # A result whose call was cut off still shows that the tool was used.
+                joined.append(result)
+            continue
+        if index in waiting:
             waiting.remove(index)
         call = joined[index]
         joined[index] = msgspec.structs.replace(

@@ -9,31 +9,29 @@ from answerkey.transcripts.error_kinds import classify_error, kind_of_class_name
 
 __all__ = ["failure_from_exception", "failure_message", "retryable_from_exception"]
 
-Redact = Callable[[str], str]
-_LONGEST = 500
 # An OperationalError that says one of these is about the statement, not about reaching the database.
 _STATEMENT_ERRORS = ("no such", "syntax error", "near ", "has no column", "ambiguous", "does not exist")
 
 
-def failure_from_exception(exc: BaseException, redact: Redact | None = None) -> Failure:
+def failure_from_exception(exc: BaseException, redact: Callable[[str], str] = str) -> Failure:
     """The failure that an exception of the chatbot amounts to."""
     if isinstance(exc, RetryableError):
         return exc.failure
     text = str(exc)
     message = f"{type(exc).__name__}: {text}" if text else type(exc).__name__
-    return Failure(_kind(exc), failure_message(redact(message) if redact else message))
+    return Failure(_kind(exc), failure_message(redact(message)))
 
 
-def retryable_from_exception(exc: BaseException, redact: Redact | None = None) -> RetryableError | None:
+def retryable_from_exception(exc: BaseException) -> RetryableError | None:
     """The same as a RetryableError if the chatbot was turned away: 429, 503 or a refused connection."""
     if isinstance(exc, RetryableError):
         return exc
     if isinstance(exc, ConnectionRefusedError) or _status(exc) in (429, 503):
-        return RetryableError(failure_from_exception(exc, redact), _retry_after(exc))
+        return RetryableError(failure_from_exception(exc), _retry_after(exc))
     return None
 
 
-def failure_message(text: str, longest: int = _LONGEST) -> str:
+def failure_message(text: str, longest: int = 500) -> str:
     """`text` on one line, without control characters, not longer than `longest`."""
     # Far more than can be shown is enough to work on.
     text = text[: longest * 8]
@@ -64,10 +62,7 @@ def _kind(exc: BaseException, depth: int = 0) -> ErrorKind:
     text = str(exc)
     # Every database driver has these two names, and they mostly mean that the database could not be had.
     if "OperationalError" in names or "InterfaceError" in names:
-        lower = text.lower()
-        if not any(part in lower for part in _STATEMENT_ERRORS):
-            return "connection"
-        return "exception"
+        return "exception" if any(part in text.lower() for part in _STATEMENT_ERRORS) else "connection"
     if status is not None and status >= 400:
         return kind_of_status(status)
     kind_in_text = classify_error(text)
@@ -88,8 +83,7 @@ def _status(exc: BaseException) -> int | None:
 
 def _retry_after(exc: BaseException) -> float | None:
     for holder in (exc, getattr(exc, "response", None)):
-        headers = getattr(holder, "headers", None)
-        get = getattr(headers, "get", None)
+        get = getattr(getattr(holder, "headers", None), "get", None)
         if callable(get):
             try:
                 return max(0.0, float(get("Retry-After") or get("retry-after")))

@@ -1,8 +1,10 @@
-"""Untrusted JSON by the shape it should have: a part of another shape reads as absent."""
+"""Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
+
+from math import isfinite
 
 from answerkey.model.json_value import Json, JsonObject
 
-__all__ = ["as_dict", "as_dicts", "as_list", "as_str", "pick"]
+__all__ = ["as_dict", "as_dicts", "as_list", "as_str", "pick", "read_count", "read_duration", "read_number"]
 
 
 def as_dict(value: object) -> JsonObject:
@@ -27,4 +29,37 @@ def as_str(value: object) -> str | None:
 
 def pick(item: JsonObject, *names: str) -> Json:
     """The first of several spellings that is there."""
-    return next((item[name] for name in names if item.get(name) is not None), None)
+    for name in names:
+        value = item.get(name)
+        if value is not None:
+            return value
+    return None
+
+
+def read_number(value: object) -> float | None:
+    """A finite number, also written as text (as CSV files do)."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, int):
+        try:
+            value = float(value)
+        except OverflowError:
+            return None
+    return value if isinstance(value, float) and isfinite(value) else None
+
+
+def read_count(value: object) -> int | None:
+    """A number of tokens: whole and not negative."""
+    number = read_number(value)
+    return int(number) if number is not None and 0 <= number < 2**62 else None
+
+
+def read_duration(value: object) -> float | None:
+    """A time span: not negative."""
+    number = read_number(value)
+    return number if number is not None and number >= 0 else None

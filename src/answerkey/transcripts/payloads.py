@@ -1,40 +1,46 @@
 """Payloads without configuration: a reply under the usual names, in a known format, wrapped in another, or bare."""
 
+import msgspec
+
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.json_numbers import read_duration
 from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES, has_reply_names
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
 from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.known_formats import read_format, read_list
 from answerkey.transcripts.plain_json import as_builtin
 
-__all__ = ["read_identity", "read_payload", "read_timings"]
+__all__ = ["read_named", "read_payload"]
 
 _SOURCES = (
-    "sources",
-    "documents",
-    "contexts",
-    "retrieved_documents",
-    "retrieved_contexts",
-    "source_documents",
+    *("sources", "documents", "contexts"),
+    *("retrieved_documents", "retrieved_contexts", "source_documents"),
 )
 _PASSAGES = frozenset({"contexts", "retrieved_contexts"})
 _USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
+# Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
+_OWN_NAMES = frozenset(
+    {
+        *("answer", "response", "text", "tools_used", "tool_calls", "intermediate_steps", *_SOURCES),
+        *("error", "usage", "cost", "latency_ms", "latencyMs", "first_byte_ms", "ttft_ms"),
+        *("conversation_id", "response_id", "trace_id"),
+    }
+)
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
 _DEEPEST = 4
 
+_NOTHING = Reply()
 _EVIDENCE = {
     (tools, sources): Evidence(tools_observed=tools, sources_observed=sources)
     for tools in (False, True)
     for sources in (False, True)
 }
-_NO_TIMINGS = Timings()
 
 
 def read_payload(payload: object, recorded: bool) -> Reply:
@@ -42,36 +48,30 @@ def read_payload(payload: object, recorded: bool) -> Reply:
     if type(payload) is dict:
         # The common case first: a million recorded replies go this way.
         if payload.keys().isdisjoint(FORMAT_MARKS):
-            return _named(payload, recorded, 0)
+            return read_named(payload, recorded, 0)
         return _recognised(payload, recorded, 0)
     return _other(payload, recorded)
 
 
-def _named(payload: JsonObject, recorded: bool, depth: int, base: Reply | None = None) -> Reply:
+def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply = _NOTHING) -> Reply:
     """A reply under the usual names; what has none of them is taken from `base`."""
     get = payload.get
-    text: str | None = None
-    text_name: str | None = None
+    text = base.text
+    has_text = False
     for name in TEXT_NAMES:
         if name in payload:
-            text_name = name
+            has_text = True
             given = payload[name]
             if given is None or type(given) is str:
                 text = given
-            elif base is None:
+            elif base is _NOTHING:
                 return _unusual(payload, name, recorded, depth)
-            else:
-                text = base.text
             break
 
     error = get("error")
     failure = read_failure(error) if error else None
 
-    used, made = get("tools_used"), get("tool_calls")
-    if made is None:
-        made = get("toolCalls")
-    if made is None:
-        made = get("intermediate_steps")
+    used, made = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
     tools_observed = used is not None or made is not None
     # Objects tell more than names, but an empty list of them does not take the names back.
     tools = made if used is None or (made and looks_like_calls(made)) else used
@@ -96,26 +96,16 @@ def _named(payload: JsonObject, recorded: bool, depth: int, base: Reply | None =
         if "cost" in payload:
             usage = read_usage(None, payload["cost"])
 
-    if base is not None:
-        text = base.text if text_name is None else text
-        failure = failure or base.failure
-        if not tools_observed:
-            tools_observed, calls = base.evidence.tools_observed, base.tool_calls
-        if not sources_observed:
-            sources_observed, sources = base.evidence.sources_observed, base.sources
-        usage = usage or base.usage
-        evidence = Evidence(
-            kind=base.evidence.kind,
-            completeness=base.evidence.completeness,
-            tools_observed=tools_observed,
-            sources_observed=sources_observed,
-        )
-        timings = read_timings(payload, base.timings)
-    else:
-        if text_name is None and failure is None and not tools_observed and not sources_observed:
-            return _without_text(payload, recorded, depth)
-        evidence = _EVIDENCE[tools_observed, sources_observed]
-        timings = read_timings(payload, _NO_TIMINGS)
+    seen = base.evidence
+    if not tools_observed:
+        tools_observed, calls = seen.tools_observed, base.tool_calls
+    if not sources_observed:
+        sources_observed, sources = seen.sources_observed, base.sources
+    if base is _NOTHING and not (has_text or failure or tools_observed or sources_observed):
+        return _without_text(payload, recorded, depth)
+    evidence = _EVIDENCE[tools_observed, sources_observed]
+    if base is not _NOTHING:
+        evidence = msgspec.structs.replace(evidence, kind=seen.kind, completeness=seen.completeness)
     response_id = get("response_id")
     if response_id is None and not recorded:
         response_id = get("id")
@@ -123,23 +113,20 @@ def _named(payload: JsonObject, recorded: bool, depth: int, base: Reply | None =
         text=text if text is None or text.isascii() else safe_text(text),
         tool_calls=calls,
         sources=sources,
-        failure=failure,
-        timings=timings,
-        usage=usage,
+        failure=failure or base.failure,
+        timings=_timings(payload, base.timings),
+        usage=usage or base.usage,
         evidence=evidence,
-        conversation_id=read_identity(get("conversation_id")) or (base.conversation_id if base else None),
-        response_id=read_identity(response_id) or (base.response_id if base else None),
-        trace_id=read_identity(get("trace_id")) or (base.trace_id if base else None),
+        conversation_id=_identity(get("conversation_id")) or base.conversation_id,
+        response_id=_identity(response_id) or base.response_id,
+        trace_id=_identity(get("trace_id")) or base.trace_id,
     )
 
 
-def read_timings(payload: JsonObject, base: Timings) -> Timings:
-    latency = payload.get("latency_ms")
-    if latency is None:
-        latency = payload.get("latencyMs")
-    first = payload.get("first_byte_ms")
-    if first is None:
-        first = payload.get("ttft_ms")
+def _timings(payload: JsonObject, base: Timings) -> Timings:
+    """The timings that are told; others are taken from `base`."""
+    latency = payload.get("latency_ms", payload.get("latencyMs"))
+    first = payload.get("first_byte_ms", payload.get("ttft_ms"))
     if latency is None and first is None:
         return base
     latency, first = read_duration(latency), read_duration(first)
@@ -149,7 +136,7 @@ def read_timings(payload: JsonObject, base: Timings) -> Timings:
     )
 
 
-def read_identity(value: object) -> str | None:
+def _identity(value: object) -> str | None:
     if value is None or type(value) is str:
         return value if not value or value.isascii() else safe_text(value)
     return (
@@ -160,7 +147,11 @@ def read_identity(value: object) -> str | None:
 def _recognised(payload: JsonObject, recorded: bool, depth: int) -> Reply:
     """A reply with a format's mark: read as that, with the usual names on top where both are there."""
     found = read_format(payload)
-    return _named(payload, recorded, depth) if found is None else _with_names(found, payload, recorded, depth)
+    return (
+        read_named(payload, recorded, depth)
+        if found is None
+        else _with_names(found, payload, recorded, depth)
+    )
 
 
 def _with_names(found: Reply, payload: JsonObject, recorded: bool, depth: int) -> Reply:
@@ -173,34 +164,7 @@ def _with_names(found: Reply, payload: JsonObject, recorded: bool, depth: int) -
             names.pop("usage", None)
     if "id" in payload and not recorded and found.response_id is None:
         names["id"] = payload["id"]
-    return _named(names, recorded, depth, found) if names else found
-
-
-# Names that mean the same beside a format's own fields; the others (`output`, `content`, `usage`, …) are the format's.
-_OWN_NAMES = frozenset(
-    {
-        *(
-            "answer",
-            "response",
-            "tools_used",
-            "tool_calls",
-            "intermediate_steps",
-            "sources",
-            "documents",
-            "contexts",
-        ),
-        *(
-            "retrieved_documents",
-            "retrieved_contexts",
-            "source_documents",
-            "error",
-            "cost",
-            "latency_ms",
-            "latencyMs",
-        ),
-        *("first_byte_ms", "ttft_ms", "conversation_id", "response_id", "trace_id", "usage", "text"),
-    },
-)
+    return read_named(names, recorded, depth, found) if names else found
 
 
 def _unusual(payload: JsonObject, name: str, recorded: bool, depth: int) -> Reply:
@@ -214,7 +178,7 @@ def _unusual(payload: JsonObject, name: str, recorded: bool, depth: int) -> Repl
     else:
         found = Reply(text=read_text(value))
     rest = {key: part for key, part in payload.items() if key != name}
-    return _named(rest, recorded, depth, found)
+    return read_named(rest, recorded, depth, found)
 
 
 def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
@@ -228,16 +192,11 @@ def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
             if isinstance(inner, dict):
                 return _recognised(inner, recorded, depth + 1)
             if isinstance(inner, str):
-                return _named({**payload, "answer": inner}, recorded, depth)
+                return read_named({**payload, "answer": inner}, recorded, depth)
     names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
+    message = f"the reply has no text under answer, response, text, output or message (it has: {names})"
     return Reply(
-        failure=Failure(
-            "malformed",
-            failure_message(
-                f"the reply has no text under answer, response, text, output or message (it has: {names})"
-            ),
-        ),
-        timings=read_timings(payload, _NO_TIMINGS),
+        failure=Failure("malformed", failure_message(message)), timings=_timings(payload, _NOTHING.timings)
     )
 
 

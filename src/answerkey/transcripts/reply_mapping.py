@@ -10,17 +10,18 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import read_text
-from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.sources import read_sources
-from answerkey.transcripts.fields.tool_calls import read_calls
-from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.payloads import read_identity, read_payload, read_timings
+from answerkey.transcripts.payloads import read_named, read_payload
 from answerkey.transcripts.plain_json import as_builtin, as_json
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
 
 __all__ = ["ReplyMapping", "reply_from_exception", "reply_from_object", "reply_from_payload"]
+
+
+_NOTHING = Reply()
+# The expressions whose name is not that of the reply's field.
+_FIELDS = {"error": "failure", "cost": "usage"}
 
 
 class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,22 +84,14 @@ def reply_from_exception(error: BaseException) -> Reply:
 @lru_cache(maxsize=256)
 def _compiled(name: str, expression: str) -> "ParsedResult":
     import jmespath
-    from jmespath.exceptions import JMESPathError, LexerError, ParseError
+    from jmespath.exceptions import JMESPathError
 
     try:
         return jmespath.compile(expression)
-    except (ParseError, LexerError) as error:
-        position = getattr(error, "lex_position", None)
-        if position is None:
-            position = getattr(error, "lexer_position", None)
-        where = "" if position is None else f" at position {position + 1}"
-        raise ConfigError(
-            f"reply.{name} = {expression!r} is not a JMESPath expression: error{where}"
-        ) from None
     except JMESPathError as error:
-        raise ConfigError(
-            f"reply.{name} = {expression!r} is not a JMESPath expression: {failure_message(str(error))}"
-        ) from None
+        position = getattr(error, "lex_position", getattr(error, "lexer_position", None))
+        wrong = failure_message(str(error)) if position is None else f"error at position {position + 1}"
+        raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
 
 
 def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
@@ -113,26 +106,17 @@ def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
         except (JMESPathError, TypeError, ValueError, RecursionError) as error:
             message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
             return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
-    changes: dict[str, object] = {}
-    evidence = base.evidence
+    # What an expression is given for is what it finds, even if that is nothing; the rest is the reply's own.
+    fields = {_FIELDS.get(name, name) for name in found} - {"latency_ms", "first_byte_ms"}
     if "text" in found:
-        changes["text"] = read_text(found["text"])
+        found["text"] = read_text(found["text"])
         if base.failure is not None and base.failure.kind == "malformed":
-            changes["failure"] = None
-    if "error" in found:
-        changes["failure"] = read_failure(found["error"])
-    if "tool_calls" in found:
-        changes["tool_calls"] = read_calls(found["tool_calls"])
-        evidence = msgspec.structs.replace(evidence, tools_observed=found["tool_calls"] is not None)
-    if "sources" in found:
-        changes["sources"] = read_sources(found["sources"])
-        evidence = msgspec.structs.replace(evidence, sources_observed=found["sources"] is not None)
-    if "usage" in found or "cost" in found:
-        changes["usage"] = read_usage(found.get("usage"), found.get("cost"))
-    changes["timings"] = read_timings(
-        {name: found.get(name) for name in ("latency_ms", "first_byte_ms")}, base.timings
+            fields.add("failure")
+    seen = base.evidence
+    evidence = msgspec.structs.replace(
+        seen,
+        tools_observed=seen.tools_observed and "tool_calls" not in found,
+        sources_observed=seen.sources_observed and "sources" not in found,
     )
-    for name in ("conversation_id", "response_id", "trace_id"):
-        if name in found:
-            changes[name] = read_identity(found[name])
-    return msgspec.structs.replace(base, evidence=evidence, **changes)
+    cleared = {field: getattr(_NOTHING, field) for field in fields}
+    return read_named(found, recorded, base=msgspec.structs.replace(base, evidence=evidence, **cleared))

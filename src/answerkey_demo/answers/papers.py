@@ -5,16 +5,16 @@ import re
 from typing import Any
 
 from answerkey_demo.answers.wording import join, plural
-from answerkey_demo.knowledge import Passage, sentences
+from answerkey_demo.knowledge import sentences
 from answerkey_demo.language.reading import Reading
 from answerkey_demo.language.vocabulary import Vocabulary
 from answerkey_demo.language.words import LEXICON, content_stems, normalise, stem, stems
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["Papers"]
 
-# The share of the question's weighty words that a passage must contain; with a close meaning, less.
-_COVERAGE, _COVERAGE_CLOSE, _CLOSE = 0.55, 0.3, 0.5
+# The share of the question's weighty words that a passage must contain.
+_COVERAGE = 0.55
 # What a passage gains that says what the thing is, where that is the question.
 _DEFINITION = 0.1
 # A second passage is quoted too if it matches nearly as well.
@@ -29,7 +29,7 @@ _ON_FILE = re.compile(r"\b(?:on file|paperwork|do we have|did we have|do you hav
 class Papers:
     """Answers from search_document_content and list_business_documents."""
 
-    def __init__(self, vocabulary: Vocabulary, passages: list[Passage]) -> None:
+    def __init__(self, vocabulary: Vocabulary, passages: list[dict[str, Any]]) -> None:
         self._vocabulary = vocabulary
         self._passages = passages
 
@@ -50,16 +50,16 @@ class Papers:
 
     def catalogue(self, reading: Reading, turn: Turn) -> str:
         """The documents on file by type, property and year."""
-        arguments: dict[str, Any] = {}
         types = {d["type"] for d in self._vocabulary.documents}
         words = [w.stem for w in reading.words]
         named = reading.all("type") or [t for t in sorted(types) if stem(t) in words]
-        if len(named) == 1:
-            arguments["type"] = named[0]
-        if len(reading.all("property")) == 1:
-            arguments["property_id"] = reading.all("property")[0]
-        if reading.periods and reading.periods[0].start.year == reading.periods[0].end.year:
-            arguments["year"] = reading.periods[0].start.year
+        years = {day.year for period in reading.periods[:1] for day in (period.start, period.end)}
+        given: dict[str, list[Any]] = {
+            "type": named,
+            "property_id": reading.all("property"),
+            "year": list(years),
+        }
+        arguments = {name: values[0] for name, values in given.items() if len(values) == 1}
         found = turn.use("list_business_documents", **arguments)["documents"]
         if not found:
             return f"Not on record: none of the {len(self._vocabulary.documents)} documents on file is of that kind."
@@ -90,11 +90,6 @@ class Papers:
             f"about {topic}. I would rather not guess; if the paper exists, add it to the files."
         )
 
-    def title(self, reading: Reading) -> str | None:
-        """The title of the one document that a question means."""
-        document = self._named(reading)
-        return str(document["title"]) if document else None
-
     def _named(self, reading: Reading) -> dict[str, Any] | None:
         """The one document that is meant: by title, or by type and the property, unit, tenant or year named too."""
         titled = [m for m in reading.mentions if m.kind == "document"]
@@ -108,19 +103,17 @@ class Papers:
         units = self._vocabulary.units
         homes = [u for u in units if reading.has("unit", u["id"]) or reading.has("party", u["tenant"])]
         places = {*reading.all("property"), *(u["property_id"] for u in homes)}
-        labels = [normalise(u["label"]) for u in homes]
-        years = [str(p.start.year) for p in reading.periods]
+        said = [[normalise(u["label"]) for u in homes], [str(p.start.year) for p in reading.periods]]
         asked = content_stems(reading.text)
 
-        def narrow(fits: list[bool]) -> list[dict[str, Any]]:
-            return [d for d, fit in zip(candidates, fits, strict=True) if fit] or candidates
+        def fit(document: dict[str, Any]) -> tuple[bool, bool, bool, int]:
+            title = normalise(document["title"])
+            label, year = (any(name in title for name in names) for names in said)
+            return document["property_id"] in places, label, year, len(content_stems(title) & asked)
 
-        candidates = narrow([d["property_id"] in places for d in candidates])
-        candidates = narrow([any(label in normalise(d["title"]) for label in labels) for d in candidates])
-        candidates = narrow([any(year in d["title"] for year in years) for d in candidates])
-        common = [len(content_stems(d["title"]) & asked) for d in candidates]
-        candidates = narrow([count == max(common) for count in common])
-        return candidates[0] if len(candidates) == 1 else None
+        best = max(map(fit, candidates), default=None)
+        fitting = [d for d in candidates if fit(d) == best]
+        return fitting[0] if len(fitting) == 1 else None
 
     def _topic(self, reading: Reading) -> list[str]:
         """The stems that the question is about: not whose document it is, not the way of asking."""
@@ -146,8 +139,7 @@ class Papers:
         for passage in passages:
             text = content_stems(f"{passage['title']} {passage['heading']} {passage['text']}")
             coverage = sum(weights[w] for w in words if same[w] & text) / sum(weights.values())
-            close = passage["similarity"] is not None and passage["similarity"] >= _CLOSE
-            if coverage >= (_COVERAGE_CLOSE if close else _COVERAGE):
+            if coverage >= _COVERAGE:
                 defines = re.search(r"\b(?:who|what)\b", reading.text) and _defines(passage["text"], words)
                 good.append(
                     (coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0), passage)
@@ -160,7 +152,7 @@ class Papers:
         found = turn.use("search_document_content", query=title, document_id=document["id"], limit=20)[
             "passages"
         ]
-        order = [p.text for p in self._passages]
+        order = [p["text"] for p in self._passages]
         found = sorted(found, key=lambda p: order.index(p["text"]))
         lines = [f"{p['heading'] or 'Opening'}: {sentences(p['text'])[0]}" for p in found]
         return f"{title} has {plural(len(found), 'section')}. {' '.join(lines)}"

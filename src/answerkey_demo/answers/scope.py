@@ -58,7 +58,7 @@ def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> 
     named = any(reading.has(kind) for kind in ("property", "party", "unit", "document"))
     if reading.has("topic") and not named and not _OWNS.search(reading.text):
         return str(LEXICON["off_topic"][int(reading.all("topic")[0])]["reply"])
-    known = any(reading.has(kind) for kind in ("category", "group", "type", "content", "kind"))
+    known = any(reading.has(kind) for kind in ("category", "type", "content", "kind"))
     if understood or named or known or _OURS.search(reading.text):
         return None
     content = [

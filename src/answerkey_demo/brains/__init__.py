@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["Brain"]
 

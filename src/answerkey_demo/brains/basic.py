@@ -6,12 +6,12 @@ It is kept so that a comparison has a real difference to find. It works with the
 import asyncio
 import re
 
-from answerkey_demo.answers.wording import day, money
+from answerkey_demo.answers.wording import filled, money
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.vocabulary import category_label
 from answerkey_demo.language.words import LEXICON, normalise, stems
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["BasicBrain"]
 
@@ -22,6 +22,18 @@ _DOCUMENT = re.compile(
 _PROPERTY = re.compile(
     r"\b(?:propert\w+|building|address|basis|built|bought|value|loan|units?|cabin|duplex|fourplex|\d+ s 9th)\b"
 )
+
+_KINDS = {
+    r"\b(?:income|revenue|profit|net)\b": "income",
+    r"\b(?:expenses?|spend|spent|costs?|paid|pay)\b": "expense",
+}
+_FACTS = {
+    "basis": "The total basis is {total_basis:$}.",
+    r"\b(?:bought|acquired|purchase)\b": "The property was bought on {acquired_on:date}.",
+    "built": "The property was built in {year_built}.",
+    "value|worth": "The market value is {market_value:$}.",
+    "": "The property is at {address}, {city}, {state} {zip}.",
+}
 
 
 class BasicBrain:
@@ -43,22 +55,20 @@ class BasicBrain:
         if _DOCUMENT.search(text):
             return self._search(text, turn)
         if re.search(r"\b(?:due|overdue|deadline|obligations?|renewal)\b", text):
-            rows = turn.rows(
-                "SELECT name, due_on FROM obligations WHERE status <> 'done' ORDER BY due_on LIMIT 3"
-            )
-            return "Coming up: " + "; ".join(f"{r['name']} on {day(r['due_on'])}" for r in rows) + "."
+            rows = turn.rows("SELECT * FROM obligations WHERE status <> 'done' ORDER BY due_on LIMIT 3")
+            return "Coming up: " + "; ".join(filled("{name} on {due_on:date}", row) for row in rows) + "."
         question = f" {' '.join(stems(text))} "
         for name, say in LEXICON["categories"].items():
-            if any(
-                f" {' '.join(stems(phrase))} " in question
-                for phrase in [name.replace("_", " "), *say.split(",")]
-            ):
-                return self._total("category = ?", name, category_label(name), text, turn)
-        if re.search(r"\b(?:income|revenue|profit|net)\b", text):
-            return self._total("kind = ?", "income", "income", text, turn)
-        if re.search(r"\b(?:expenses?|spend|spent|costs?|paid|pay)\b", text):
-            return self._total("kind = ?", "expense", "expenses", text, turn)
-        return self._property(text, turn) if _PROPERTY.search(text) else self._search(text, turn)
+            phrases = [name.replace("_", " "), *say.split(",")]
+            if any(f" {' '.join(stems(phrase))} " in question for phrase in phrases):
+                return self._total("category", name, category_label(name), text, turn)
+        for pattern, kind in _KINDS.items():
+            if re.search(pattern, text):
+                return self._total("kind", kind, kind, text, turn)
+        if not _PROPERTY.search(text):
+            return self._search(text, turn)
+        row = turn.rows("SELECT * FROM properties ORDER BY is_main DESC LIMIT 1")[0]
+        return filled(next(say for pattern, say in _FACTS.items() if re.search(pattern, text)), row)
 
     def _search(self, text: str, turn: Turn) -> str:
         passages = turn.use("search_document_content", query=text, limit=3)["passages"]
@@ -67,20 +77,8 @@ class BasicBrain:
         best = passages[0]
         return f"{best['title']}: {best['text'].split('. ')[0].rstrip('.')}."
 
-    def _total(self, condition: str, value: str, label: str, text: str, turn: Turn) -> str:
+    def _total(self, column: str, value: str, label: str, text: str, turn: Turn) -> str:
         year = re.search(r"\b20\d\d\b", text)
         period = f" AND date LIKE '{year.group()}%'" if year else ""
-        row = turn.rows(f"SELECT SUM(amount) AS total FROM transactions WHERE {condition}{period}", value)[0]
+        row = turn.rows(f"SELECT SUM(amount) AS total FROM transactions WHERE {column} = ?{period}", value)[0]
         return f"The total {label}{f' in {year.group()}' if year else ''} is {money(row['total'])}."
-
-    def _property(self, text: str, turn: Turn) -> str:
-        row = turn.rows("SELECT * FROM properties ORDER BY is_main DESC LIMIT 1")[0]
-        if "basis" in text:
-            return f"The total basis is {money(row['total_basis'])}."
-        if re.search(r"\b(?:bought|acquired|purchase)\b", text):
-            return f"The property was bought on {day(row['acquired_on'])}."
-        if "built" in text:
-            return f"The property was built in {row['year_built']}."
-        if "value" in text or "worth" in text:
-            return f"The market value is {money(row['market_value'])}."
-        return f"The property is at {row['address']}, {row['city']}, {row['state']} {row['zip']}."

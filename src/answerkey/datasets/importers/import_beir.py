@@ -1,12 +1,11 @@
 """Imports a BEIR dataset: its queries and judgements as a golden set."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from answerkey.datasets.importers.import_trec import relevance
-from answerkey.datasets.trec_files import Qrels, file_kind, read_beir_corpus_ids, read_qrels, read_queries
+from answerkey.datasets.importers.import_trec import questions_of
+from answerkey.datasets.trec_files import file_kind, read_beir_corpus_ids, read_qrels, read_queries
 from answerkey.errors import InputError, UsageError
-from answerkey.model.json_value import JsonObject
 from answerkey.protocols import Imported
 
 __all__ = ["import_beir"]
@@ -42,7 +41,7 @@ def import_beir(paths: Sequence[Path]) -> Imported:
             notes.append(
                 f"{len(unknown)} judged documents are not in the corpus, for example {min(unknown)!r}"
             )
-    return Imported(rows=_questions(qrels, queries), kind="questions", notes=tuple(notes))
+    return Imported(rows=questions_of(qrels, queries), kind="questions", notes=tuple(notes))
 
 
 def _folder(folder: Path, notes: list[str]) -> list[tuple[str, Path]]:
@@ -60,8 +59,3 @@ def _folder(folder: Path, notes: list[str]) -> list[tuple[str, Path]]:
         if file.is_file():
             found.append((kind, file))
     return found
-
-
-def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
-    for query, documents in qrels.items():
-        yield {"id": query, "question": queries[query], "relevant_documents": relevance(documents)}

@@ -9,7 +9,7 @@ from answerkey.errors import InputError, UsageError
 from answerkey.model.json_value import JsonObject
 from answerkey.protocols import Imported
 
-__all__ = ["import_trec", "relevance"]
+__all__ = ["import_trec", "questions_of"]
 
 
 def import_trec(paths: Sequence[Path]) -> Imported:
@@ -34,17 +34,22 @@ def import_trec(paths: Sequence[Path]) -> Imported:
     if "run" in files:
         run = read_trec_run(files["run"])
         return Imported(rows=_replies(run, qrels, queries), kind="replies", notes=_notes(run, qrels, queries))
-    return Imported(rows=_questions(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
+    return Imported(rows=questions_of(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
 
 
-def relevance(documents: dict[str, int]) -> JsonObject:
+def _relevance(documents: dict[str, int]) -> JsonObject:
     """Judgements as a golden set holds them: a negative grade means "not judged", so it is left out."""
     return {document: grade for document, grade in documents.items() if grade >= 0}
 
 
-def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+def questions_of(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+    """Judgements as rows of a golden set; a query without a text is its id."""
     for query, documents in qrels.items():
-        yield {"id": query, "question": queries.get(query, query), "relevant_documents": relevance(documents)}
+        yield {
+            "id": query,
+            "question": queries.get(query, query),
+            "relevant_documents": _relevance(documents),
+        }
 
 
 def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
@@ -53,7 +58,7 @@ def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[Js
         order = sorted(sorted(scores, reverse=True), key=lambda document: -scores[document])
         row: JsonObject = {"id": query, "question": queries.get(query, query)}
         if query in qrels:
-            row["relevant_documents"] = relevance(qrels[query])
+            row["relevant_documents"] = _relevance(qrels[query])
         row["sources"] = [
             {"id": document, "rank": rank, "score": scores[document]}
             for rank, document in enumerate(order, start=1)

@@ -10,8 +10,8 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
 from answerkey.scorers.retrieval.citations import find_citations
-from answerkey.scorers.retrieval.measures import DEFAULT_MEASURES, Evaluator, parse_measures
-from answerkey.scorers.retrieval.ranking import (
+from answerkey.scorers.retrieval.retrieval_measures import DEFAULT_MEASURES, Evaluator, parse_measures
+from answerkey.scorers.retrieval.source_ranking import (
     CHUNK_PATTERN,
     Ranker,
     Ranking,

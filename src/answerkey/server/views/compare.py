@@ -4,12 +4,12 @@ from typing import Annotated
 
 import msgspec
 
-from answerkey.comparison.ranking import Ranking
+from answerkey.comparison.run_ranking import Ranking
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
-from answerkey.server.comparisons import compare_stored, rank_stored
+from answerkey.server.cached_figures import compare_stored, rank_stored
 from answerkey.server.views.measures import MeasureTable, measure_tables, tone_of
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.store.pairs import PairRow, Pairs, PairSort, Show

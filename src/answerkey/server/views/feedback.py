@@ -4,7 +4,7 @@ import msgspec
 
 from answerkey.model.feedback import Feedback
 from answerkey.model.feedback_stats import FeedbackStats
-from answerkey.server.satisfaction import feedback_figures
+from answerkey.server.cached_figures import feedback_figures
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.feedback_book import FeedbackBook, FeedbackFilter
 from answerkey.store.sql import SqlStore

@@ -59,7 +59,7 @@ class MeasureRow(msgspec.Struct, frozen=True, kw_only=True):
     marks: IntervalMarks | None = None
 
 
-class MeasureTable(msgspec.Struct, frozen=True, kw_only=True):
+class MeasureTable(msgspec.Struct, frozen=True):
     """Measures of one kind."""
 
     id: str
@@ -67,46 +67,34 @@ class MeasureTable(msgspec.Struct, frozen=True, kw_only=True):
     # What a change is counted in, at the head of its column.
     unit: str
     rows: tuple[MeasureRow, ...]
+    note: str = ""
     # Whether the likely ranges are drawn.
     drawn: bool = False
-    note: str = ""
 
 
 def measure_tables(found: Comparison) -> tuple[MeasureTable, ...]:
     """What the page shows below the verdict, as far as there is something of it."""
     components = _scored(found.components, component_words)
     categories = _scored(found.categories, lambda name: one_line(name, _NAME))
-    metrics = tuple(_metric(part) for part in found.metrics)
+    metrics = tuple(
+        _measured(
+            one_line(name_words(part.name), _NAME), part, metric_text, change_text, verdict=part.verdict
+        )
+        for part in found.metrics
+    )
+    looked_at = [
+        f"Intervals of 95%; p-values corrected for looking at {words}."
+        for words in (
+            count(len(components), "component"),
+            count(len(categories), "category", "categories"),
+            count(len(metrics), "metric"),
+        )
+    ]
     tables = (
-        MeasureTable(
-            id="components-title",
-            title="What was scored",
-            unit="Points",
-            rows=components,
-            drawn=True,
-            note=_corrected(count(len(components), "component")),
-        ),
-        MeasureTable(
-            id="rest-title",
-            title="Passed, speed, cost and errors",
-            unit="Change",
-            rows=tuple(_rest(found)),
-        ),
-        MeasureTable(
-            id="categories-title",
-            title="By category",
-            unit="Points",
-            rows=categories,
-            drawn=True,
-            note=_corrected(count(len(categories), "category", "categories")),
-        ),
-        MeasureTable(
-            id="metrics-title",
-            title="Beside the score",
-            unit="Change",
-            rows=metrics,
-            note=_corrected(count(len(metrics), "metric")),
-        ),
+        MeasureTable("components-title", "What was scored", "Points", components, looked_at[0], drawn=True),
+        MeasureTable("rest-title", "Passed, speed, cost and errors", "Change", tuple(_rest(found))),
+        MeasureTable("categories-title", "By category", "Points", categories, looked_at[1], drawn=True),
+        MeasureTable("metrics-title", "Beside the score", "Change", metrics, looked_at[2]),
     )
     return tuple(table for table in tables if table.rows)
 
@@ -121,8 +109,11 @@ def _scored(parts: Sequence[Measure], named: Callable[[str], str]) -> tuple[Meas
     ends = [abs(end) for part in parts if (known := part.difference) for end in (known.low, known.high)]
     reach = max([*ends, _LEAST_REACH]) * 1.05
     return tuple(
-        msgspec.structs.replace(
-            _measured(named(part.name), part, score_percent, points_change),
+        _measured(
+            named(part.name),
+            part,
+            score_percent,
+            points_change,
             verdict=part.verdict,
             marks=None if part.difference is None else _marks(part.difference, reach),
         )
@@ -130,23 +121,26 @@ def _scored(parts: Sequence[Measure], named: Callable[[str], str]) -> tuple[Meas
     )
 
 
-def _metric(part: Measure) -> MeasureRow:
-    row = _measured(one_line(name_words(part.name), _NAME), part, metric_text, change_text)
-    return msgspec.structs.replace(row, verdict=part.verdict)
-
-
 def _measured(
-    name: str, part: Measure, in_words: Callable[[float], str], change_in_words: Callable[[float], str]
+    name: str,
+    part: Measure,
+    in_words: Callable[[float], str],
+    change_in_words: Callable[[float], str],
+    *,
+    verdict: str = "",
+    marks: IntervalMarks | None = None,
 ) -> MeasureRow:
     known = part.difference
     return MeasureRow(
         name=name,
+        verdict=verdict,
         p=_p(part.p_adjusted),
         tone=tone_of(part.verdict),
         change="–" if known is None else change_in_words(known.mean),
         likely="" if known is None else _range(known.low, known.high, change_in_words),
         base=in_words(part.base),
         candidate=in_words(part.candidate),
+        marks=marks,
     )
 
 
@@ -195,7 +189,3 @@ def _marks(difference: Difference, reach: float) -> IntervalMarks:
 
 def _p(value: float | None) -> str:
     return "" if value is None else p_text(value)
-
-
-def _corrected(looked_at: str) -> str:
-    return f"Intervals of 95%; p-values corrected for looking at {looked_at}."

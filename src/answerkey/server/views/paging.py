@@ -6,9 +6,13 @@ import msgspec
 
 from answerkey.store.feedback_book import ShortText
 
-__all__ = ["PageNumber", "Paging", "ShortText"]
+__all__ = ["NoQuery", "PageNumber", "Paging", "ShortText"]
 
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """What a page takes of whose address only the path counts."""
 
 
 class Paging(msgspec.Struct, frozen=True):

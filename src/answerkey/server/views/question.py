@@ -1,5 +1,6 @@
 """The Question page: what was said and done in every trial, why it scored so, and how it went in other runs."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -7,7 +8,9 @@ import msgspec
 from answerkey.errors import UnknownNameError
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
+from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
 from answerkey.server.views.run import RunQuery
@@ -65,47 +68,21 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: Neighbours
 
 
-def load_question(store: SqlStore, reference: str, question_id: str, query: QuestionQuery) -> QuestionView:
+def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:
     """Read the page."""
-    info = store.find_run(reference)
-    results = store.results_of(info, question_id)
+    info = store.find_run(run)
+    results = store.results_of(info, question)
     book = FeedbackBook(store)
-    question = results[0].question
-    history = QuestionList(store).history(question_id, limit=_HISTORY)
+    asked = results[0].question
+    history = QuestionList(store).history(question, limit=_HISTORY)
     mine = next((point for point in history if point.run_id == info.id), None)
-    trials = []
-    for result in results:
-        card = result.scorecard
-        reply = result.replies[-1] if result.replies else None
-        ids = (
-            {}
-            if reply is None
-            else {
-                name: one_line(value, 200)
-                for name in ("response_id", "trace_id", "conversation_id")
-                if (value := getattr(reply, name))
-            }
-        )
-        trials.append(
-            TrialView(
-                detail=trial_detail(result),
-                findings={
-                    name: _readable(finding)
-                    for name, finding in card.findings.items()
-                    if name not in ("groundedness", "judge_groundedness")
-                },
-                metrics=card.metrics,
-                ids=ids,
-                feedback=tuple(
-                    book.of_reply(ReplyKey(info.id, question.ask_hash, result.number, info.target_hash))
-                ),
-            )
-        )
+    keys = [ReplyKey(info.id, asked.ask_hash, result.number, info.target_hash) for result in results]
+    trials = [_trial(result, book.of_reply(key)) for result, key in zip(results, keys, strict=True)]
     first = results[0].scorecard
     return QuestionView(
         info=info,
         query=query,
-        question=question,
+        question=asked,
         score=first.total if mine is None else mine.score,
         grade=first.grade if mine is None else mine.grade,
         passed=first.passed if mine is None else mine.passed,
@@ -118,13 +95,30 @@ def load_question(store: SqlStore, reference: str, question_id: str, query: Ques
     )
 
 
-def load_full_reply(store: SqlStore, reference: str, question_id: str, trial: int, turn: int) -> str:
+def _trial(result: Trial, feedback: Iterable[Feedback]) -> TrialView:
+    card = result.scorecard
+    reply = result.replies[-1] if result.replies else Reply()
+    names = ("response_id", "trace_id", "conversation_id")
+    return TrialView(
+        detail=trial_detail(result),
+        findings={
+            name: _readable(finding)
+            for name, finding in card.findings.items()
+            if name not in ("groundedness", "judge_groundedness")
+        },
+        metrics=card.metrics,
+        ids={name: one_line(value, 200) for name in names if (value := getattr(reply, name))},
+        feedback=tuple(feedback),
+    )
+
+
+def load_full_reply(store: SqlStore, run: str, question: str, trial: int, turn: int) -> str:
     """A reply's whole text, however long."""
-    info = store.find_run(reference)
-    for result in store.results_of(info, question_id, most=1000):
+    info = store.find_run(run)
+    for result in store.results_of(info, question, most=1000):
         if result.number == trial and 0 < turn <= len(result.replies):
             return result.replies[turn - 1].text or ""
-    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question_id[:120]!r}")
+    raise UnknownNameError(f"run {info.id} has no reply {turn} in trial {trial} of {question[:120]!r}")
 
 
 def _neighbours(store: SqlStore, info: RunInfo, query: QuestionQuery) -> Neighbours:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.datasets.questions import parse_question
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.evaluation.proposals import TAG, case_id, why_proposed
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
@@ -12,7 +12,7 @@ from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, grade
 from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
-from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.production import (
     ProductionFigures,
     ProductionFilter,
@@ -24,7 +24,6 @@ __all__ = [
     "GivenCase",
     "RepliesQuery",
     "RepliesView",
-    "ReplyQuery",
     "ReplyRow",
     "ReplyView",
     "golden_case",
@@ -41,10 +40,6 @@ class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
     """Which replies, and in what order; the figures are always over all."""
 
     page: PageNumber = 1
-
-
-class ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing but the reply's id, which is in the path."""
 
 
 class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,16 +112,16 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     )
 
 
-def load_reply(store: SqlStore, identity: str) -> ReplyView:
+def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
     """Read one reply; raises UnknownNameError for an id that no production reply has."""
-    item = _find(store, identity)
+    item = _find(store, reply)
     given = ProductionReplies(store).verdicts([item.id]).get(item.id, [])
     question = Question(id=item.id, question=item.question, category=item.category or "uncategorised")
     card = item.scorecard or Scorecard(components={}, total=None, grade=None, passed=False)
     if item.score is None:
         # Nothing was expected of it: all that its scores say is whether it was an error.
-        kept = {name: score for name, score in card.components.items() if name == "error_handling"}
-        card = msgspec.structs.replace(card, components=kept, total=None, grade=None)
+        errors_only = {name: score for name, score in card.components.items() if name == "error_handling"}
+        card = msgspec.structs.replace(card, components=errors_only, total=None, grade=None)
     liked = any(one.positive for one in given) and not any(not one.positive for one in given)
     corrected = next((one.correction for one in given if one.correction), None)
     return ReplyView(

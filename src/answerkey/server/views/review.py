@@ -12,7 +12,7 @@ from answerkey.server.views.question import QuestionQuery, TrialView, load_quest
 from answerkey.store.review import ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
 
-__all__ = ["ReviewQuery", "ReviewVerdict", "ReviewView", "keep_verdict", "load_review"]
+__all__ = ["ReviewQuery", "ReviewVerdict", "ReviewView", "load_review", "save_verdict"]
 
 _AHEAD = 12
 
@@ -66,7 +66,7 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     trial = None
     reference = None
     if item is not None:
-        shown = load_question(store, info.id, item.question_id, QuestionQuery())
+        shown = load_question(store, QuestionQuery(), info.id, item.question_id)
         reference = shown.question.reference_answer
         trial = next((one for one in shown.trials if one.detail.trial == item.trial), None)
     return ReviewView(
@@ -81,8 +81,8 @@ def load_review(store: SqlStore, query: ReviewQuery) -> ReviewView:
     )
 
 
-def keep_verdict(store: SqlStore, given: ReviewVerdict, author: str) -> Feedback:
-    """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
+def save_verdict(store: SqlStore, given: ReviewVerdict, author: str) -> Feedback:
+    """Save a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
     queue = ReviewQueue(store, store.find_run(given.run))
     trusted = given.verdict == "trust"
     return queue.judge(given.question, given.trial, trusted=trusted, comment=given.comment, author=author)

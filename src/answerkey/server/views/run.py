@@ -7,9 +7,9 @@ import msgspec
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
-from answerkey.report.story import tell
+from answerkey.report.story import story_sentences
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.question_list import Facets, QuestionList, RowFilter
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
@@ -58,27 +58,27 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[QuestionView, ...]
 
 
-def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
+def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     """Read the page."""
-    info = store.find_run(reference)
+    info = store.find_run(run)
     questions = QuestionList(store)
     rows, total = questions.rows(info, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     summary = store.summary_of(info.id)
     baselines = sorted(store.baselines().items())
-    told = None
+    report = None
     if summary is not None:
         # The report's view of a run without its rows: those come from the query above.
-        told = build_view(Run(info=info, summary=summary))
+        report = build_view(Run(info=info, summary=summary))
     return RunView(
         info=info,
         query=query,
         summary=summary,
         progress=RunList(store).progress(info) if summary is None or info.status == "running" else None,
-        story=() if told is None else tell(told),
-        warnings=() if told is None else told.warnings,
-        components=() if told is None else told.components,
-        categories=() if told is None else told.categories,
-        slices={} if told is None else told.slices,
+        story=() if report is None else story_sentences(report),
+        warnings=() if report is None else report.warnings,
+        components=() if report is None else report.components,
+        categories=() if report is None else report.categories,
+        slices={} if report is None else report.slices,
         distribution=tuple(questions.distribution(info)),
         facets=questions.facets(info) if summary is None else _facets(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
@@ -88,9 +88,9 @@ def load_run(store: SqlStore, reference: str, query: RunQuery) -> RunView:
     )
 
 
-def load_progress(store: SqlStore, reference: str) -> Progress:
+def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
     """How far a run is."""
-    return RunList(store).progress(store.find_run(reference))
+    return RunList(store).progress(store.find_run(run))
 
 
 def _facets(summary: Summary) -> Facets:

@@ -9,14 +9,8 @@ __all__ = ["json_text", "read_text", "safe_text"]
 # Parts of these types are not said to the user.
 _UNSPOKEN = frozenset(
     {
-        "thinking",
-        "reasoning",
-        "redacted_thinking",
-        "tool_use",
-        "tool_result",
-        "tool_call",
-        "image",
-        "image_url",
+        *("thinking", "reasoning", "redacted_thinking"),
+        *("tool_use", "tool_result", "tool_call", "image", "image_url"),
     }
 )
 
@@ -46,13 +40,8 @@ def read_text(value: object) -> str | None:
         return None
     if isinstance(value, str):
         return safe_text(value)
-    if isinstance(value, list):
-        parts = _parts(value)
-        return json_text(value) if parts is None else "".join(parts)
-    if isinstance(value, dict):
-        parts = _parts([value])
-        return json_text(value) if parts is None else "".join(parts)
-    return json_text(value)
+    parts = _parts([value] if isinstance(value, dict) else value) if isinstance(value, (list, dict)) else None
+    return json_text(value) if parts is None else "".join(parts)
 
 
 def _parts(items: list[Json]) -> list[str] | None:

@@ -5,45 +5,31 @@ from answerkey.model.json_value import JsonObject
 __all__ = ["FORMAT_MARKS", "TEXT_NAMES", "has_reply_names"]
 
 TEXT_NAMES = (
-    "answer",
-    "response",
-    "text",
-    "output",
-    "message",
-    "content",
-    "reply",
-    "output_text",
-    "final_answer",
+    *("answer", "response", "text", "output", "message", "content", "reply"),
+    *("output_text", "final_answer"),
 )
-
 # A payload with none of these names can only be in a format if its text field is not text.
 FORMAT_MARKS = frozenset(
     {
-        "candidates",
-        "choices",
-        "contents",
-        "conversation",
-        "done",
-        "eval_cases",
-        "evalCases",
-        "final_response",
-        "finalResponse",
-        "finishReason",
-        "intermediate_data",
-        "intermediateData",
-        "isError",
-        "jsonrpc",
-        "lc",
-        "messages",
-        "parts",
-        "promptFeedback",
-        "response_metadata",
-        "run_type",
-        "samples",
-        "steps",
-        "structuredContent",
-        "toolInvocations",
-    },
+        # OpenAI, Gemini, Ollama, Anthropic and MCP.
+        *(
+            "choices",
+            "candidates",
+            "promptFeedback",
+            "contents",
+            "done",
+            "isError",
+            "jsonrpc",
+            "structuredContent",
+        ),
+        # Transcripts, LangChain and LangSmith.
+        *("messages", "lc", "response_metadata", "run_type"),
+        # The AI SDK.
+        *("parts", "steps", "finishReason", "toolInvocations"),
+        # Inspect and ADK.
+        *("samples", "conversation", "eval_cases", "evalCases"),
+        *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
+    }
 )
 
 

@@ -1,25 +1,20 @@
 """Sources in the shapes that retrievers report them: ids, passages, or objects of many dialects, best first."""
 
+from collections.abc import Iterable
 from math import isfinite
+
+import msgspec
 
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Source
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
-from answerkey.transcripts.fields.json_numbers import read_number
+from answerkey.transcripts.json_shapes import pick, read_number
 
-__all__ = ["read_source", "read_sources"]
+__all__ = ["ranked", "read_citation", "read_source", "read_sources"]
 
 _IDS = (
-    "id",
-    "doc_id",
-    "document_id",
-    "docId",
-    "documentId",
-    "source_id",
-    "sourceId",
-    "_id",
-    "file_id",
-    "chunk_id",
+    *("id", "doc_id", "document_id", "docId", "documentId", "source_id", "sourceId", "_id"),
+    *("file_id", "chunk_id", "documentName", "document_name"),
 )
 _FALLBACK_IDS = ("source", "filename", "file", "path", "document", "uri", "url", "link", "title", "name")
 _TEXTS = ("text", "page_content", "pageContent", "content", "snippet", "chunk", "passage", "body")
@@ -56,20 +51,12 @@ def read_sources(value: object, *, passages: bool = False) -> tuple[Source, ...]
     return (Source(id=json_text(value), rank=1),)
 
 
-def read_source(item: object, rank: int) -> Source:
+def read_source(item: object, rank: int | None) -> Source:
     """One source: an object, a pair of a document and its score, or a bare id."""
     if isinstance(item, (list, tuple)) and len(item) == 2:
-        inner = (
-            read_source(item[0], rank) if isinstance(item[0], (dict, str)) else Source(id=json_text(item[0]))
-        )
-        return Source(
-            id=inner.id,
-            rank=rank,
-            score=read_number(item[1]),
-            text=inner.text,
-            title=inner.title,
-            uri=inner.uri,
-            metadata=inner.metadata,
+        inner = item[0] if isinstance(item[0], (dict, str)) else json_text(item[0])
+        return msgspec.structs.replace(
+            read_source(inner, rank), rank=rank, score=read_number(item[1]), cited=None
         )
     if isinstance(item, str):
         return _from_string(item, rank, False)
@@ -105,7 +92,18 @@ def read_source(item: object, rank: int) -> Source:
     )
 
 
-def _plain(item: JsonObject, rank: int) -> Source | None:
+def read_citation(note: JsonObject, rank: int | None = None) -> Source:
+    """A source that a text cites; its title may be called that of a document or a file."""
+    title = pick(note, "title", "document_title", "filename")
+    return read_source({**note, "title": title, "text": note.get("cited_text"), "cited": True}, rank)
+
+
+def ranked(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Sources that were found one by one, numbered in their order."""
+    return tuple(msgspec.structs.replace(source, rank=rank) for rank, source in enumerate(sources, start=1))
+
+
+def _plain(item: JsonObject, rank: int | None) -> Source | None:
     """A source whose fields have our own names and types, as logs have by the million; None if one has not."""
     get = item.get
     identity, score, text = get("id"), get("score"), get("text")
@@ -121,7 +119,7 @@ def _plain(item: JsonObject, rank: int) -> Source | None:
     return Source(id=identity, rank=rank if given is None else given, score=score, text=text)
 
 
-def _from_string(text: str, rank: int, passages: bool) -> Source:
+def _from_string(text: str, rank: int | None, passages: bool) -> Source:
     text = safe_text(text)
     if len(text) > _LONGEST_ID or "\n" in text or (passages and " " in text):
         return Source(text=text, rank=rank)

@@ -8,9 +8,17 @@ import msgspec
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.transcripts.fields.content_text import json_text, safe_text
-from answerkey.transcripts.fields.json_numbers import read_duration
+from answerkey.transcripts.json_shapes import as_str, pick, read_duration
 
-__all__ = ["UNNAMED", "error_text", "looks_like_calls", "read_arguments", "read_call", "read_calls"]
+__all__ = [
+    "UNNAMED",
+    "error_text",
+    "looks_like_calls",
+    "read_arguments",
+    "read_call",
+    "read_calls",
+    "read_result",
+]
 
 # A call that was seen without its name; it can match no expected tool.
 UNNAMED = "(unnamed)"
@@ -71,18 +79,24 @@ def read_call(item: object) -> ToolCall:
             break
     if type(name) is not str or not name:
         name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str) and holder[key]), None)
-    arguments, arguments_text = read_arguments(_first(holder, _ARGUMENTS))
+    arguments, arguments_text = read_arguments(pick(holder, *_ARGUMENTS))
     result_key = next((key for key in _RESULTS if key in holder), None)
-    identity = _first(holder, _IDS)
     return ToolCall(
         name=safe_text(name) if name else UNNAMED,
-        id=identity if isinstance(identity, str) else None,
+        id=as_str(pick(holder, *_IDS)),
         arguments=arguments,
         arguments_text=arguments_text,
         result=None if result_key is None else holder[result_key],
         result_seen=result_key is not None,
         error=_error(holder),
-        duration_ms=read_duration(_first(holder, _DURATIONS)),
+        duration_ms=read_duration(pick(holder, *_DURATIONS)),
+    )
+
+
+def read_result(identity: object, name: object, result: object, error: str | None) -> ToolCall:
+    """What came of a call, where that is told apart from it; either of the call's id and name may be missing."""
+    return ToolCall(
+        name=as_str(name) or UNNAMED, id=as_str(identity), result=result, result_seen=True, error=error
     )
 
 
@@ -130,16 +144,8 @@ def _error(item: JsonObject) -> str | None:
         or item.get("isError") is True
         or item.get("status") in ("error", "failed")
     ):
-        result = _first(item, _RESULTS)
+        result = pick(item, *_RESULTS)
         return result if isinstance(result, str) and result else "the call failed"
-    return None
-
-
-def _first(item: JsonObject, names: tuple[str, ...]) -> Json:
-    for name in names:
-        value = item.get(name)
-        if value is not None:
-            return value
     return None
 
 

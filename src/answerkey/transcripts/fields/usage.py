@@ -1,57 +1,38 @@
 """Usage in the names that APIs give it: tokens in, out, cached, for reasoning, and what they cost."""
 
-from typing import TypeVar
-
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Usage
-from answerkey.transcripts.fields.json_numbers import read_count, read_number
+from answerkey.transcripts.json_shapes import read_count, read_number
 
 __all__ = ["add_usage", "read_usage"]
 
-_Number = TypeVar("_Number", int, float)
-
-_INPUT = (
-    "input_tokens",
-    "prompt_tokens",
-    "inputTokens",
-    "promptTokens",
-    "prompt",
-    "input",
-    "prompt_eval_count",
-    "promptTokenCount",
-)
-_OUTPUT = (
-    "output_tokens",
-    "completion_tokens",
-    "outputTokens",
-    "completionTokens",
-    "completion",
-    "output",
-    "eval_count",
-    "candidatesTokenCount",
-)
-_TOTAL = ("total_tokens", "totalTokens", "total", "totalTokenCount")
-_REASONING = ("reasoning_tokens", "reasoningTokens", "reasoning", "thoughtsTokenCount")
-_CACHED = (
-    "cached_tokens",
-    "cachedTokens",
-    "cached",
-    "cache_read",
-    "cacheReadTokens",
-    "cache_read_input_tokens",
-    "cachedContentTokenCount",
+# The spellings of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's two.
+_COUNTS = {
+    "input_tokens": (
+        *("input_tokens", "prompt_tokens", "inputTokens", "promptTokens", "prompt", "input"),
+        *("prompt_eval_count", "promptTokenCount", "prompt_token_count"),
+    ),
+    "output_tokens": (
+        *("output_tokens", "completion_tokens", "outputTokens", "completionTokens", "completion", "output"),
+        *("eval_count", "candidatesTokenCount", "candidates_token_count"),
+    ),
+    "total_tokens": ("total_tokens", "totalTokens", "total", "totalTokenCount", "total_token_count"),
+    "reasoning_tokens": (
+        *("reasoning_tokens", "reasoningTokens", "reasoning"),
+        *("thoughtsTokenCount", "thoughts_token_count"),
+    ),
+    "cached_tokens": (
+        *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
+        *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
+    ),
+}
+# Only these are told in an object of details.
+_DETAILED = ("reasoning_tokens", "cached_tokens")
+_DETAILS = (
+    *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),
+    *("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails"),
 )
 _COST = ("cost", "total_cost", "totalCost", "cost_usd")
-_DETAILS = (
-    "completion_tokens_details",
-    "output_tokens_details",
-    "output_token_details",
-    "outputTokenDetails",
-    "prompt_tokens_details",
-    "input_tokens_details",
-    "input_token_details",
-    "inputTokenDetails",
-)
 
 
 def read_usage(value: object, cost: object = None) -> Usage | None:
@@ -59,24 +40,19 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
     total_cost = read_number(cost)
     if not isinstance(value, dict):
         tokens = read_count(value)
-        if tokens is None and total_cost is None:
-            return None
-        return Usage(total_tokens=tokens, cost=total_cost)
-    details: JsonObject = {}
+        return None if tokens is None and total_cost is None else Usage(total_tokens=tokens, cost=total_cost)
+    if total_cost is None:
+        total_cost = next(
+            (number for name in _COST if (number := read_number(value.get(name))) is not None), None
+        )
+    counts = {field: _count(value, names) for field, names in _COUNTS.items()}
     for name in _DETAILS:
-        part = value.get(name)
-        if isinstance(part, dict):
-            details.update(part)
-    usage = Usage(
-        input_tokens=_count(value, _INPUT),
-        output_tokens=_count(value, _OUTPUT),
-        total_tokens=_count(value, _TOTAL),
-        reasoning_tokens=_either(_count(value, _REASONING), _count(details, _REASONING)),
-        cached_tokens=_either(_count(value, _CACHED), _count(details, _CACHED)),
-        cost=total_cost
-        if total_cost is not None
-        else next((number for name in _COST if (number := read_number(value.get(name))) is not None), None),
-    )
+        details = value.get(name)
+        if isinstance(details, dict):
+            for field in _DETAILED:
+                if counts[field] is None:
+                    counts[field] = _count(details, _COUNTS[field])
+    usage = Usage(**counts, cost=total_cost)
     return None if usage == Usage() else usage
 
 
@@ -84,22 +60,11 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """What two steps of one reply used together."""
     if first is None or second is None:
         return first or second
-    return Usage(
-        input_tokens=_sum(first.input_tokens, second.input_tokens),
-        output_tokens=_sum(first.output_tokens, second.output_tokens),
-        total_tokens=_sum(first.total_tokens, second.total_tokens),
-        reasoning_tokens=_sum(first.reasoning_tokens, second.reasoning_tokens),
-        cached_tokens=_sum(first.cached_tokens, second.cached_tokens),
-        cost=_sum(first.cost, second.cost),
-    )
-
-
-def _sum(first: _Number | None, second: _Number | None) -> _Number | None:
-    return second if first is None else first if second is None else first + second
-
-
-def _either(first: int | None, second: int | None) -> int | None:
-    return second if first is None else first
+    sums = {}
+    for name in Usage.__struct_fields__:
+        one, other = getattr(first, name), getattr(second, name)
+        sums[name] = other if one is None else one if other is None else one + other
+    return Usage(**sums)
 
 
 def _count(value: JsonObject, names: tuple[str, ...]) -> int | None:

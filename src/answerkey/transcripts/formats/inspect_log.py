@@ -1,17 +1,18 @@
 """A sample of an Inspect log: its messages, with the tool events that time and grade each call."""
 
+from functools import reduce
+
 import msgspec
 
 from answerkey.model.json_value import JsonObject
-from answerkey.model.reply import Reply, Timings, ToolCall, Usage
+from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.transcripts.conversation import replies_of
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.json_numbers import read_duration
-from answerkey.transcripts.fields.tool_calls import error_text, read_arguments
+from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.fields.usage import add_usage, read_usage
 from answerkey.transcripts.formats.openai_chat import read_message
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, read_duration
 
 __all__ = ["detect", "read"]
 
@@ -20,13 +21,8 @@ def detect(payload: JsonObject) -> bool:
     """A sample (`epoch` beside messages), or a log with a single one."""
     if isinstance(payload.get("messages"), list) and ("epoch" in payload or "model_usage" in payload):
         return True
-    samples = payload.get("samples")
-    return (
-        isinstance(samples, list)
-        and len(samples) == 1
-        and isinstance(samples[0], dict)
-        and detect(samples[0])
-    )
+    samples = as_list(payload.get("samples"))
+    return len(samples) == 1 and isinstance(samples[0], dict) and detect(samples[0])
 
 
 def read(payload: JsonObject) -> Reply:
@@ -35,37 +31,29 @@ def read(payload: JsonObject) -> Reply:
         payload = as_dicts(payload["samples"])[0]
     replies = replies_of([read_message(item) for item in as_dicts(payload.get("messages"))])
     reply = replies[-1] if replies else Reply()
-    if reply.text is None:
-        choices = as_dicts(as_dict(payload.get("output")).get("choices"))
-        said = as_dict(choices[0].get("message")).get("content") if choices else None
-        reply = msgspec.structs.replace(reply, text=read_text(said))
+    text = reply.text
+    if text is None:
+        choice = next(iter(as_dicts(as_dict(payload.get("output")).get("choices"))), {})
+        text = read_text(as_dict(choice.get("message")).get("content"))
     events = [_call(event) for event in as_dicts(payload.get("events")) if event.get("event") == "tool"]
-    if events and len(replies) <= 1:
-        # The events are the better record: they have durations and errors.
-        reply = msgspec.structs.replace(reply, tool_calls=tuple(events))
-    usage: Usage | None = None
-    for part in as_dict(payload.get("model_usage")).values():
-        usage = add_usage(usage, read_usage(part))
-    seconds = read_duration(payload.get("total_time"))
+    usages = [read_usage(part) for part in as_dict(payload.get("model_usage")).values()]
     return msgspec.structs.replace(
         reply,
+        text=text,
+        # The events are the better record: they have durations and errors.
+        tool_calls=tuple(events) if events and len(replies) <= 1 else reply.tool_calls,
         failure=read_failure(payload.get("error")),
-        usage=usage or reply.usage,
-        timings=Timings(latency_ms=None if seconds is None else seconds * 1000),
+        usage=reduce(add_usage, usages, None) or reply.usage,
+        timings=Timings(latency_ms=_milliseconds(payload.get("total_time"))),
         response_id=as_str(payload.get("uuid")) or reply.response_id,
     )
 
 
 def _call(event: JsonObject) -> ToolCall:
-    arguments, text = read_arguments(event.get("arguments"))
-    seconds = read_duration(event.get("working_time"))
-    return ToolCall(
-        name=as_str(event.get("function")) or "(unnamed)",
-        id=as_str(event.get("id")),
-        arguments=arguments,
-        arguments_text=text,
-        result=event.get("result"),
-        result_seen="result" in event,
-        error=error_text(event.get("error")) or ("the call failed" if event.get("failed") is True else None),
-        duration_ms=None if seconds is None else seconds * 1000,
-    )
+    error = event.get("error") or event.get("failed") is True
+    return read_call({**event, "error": error, "duration_ms": _milliseconds(event.get("working_time"))})
+
+
+def _milliseconds(value: object) -> float | None:
+    seconds = read_duration(value)
+    return None if seconds is None else seconds * 1000

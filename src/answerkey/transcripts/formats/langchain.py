@@ -1,17 +1,15 @@
 """LangChain and LangGraph messages in their three serialisations: model_dump, message_to_dict and dumpd."""
 
-import msgspec
-
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Reply, Source, ToolCall
-from answerkey.transcripts.conversation import Message, Role, ToolResult, response_of
+from answerkey.transcripts.conversation import Message, Role, response_of
 from answerkey.transcripts.fields.content_text import read_text
-from answerkey.transcripts.fields.sources import read_sources
-from answerkey.transcripts.fields.tool_calls import read_call
+from answerkey.transcripts.fields.sources import ranked, read_sources
+from answerkey.transcripts.fields.tool_calls import read_call, read_result
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 
-__all__ = ["detect", "detect_message", "flat", "read", "read_message"]
+__all__ = ["detect", "detect_message", "read", "read_message"]
 
 _ROLES: dict[str, Role] = {
     "human": "user",
@@ -32,15 +30,15 @@ _ROLES: dict[str, Role] = {
 
 def detect(payload: JsonObject) -> bool:
     """A single message, as a chain that ends in a model gives it back."""
-    return detect_message(payload) and _ROLES.get(str(flat(payload).get("type"))) == "assistant"
+    return detect_message(payload) and _ROLES.get(str(_flat(payload).get("type"))) == "assistant"
 
 
 def detect_message(item: JsonObject) -> bool:
     """Whether a message is one of LangChain's."""
-    return "role" not in item and flat(item).get("type") in _ROLES and "content" in flat(item)
+    return "role" not in item and _flat(item).get("type") in _ROLES and "content" in _flat(item)
 
 
-def flat(item: JsonObject) -> JsonObject:
+def _flat(item: JsonObject) -> JsonObject:
     """The model_dump form of a message, from any of the three."""
     kind, kwargs, path, data = item.get("type"), item.get("kwargs"), item.get("id"), item.get("data")
     if isinstance(kwargs, dict) and isinstance(path, list) and "lc" in item:
@@ -57,54 +55,34 @@ def read(payload: JsonObject) -> Reply:
 
 def read_message(item: JsonObject) -> Message:
     """One message of a transcript."""
-    message = flat(item)
+    message = _flat(item)
     role = _ROLES.get(str(message.get("type")), "assistant")
     text = read_text(message.get("content"))
     if role == "tool":
-        failed = message.get("status") == "error"
-        result = ToolResult(
-            call_id=as_str(message.get("tool_call_id")),
-            name=as_str(message.get("name")),
-            result=text,
-            error=(text or "the call failed") if failed else None,
-        )
+        error = (text or "the call failed") if message.get("status") == "error" else None
+        result = read_result(message.get("tool_call_id"), message.get("name"), text, error)
         return Message(role="tool", results=(result,), sources=_artifact(message.get("artifact")))
-    calls = [read_call(call) for call in as_list(message.get("tool_calls"))]
-    for broken in as_dicts(message.get("invalid_tool_calls")):
-        calls.append(
-            ToolCall(
-                name=as_str(broken.get("name")) or "(unnamed)",
-                id=as_str(broken.get("id")),
-                arguments_text=as_str(broken.get("args")),
-                error=as_str(broken.get("error")) or "the call's arguments could not be read",
-            ),
-        )
-    if not calls:
-        # Messages of older versions keep the provider's own form.
-        calls = [
-            read_call(call) for call in as_list(as_dict(message.get("additional_kwargs")).get("tool_calls"))
+    calls: list[ToolCall] = []
+    if role == "assistant":
+        unread = [
+            {**call, "error": call.get("error") or "the call's arguments could not be read"}
+            for call in as_dicts(message.get("invalid_tool_calls"))
         ]
+        made = [*as_list(message.get("tool_calls")), *unread]
+        # Messages of older versions keep the provider's own form.
+        older = as_list(as_dict(message.get("additional_kwargs")).get("tool_calls"))
+        calls = [read_call(call) for call in made or older]
     usage = read_usage(message.get("usage_metadata")) or read_usage(
         as_dict(message.get("response_metadata")).get("token_usage"),
     )
-    return Message(
-        role=role,
-        text=text,
-        calls=tuple(calls) if role == "assistant" else (),
-        usage=usage,
-        id=as_str(message.get("id")),
-    )
+    return Message(role=role, text=text, calls=tuple(calls), usage=usage, id=as_str(message.get("id")))
 
 
 def _artifact(value: object) -> tuple[Source, ...]:
     """Documents that a retriever tool put beside its text."""
     if isinstance(value, dict):
         value = value.get("documents", [value] if "page_content" in value else None)
-    documents = [item for item in as_list(value) if _is_document(item)]
-    return tuple(
-        msgspec.structs.replace(source, rank=rank)
-        for rank, source in enumerate(read_sources(documents), start=1)
-    )
+    return ranked(read_sources([item for item in as_list(value) if _is_document(item)]))
 
 
 def _is_document(item: object) -> bool:

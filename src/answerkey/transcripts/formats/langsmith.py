@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-import msgspec
-
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Reply, Source, Timings, ToolCall
 from answerkey.transcripts.fields.content_text import json_text, read_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.fields.sources import read_sources
-from answerkey.transcripts.fields.tool_calls import read_arguments
+from answerkey.transcripts.fields.sources import ranked, read_sources
+from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, pick
 
 __all__ = ["detect", "read"]
@@ -25,27 +23,23 @@ def read(payload: JsonObject, read_format: Callable[[JsonObject], Reply | None])
     """The root run's output, which may be in any known format; the runs below it are its calls and sources."""
     outputs = payload.get("outputs")
     inner = read_format(outputs) if isinstance(outputs, dict) else None
-    text = inner.text if inner is not None else _text(outputs)
+    if inner is None:
+        inner = Reply(text=_text(outputs))
     calls: list[ToolCall] = []
-    sources: list[Source] = []
+    found: list[Source] = []
     for run in _below(payload, 0):
         if run.get("run_type") == "tool":
             calls.append(_call(run))
         elif run.get("run_type") == "retriever":
-            sources += read_sources(as_dict(run.get("outputs")).get("documents"))
-    has_tree = bool(as_dicts(payload.get("child_runs")))
-    if not calls and inner is not None:
-        calls = list(inner.tool_calls)
-    sources = [msgspec.structs.replace(source, rank=rank) for rank, source in enumerate(sources, start=1)]
-    if not sources and inner is not None:
-        sources = list(inner.sources)
-    observed = has_tree or bool(calls) or (inner is not None and inner.evidence.tools_observed)
+            found += read_sources(as_dict(run.get("outputs")).get("documents"))
+    sources = ranked(found) or inner.sources
+    observed = bool(as_dicts(payload.get("child_runs")) or inner.tool_calls or inner.evidence.tools_observed)
     return Reply(
-        text=text,
-        tool_calls=tuple(calls),
-        sources=tuple(sources),
+        text=inner.text,
+        tool_calls=tuple(calls) or inner.tool_calls,
+        sources=sources,
         failure=read_failure(payload.get("error")),
-        usage=None if inner is None else inner.usage,
+        usage=inner.usage,
         timings=Timings(latency_ms=_milliseconds(payload)),
         evidence=Evidence(kind="log", tools_observed=observed, sources_observed=bool(sources)),
         response_id=as_str(pick(payload, "id", "run_id")),
@@ -75,18 +69,11 @@ def _below(run: JsonObject, depth: int) -> Iterator[JsonObject]:
 def _call(run: JsonObject) -> ToolCall:
     inputs = as_dict(run.get("inputs"))
     given = inputs.get("input") if set(inputs) == {"input"} else inputs
-    arguments, text = read_arguments(given)
+    call = {**run, "args": given, "duration_ms": _milliseconds(run)}
     outputs = run.get("outputs")
-    return ToolCall(
-        name=as_str(run.get("name")) or "(unnamed)",
-        id=as_str(run.get("id")),
-        arguments=arguments,
-        arguments_text=text,
-        result=as_dict(outputs).get("output", outputs),
-        result_seen=outputs is not None,
-        error=as_str(run.get("error")),
-        duration_ms=_milliseconds(run),
-    )
+    if outputs is not None:
+        call["result"] = as_dict(outputs).get("output", outputs)
+    return read_call(call)
 
 
 def _milliseconds(run: JsonObject) -> float | None:

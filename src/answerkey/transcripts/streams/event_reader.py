@@ -9,14 +9,9 @@ StreamKind = Literal["sse", "lines", "data-stream"]
 
 _LINE_TYPES = frozenset(
     {
-        "application/x-ndjson",
-        "application/ndjson",
-        "application/jsonl",
-        "application/jsonlines",
-        "application/x-jsonlines",
-        "application/json-lines",
-        "application/stream+json",
-    },
+        *("application/x-ndjson", "application/ndjson", "application/stream+json", "application/jsonl"),
+        *("application/jsonlines", "application/x-jsonlines", "application/json-lines"),
+    }
 )
 
 
@@ -47,30 +42,20 @@ class EventReader:
         held = "\r" if text.endswith("\r") and not last else ""
         lines = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._rest = lines.pop() + held
-        if last and self._rest:
-            lines.append(self._rest)
+        if last:
+            # An event that the end cuts off is complete all the same.
+            lines += [self._rest, ""]
             self._rest = ""
-        events: list[str] = []
-        for line in lines:
-            self._line(line, events)
-        if last and self._data:
-            events.append("\n".join(self._data))
-            self._data = []
-        return [event for event in events if not self._is_end(event)]
+        events = [event for line in lines if (event := self._completed_by(line)) is not None]
+        self.done = self.done or any(event.strip() == "[DONE]" for event in events)
+        return [event for event in events if event.strip() != "[DONE]"]
 
-    def _line(self, line: str, events: list[str]) -> None:
+    def _completed_by(self, line: str) -> str | None:
         if self._kind != "sse":
-            if line.strip():
-                events.append(line)
-        elif not line:
-            if self._data:
-                events.append("\n".join(self._data))
-                self._data = []
-        elif line.startswith("data:"):
+            return line if line.strip() else None
+        if line.startswith("data:"):
             self._data.append(line[5:].removeprefix(" "))
-
-    def _is_end(self, event: str) -> bool:
-        if event.strip() == "[DONE]":
-            self.done = True
-            return True
-        return False
+        if line or not self._data:
+            return None
+        event, self._data = "\n".join(self._data), []
+        return event

@@ -1,0 +1,212 @@
+"""What is measured of two paired runs: differences of the score and of everything beside it, flips, pass rates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from answerkey.comparison.columns import Columns, Floats, Ints
+from answerkey.comparison.pairing import Pairing, joint_clusters
+from answerkey.model.comparison import Flip, Measure, Side
+from answerkey.model.run import RunInfo
+from answerkey.model.scorecard import round_score
+from answerkey.protocols import Direction
+from answerkey.stats.paired import holm, paired_difference, verdict_of
+from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
+
+__all__ = ["PairedRuns"]
+
+# Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
+_COUNTS: dict[str, Direction] = dict.fromkeys(
+    ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
+)
+# Scores are compared as rounded to nine decimals.
+_HALF_UNIT = 5e-10
+
+
+class _Part(NamedTuple):
+    """Something that both runs have for each pair."""
+
+    name: str
+    first: Floats
+    second: Floats
+    # Which pairs belong together.
+    clusters: Ints | None
+    direction: Direction = "higher"
+    # Counts, durations and costs, of which nothing bounds the difference.
+    counted: bool = False
+
+
+class PairedRuns:
+    """Two runs and their pairing."""
+
+    def __init__(self, base: Columns, candidate: Columns, pairing: Pairing, level: float) -> None:
+        self._base = base
+        self._candidate = candidate
+        self._pairing = pairing
+        self._level = level
+        self._first = base.scores[pairing.base]
+        self._second = candidate.scores[pairing.candidate]
+        self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
+        self._clusters = joint_clusters((base, pairing.base), (candidate, pairing.candidate))
+        # Which way each metric is better, as the runs keep it.
+        self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
+
+    def score(self) -> Measure:
+        """The difference of the score, which decides."""
+        [found] = self._corrected([_Part("score", self._first, self._second, self._clusters)], graded=True)
+        return found
+
+    def family(
+        self, first: Mapping[str, Floats], second: Mapping[str, Floats], *, graded: bool
+    ) -> list[Measure]:
+        """Everything of one kind, corrected together; what only one run has is left to the notes."""
+        parts = []
+        for name in first:
+            if name in second and len((known := self._known(name, first[name], second[name])).first):
+                counted = not graded and _counted(known)
+                direction = self._directions.get(name, "higher")
+                parts.append(known._replace(direction=direction, counted=counted))
+        return self._corrected(parts, graded=graded)
+
+    def categories(self) -> list[Measure]:
+        """The score in each category, corrected together; nothing if there is only one."""
+        numbers = self._candidate.categories[self._pairing.candidate]
+        order = np.argsort(numbers, kind="stable")
+        present, begins = np.unique(numbers[order], return_index=True)
+        if len(present) < 2:
+            return []
+        parts = []
+        for number, chosen in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
+            clusters = None if self._clusters is None else self._clusters[chosen]
+            name = self._candidate.category_names[number]
+            parts.append(_Part(name, self._first[chosen], self._second[chosen], clusters))
+        return self._corrected(parts, graded=True)
+
+    def lower_is_better(self, name: str, first: Floats, second: Floats) -> Measure | None:
+        """Latency or cost."""
+        part = self._known(name, first, second)._replace(direction="lower", counted=True)
+        return self._corrected([part], graded=False)[0] if len(part.first) else None
+
+    def _known(self, name: str, first: Floats, second: Floats) -> _Part:
+        before, after = first[self._pairing.base], second[self._pairing.candidate]
+        known = ~(np.isnan(before) | np.isnan(after))
+        clusters = None if self._clusters is None else self._clusters[known]
+        return _Part(name, before[known], after[known], clusters)
+
+    def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
+        found = [
+            paired_difference(
+                np.round(part.second - part.first, 9),
+                clusters=part.clusters,
+                level=self._level,
+                bound=None if part.counted else 1.0,
+            )
+            for part in parts
+        ]
+        adjusted = holm([None if difference is None else difference.p_value for difference in found])
+        return [
+            Measure(
+                name=part.name,
+                base=_mean(part.first),
+                candidate=_mean(part.second),
+                graded=graded,
+                counted=part.counted,
+                difference=difference,
+                p_adjusted=p,
+                verdict=verdict_of(difference, p_value=p, higher_is_better=part.direction == "higher"),
+            )
+            for part, difference, p in zip(parts, found, adjusted, strict=True)
+        ]
+
+    def flips(self) -> tuple[Flip, ...]:
+        """What broke comes first, the deepest fall before the others."""
+        before, after = self._passed
+        flipped = np.flatnonzero(before != after)
+        names = self._candidate.category_names
+        found = [
+            Flip(
+                id=self._base.ids[place],
+                category=names[category],
+                kind="fixed" if fixed else "broken",
+                score_from=round_score(first),
+                score_to=round_score(second),
+            )
+            for place, category, fixed, first, second in zip(
+                self._pairing.base[flipped].tolist(),
+                self._candidate.categories[self._pairing.candidate[flipped]].tolist(),
+                after[flipped].tolist(),
+                self._first[flipped].tolist(),
+                self._second[flipped].tolist(),
+                strict=True,
+            )
+        ]
+        return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
+
+    def pass_rate(self) -> dict[str, Any]:
+        """Of both runs, with McNemar's test and Newcombe's interval."""
+        before, after = self._passed
+        n = len(before)
+        both = int(np.count_nonzero(before & after))
+        fixed = int(np.count_nonzero(after)) - both
+        broken = int(np.count_nonzero(before)) - both
+        interval = newcombe_interval(
+            both=both, fixed=fixed, broken=broken, neither=n - both - fixed - broken, level=self._level
+        )
+        return {
+            "base": round_score((both + broken) / n),
+            "candidate": round_score((both + fixed) / n),
+            "difference": round_score((fixed - broken) / n),
+            "low": None if interval is None else round_score(interval.low),
+            "high": None if interval is None else round_score(interval.high),
+            "level": self._level,
+            "p_value": mcnemar_p_value(fixed, broken),
+            "method": "McNemar, mid-p; Newcombe",
+            "fixed": fixed,
+            "broken": broken,
+        }
+
+    def sides(self) -> tuple[Side, Side]:
+        """Both runs over the questions that both have."""
+        return _side(self._base, self._pairing.base), _side(self._candidate, self._pairing.candidate)
+
+
+def _side(columns: Columns, positions: Ints) -> Side:
+    info = columns.info
+    scores = columns.scores[positions]
+    latencies, costs = columns.latencies[positions], columns.costs[positions]
+    latencies, costs = latencies[~np.isnan(latencies)], costs[~np.isnan(costs)]
+    latency = None
+    if len(latencies):
+        p50, p95 = np.percentile(latencies, (50, 95)).tolist()
+        latency = {"mean": round(float(latencies.mean()), 3), "p50": round(p50, 3), "p95": round(p95, 3)}
+    return Side(
+        id=info.id,
+        name=info.name,
+        target=info.target,
+        score=_mean(scores),
+        questions=len(columns.ids),
+        repeat=info.repeat,
+        pass_rate=round_score(int(np.count_nonzero(_passed(scores, info))) / len(scores)),
+        error_rate=round_score(columns.errors.total() / columns.replies) if columns.replies else 0.0,
+        errors=dict(sorted(columns.errors.items())),
+        latency_ms=latency,
+        cost=_mean(costs) if len(costs) else None,
+    )
+
+
+def _passed(scores: Floats, info: RunInfo) -> Any:
+    return scores >= info.pass_mark - _HALF_UNIT
+
+
+def _counted(part: _Part) -> bool:
+    """Whether a metric is a count, a number of tokens or a duration, and not a share between 0 and 1."""
+    if part.name in _COUNTS:
+        return True
+    return bool(
+        min(part.first.min(), part.second.min()) < 0.0 or max(part.first.max(), part.second.max()) > 1.0
+    )
+
+
+def _mean(values: Floats) -> float:
+    return round_score(float(values.mean()))

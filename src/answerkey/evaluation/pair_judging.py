@@ -1,0 +1,43 @@
+"""Two stored runs put before a judge, question by question."""
+
+import asyncio
+from collections.abc import Iterator
+
+from answerkey.errors import UsageError
+from answerkey.evaluation.bookkeeping import store_writer
+from answerkey.judge.judge import Judge
+from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
+from answerkey.judge.session import open_judging
+from answerkey.model.reply import Reply
+from answerkey.model.run import RunInfo
+from answerkey.store.judgements import SqlJudgements
+from answerkey.store.sql import SqlStore
+
+__all__ = ["judge_runs"]
+
+
+async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: Judge) -> Pairwise:
+    """Judge every question that both runs answered; what was judged before is not asked again."""
+    pairs = list(_pairs(store, base, candidate))
+    if not pairs:
+        raise UsageError("the runs have no question in common that both answered")
+    paid_by = f"{base.id}:{candidate.id}"
+    kept = SqlJudgements(store)
+    with store_writer() as writer:
+        async with open_judging(
+            judge, run_id=paid_by, store=kept, executor=writer, canaries=False
+        ) as session:
+            verdicts = await asyncio.gather(*(judge_pair(session.panel, pair) for pair in pairs))
+            document = session.document()
+    figures = {name: document[name] for name in ("model", "calls", "cached", "cost")}
+    return sum_up_pairs(verdicts, **figures)
+
+
+def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:
+    replies: dict[tuple[str, int], tuple[Reply, ...]] = {
+        (result.question.ask_hash, result.number): result.replies for result in store.results(base)
+    }
+    for result in store.results(candidate):
+        other = replies.get((result.question.ask_hash, result.number))
+        if other is not None:
+            yield Pair(result.question, result.number, other, result.replies)

@@ -1,0 +1,77 @@
+"""A judge's calibration, and its comparison of two runs, as lines of text."""
+
+from collections.abc import Iterator
+
+from answerkey.judge.calibration import Calibration, Rate
+from answerkey.judge.pairwise import Pairwise
+from answerkey.stats.corrected_rates import CorrectedRate
+from answerkey.stats.intervals import Interval
+from answerkey.text.sanitise import one_line
+
+__all__ = ["calibration_lines", "pairwise_lines"]
+
+# How agreement beyond chance is usually called (Landis and Koch); from each value on.
+_WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
+
+
+def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[str]:
+    """What a person reads, top down: how good the judge is, then what its pass rate is worth."""
+    table = found.confusion
+    yield f"{one_line(judge, 60)} against people · {one_line(run, 60)}"
+    yield (
+        f"{found.labelled} labelled replies ({one_line(found.source, 60)}), {found.unlabelled} only judged"
+        + (f", {found.unjudged} not judged" if found.unjudged else "")
+        + f"; the judge passes from {found.pass_mark:g} on"
+    )
+    yield ""
+    yield f"{'':22}{'people: right':>15}{'people: wrong':>15}"
+    yield f"{'judge passes':22}{table.true_positive:>15}{table.false_positive:>15}"
+    yield f"{'judge fails':22}{table.false_negative:>15}{table.true_negative:>15}"
+    yield ""
+    yield f"{'agreement':22}{_rate(found.agreement)}"
+    if found.kappa is None:
+        yield f"{'Cohen κ':22}not defined: one of them gave every reply the same verdict"
+    else:
+        word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
+        yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
+    for name, rate in (("sensitivity", found.sensitivity), ("specificity", found.specificity)):
+        if rate is not None:
+            yield f"{name:22}{_rate(rate)}"
+    yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
+    yield ""
+    yield "Pass rate"
+    yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
+    yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(found.prediction_powered, 'needs labelled and unlabelled replies')}"
+    yield f"{'  corrected (R–G)':22}{_rate(found.rogan_gladen, 'the judge is not better than chance')}"
+    for warning in found.warnings:
+        yield f"! {warning}"
+
+
+def pairwise_lines(found: Pairwise) -> Iterator[str]:
+    """The verdict first, then what it rests on."""
+    yield f"Judged by {one_line(found.model, 60)}, in both orders: {found.verdict}"
+    yield f"  candidate wins {found.wins}, loses {found.losses}, ties {found.ties} of {found.pairs} pairs"
+    if found.win_rate is not None and found.interval is not None:
+        p_value = "" if found.p_value is None else f", p = {found.p_value:.3g}"
+        yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
+    if found.self_consistency is not None:
+        yield f"  self-consistency {found.self_consistency:.1%} (same verdict with the order swapped)"
+    cost = "" if found.cost is None else f", cost {found.cost:.4f}"
+    yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
+    for warning in found.warnings:
+        yield f"! {one_line(warning, 300)}"
+
+
+def _direction(found: Calibration) -> str:
+    if found.bias_p_value is None or found.bias_p_value > 0.05:
+        return "no clear bias"
+    return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
+
+
+def _rate(rate: Rate | CorrectedRate | None, otherwise: str = "") -> str:
+    return otherwise if rate is None else f"{rate.value:.1%} {_within(rate.interval)}"
+
+
+def _within(interval: Interval | None, form: str = ".1%") -> str:
+    return "" if interval is None else f"[{interval.low:{form}}, {interval.high:{form}}]"

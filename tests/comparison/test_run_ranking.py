@@ -1,0 +1,41 @@
+import random
+
+import msgspec
+import pytest
+
+from answerkey.comparison.columns import columns_from_run
+from answerkey.comparison.run_ranking import _letters, rank_runs
+from answerkey.errors import UsageError
+from comparison.made import make_run
+
+
+def test_runs_are_ranked_and_grouped() -> None:
+    source = random.Random(2)
+    level = {f"q{i}": source.choice([1.0, 0.8, 0.6]) for i in range(60)}
+    worse = {name: round(max(0.0, score - source.choice([0.2, 0.3])), 9) for name, score in level.items()}
+    nearly = level | {"q3": 0.5}
+    runs = [
+        make_run(worse, name="fast", latency_ms=10, cost=0.001),
+        make_run(level, name="best", latency_ms=100, cost=0.02),
+        make_run(nearly, name="second", latency_ms=200, cost=0.03),
+    ]
+    found = rank_runs([columns_from_run(run) for run in runs])
+    assert [run.name for run in found.runs] == ["best", "second", "fast"]
+    assert [run.groups for run in found.runs] == ["a", "a", "b"]
+    assert [run.pareto for run in found.runs] == [True, False, True]
+    assert found.questions == 60
+    assert msgspec.to_builtins(found)["runs"][0]["rank"] == 1
+
+
+def test_only_questions_that_all_runs_have() -> None:
+    runs = [make_run({"a": 1.0, "b": 1.0}, name="x"), make_run({"b": 0.5, "c": 1.0}, name="y")]
+    found = rank_runs([columns_from_run(run) for run in runs])
+    assert (found.questions, found.left_out) == (1, 2)
+    with pytest.raises(UsageError, match="no scored question in common"):
+        rank_runs([columns_from_run(make_run({q: 1.0}, name=q)) for q in "ab"])
+
+
+def test_letters_of_overlapping_groups() -> None:
+    # 0 and 2 differ, and nothing else: 1 belongs to both groups.
+    assert _letters(3, {(0, 1): False, (0, 2): True, (1, 2): False}) == ["a", "ab", "b"]
+    assert _letters(3, {(0, 1): True, (0, 2): True, (1, 2): True}) == ["a", "b", "c"]
