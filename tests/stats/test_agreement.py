@@ -2,7 +2,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -82,6 +82,7 @@ def test_alpha_is_what_its_definition_says_in_any_order_of_raters_and_items(
     assert krippendorff_alpha(backwards) == pytest.approx(found, abs=1e-12)
 
 
+@example([0.0, 7.969617219333786e-174], 2)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=9, unique=True), st.integers(2, 5))
 def test_raters_who_always_agree_have_alpha_one(grades: list[float], raters: int) -> None:
     assert krippendorff_alpha([grades] * raters) == 1.0

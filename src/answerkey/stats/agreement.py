@@ -83,8 +83,10 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | Non
     grades = [grade for item in items for grade in item]
     if len(set(grades)) < 2:
         return None
-    within = math.fsum(len(item) * _variance(item) for item in items) / len(grades)
-    return 1.0 - within / _variance(grades)
+    # Scaled, so that the squares of tiny grades do not vanish.
+    largest = max(map(abs, grades))
+    within = math.fsum(len(item) * _variance([g / largest for g in item]) for item in items) / len(grades)
+    return 1.0 - within / _variance([grade / largest for grade in grades])
 
 
 def _variance(grades: Sequence[float]) -> float:

@@ -112,16 +112,14 @@ class FeedbackBook:
             values.append(trace_id)
         if conversation_id:
             # A conversation's id alone says nothing when a more exact id was given.
-            named.append("conversation_id = ? AND response_id IS NULL AND trace_id IS NULL")
+            named.append("(conversation_id = ? AND response_id IS NULL AND trace_id IS NULL)")
             values.append(conversation_id)
-        waiting = connection.run(
-            f"SELECT payload FROM feedback WHERE ({' OR '.join(named)}) AND run_id IS NULL "
-            "AND production_id IS NULL",
-            values,
-        ).fetchall()
+        # Told apart here: a database that has many unmatched verdicts would rather look through all of them.
+        named_so = connection.run(f"SELECT payload FROM feedback WHERE {' OR '.join(named)}", values)
+        waiting = [feedback for (payload,) in named_so if not (feedback := _decode(payload)).matched]
         linked = 0
-        for (payload,) in waiting:
-            kept = _with_reply(connection, _decode(payload))
+        for feedback in waiting:
+            kept = _with_reply(connection, feedback)
             if kept.matched:
                 linked += 1
                 connection.run(_UPDATE, (*feedback_row(kept), kept.id))

@@ -105,12 +105,17 @@ class ProductionReplies:
         """Replies as wanted, and how many there are of them in all."""
         where = _conditions(self._database, wanted)
         chosen = f"FROM production_replies p WHERE {where}"
+        # Texts are long: where they are searched, they are read once for both.
+        counted = "COUNT(*) OVER ()" if wanted.text or wanted.tool else "NULL"
+        query = f"SELECT id, {counted} {chosen} ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
-            total = int(connection.value(f"SELECT COUNT(*) {chosen}", where.values))
-            query = f"SELECT id {chosen} ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
-            ids = [identity for (identity,) in connection.run(query, (*where.values, limit, offset))]
+            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
+            total = rows[0][1] if rows else None
+            if total is None:
+                total = connection.value(f"SELECT COUNT(*) {chosen}", where.values)
+        ids = [identity for identity, _ in rows]
         found = self._read(ids)
-        return [found[identity] for identity in ids if identity in found], total
+        return [found[identity] for identity in ids if identity in found], int(total)
 
     def figures(self, *, most: int = 100) -> ProductionFigures:
         """Add them up in the database."""

@@ -96,16 +96,19 @@ def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply 
         if "cost" in payload:
             usage = read_usage(None, payload["cost"])
 
-    seen = base.evidence
-    if not tools_observed:
-        tools_observed, calls = seen.tools_observed, base.tool_calls
-    if not sources_observed:
-        sources_observed, sources = seen.sources_observed, base.sources
-    if base is _NOTHING and not (has_text or failure or tools_observed or sources_observed):
-        return _without_text(payload, recorded, depth)
-    evidence = _EVIDENCE[tools_observed, sources_observed]
-    if base is not _NOTHING:
-        evidence = msgspec.structs.replace(evidence, kind=seen.kind, completeness=seen.completeness)
+    if base is _NOTHING:
+        if not (has_text or failure or tools_observed or sources_observed):
+            return _without_text(payload, recorded, depth)
+        evidence = _EVIDENCE[tools_observed, sources_observed]
+    else:
+        evidence = base.evidence
+        if not tools_observed:
+            tools_observed, calls = evidence.tools_observed, base.tool_calls
+        if not sources_observed:
+            sources_observed, sources = evidence.sources_observed, base.sources
+        evidence = msgspec.structs.replace(
+            evidence, tools_observed=tools_observed, sources_observed=sources_observed
+        )
     response_id = get("response_id")
     if response_id is None and not recorded:
         response_id = get("id")
