@@ -9,7 +9,6 @@ import json
 import re
 import secrets
 import unicodedata
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -22,7 +21,6 @@ __all__ = [
     "claims_messages",
     "encode_data",
     "judge_messages",
-    "new_marker",
     "pair_messages",
 ]
 
@@ -101,43 +99,30 @@ _BRACKET_TAG = re.compile(
 )
 
 
-def new_marker() -> str:
-    """A marker that no reply can know."""
-    return f"DATA {secrets.token_hex(12)}"
-
-
-def judge_messages(rubric: Rubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def judge_messages(rubric: Rubric, item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge to grade one reply."""
-    rules = _grading_rules(
-        tuple(sorted(rubric.scale.items())),
-        tuple([(criterion.name, criterion.question) for criterion in rubric.criteria]),
-    )
-    return _messages(rubric.task, rules, item, _REMINDER, marker or new_marker())
-
-
-@lru_cache(maxsize=16)
-def _grading_rules(scale: tuple[tuple[str, str], ...], criteria: tuple[tuple[str, str], ...]) -> str:
-    """The same for every reply of a run, so made once."""
-    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name, _ in criteria)
-    return _GRADES.format(
-        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in scale),
-        criteria="\n".join(f"- {name}: {question}" for name, question in criteria),
+    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name in rubric.weights)
+    rules = _GRADES.format(
+        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in sorted(rubric.scale.items())),
+        criteria="\n".join(f"- {criterion.name}: {criterion.question}" for criterion in rubric.criteria),
         shape="{" + shape + "}",
     )
+    return _messages(rubric.task, rules, item, _REMINDER)
 
 
-def pair_messages(rubric: PairRubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def pair_messages(rubric: PairRubric, item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge which of two replies is better."""
-    rules = _PAIR.format(guidance=rubric.guidance)
-    return _messages(rubric.task, rules, item, _PAIR_REMINDER, marker or new_marker())
+    return _messages(rubric.task, _PAIR.format(guidance=rubric.guidance), item, _PAIR_REMINDER)
 
 
-def claims_messages(item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def claims_messages(item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge for a reply's claims and whether the evidence supports each."""
-    return _messages(_CLAIMS_TASK, _CLAIMS, item, _CLAIMS_REMINDER, marker or new_marker())
+    return _messages(_CLAIMS_TASK, _CLAIMS, item, _CLAIMS_REMINDER)
 
 
-def _messages(task: str, rules: str, item: Item, reminder: str, marker: str) -> list[dict[str, str]]:
+def _messages(task: str, rules: str, item: Item, reminder: str) -> list[dict[str, str]]:
+    # A marker that no reply can know.
+    marker = f"DATA {secrets.token_hex(12)}"
     data = encode_data(item.fields)
     return [
         {"role": "system", "content": _SYSTEM.format(task=task) + rules + _WHERE.format(marker=marker)},

@@ -106,16 +106,12 @@ def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object
     if path.suffix not in (".toml", ".json"):
         return f"rubric {reference!r}", _bundled(reference)
     path = path if folder is None else folder / path
+    decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
     try:
-        content = path.read_bytes()
-        raw = (
-            msgspec.json.decode(content)
-            if path.suffix == ".json"
-            else tomllib.loads(content.decode("utf-8-sig"))
-        )
+        raw = decode(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"rubric {path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, msgspec.DecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"rubric {path}: not valid {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(raw, dict):
         raise ConfigError(f"rubric {path}: must be a table with name and criteria")
@@ -131,7 +127,7 @@ def _bundled(name: str) -> Mapping[str, object]:
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "there are " + ", ".join(known)
         raise ConfigError(f"unknown rubric {name!r}; {hint} (or give a .toml or .json file)")
-    return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+    return dict(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
 
 
 def _check(rubric: Rubric, where: str) -> None:

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.errors import JudgeUnusableError
-from answerkey.judge.cache import JudgementCache, JudgementStore
+from answerkey.judge.cache import JudgementCache
 from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
 from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.client import JudgeClient
@@ -25,6 +25,9 @@ from answerkey.model.judgement import Spent
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
+
+if TYPE_CHECKING:
+    from answerkey.store.judgements import SqlJudgements
 
 __all__ = ["JudgingSession", "open_judging"]
 
@@ -134,10 +137,7 @@ class JudgingSession:
             "endpoint": self._client.endpoint,
             "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
             "prompt_hash": PROMPT_HASH,
-            "samples": settings.samples,
-            "temperature": settings.temperature,
-            "seed": settings.seed,
-            "budget": settings.budget,
+            **{name: getattr(settings, name) for name in ("samples", "temperature", "seed", "budget")},
             "reliable": reliable,
             "unreliable_because": because,
             "canaries": msgspec.to_builtins(self._canaries),
@@ -158,7 +158,7 @@ async def open_judging(
     judge: Judge,
     *,
     run_id: str,
-    store: JudgementStore | None = None,
+    store: "SqlJudgements | None" = None,
     executor: Executor | None = None,
     canaries: bool | None = None,
     beside: bool = False,
