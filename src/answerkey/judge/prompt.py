@@ -135,22 +135,13 @@ def encode_data(fields: dict[str, Any]) -> str:
     text = json.dumps(_without_markers(fields), ensure_ascii=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     text = _BRACKET_TAG.sub(r"\\u005b", text)
-    if text.isascii():
-        # json.dumps escapes the control characters below a space itself.
-        return text.replace("\x7f", "\\u007f")
-    return "".join(_escaped(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
+    # json.dumps escapes the control characters below a space itself.
+    text = text.replace("\x7f", "\\u007f")
+    return "".join(json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char for char in text)
 
 
 # Controls, format characters (zero width, direction, tags), private use, unassigned, line and paragraph separators.
 _UNSEEN = frozenset(("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"))
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def _without_markers(value: Any) -> Any:

@@ -45,7 +45,9 @@ class JudgingSession:
         self._claims = ClaimCheck(panel)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
-        self._checking: asyncio.Task[None] | None = None
+        # Done at once where no canaries are asked.
+        self._checking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._checking.set_result(None)
 
     @property
     def at_once(self) -> int:
@@ -106,26 +108,21 @@ class JudgingSession:
     @property
     def pending(self) -> bool:
         """Whether canaries are still under way."""
-        return self._checking is not None and not self._checking.done()
+        return not self._checking.done()
 
     @property
     def failure(self) -> BaseException | None:
         """Why there is no point in going on, as soon as that is known."""
-        checking = self._checking
-        if checking is None or not checking.done() or checking.cancelled():
-            return None
-        return checking.exception()
+        return None if self.pending or self._checking.cancelled() else self._checking.exception()
 
     async def checked(self) -> None:
         """Return once the canaries are back; raises JudgeUnusableError."""
-        if self._checking is not None:
-            await self._checking
+        await self._checking
 
     async def close(self) -> None:
         """Canaries that are still under way are given up."""
-        if self._checking is not None:
-            self._checking.cancel()
-            await asyncio.gather(self._checking, return_exceptions=True)
+        self._checking.cancel()
+        await asyncio.gather(self._checking, return_exceptions=True)
 
     def document(self) -> dict[str, Any]:
         """The `judge` section of the run document."""
@@ -134,7 +131,7 @@ class JudgingSession:
         return {
             "model": " + ".join(settings.models),
             "models": list(settings.models),
-            "endpoint": self._client.endpoint,
+            **self._client.document(),
             "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
             "prompt_hash": PROMPT_HASH,
             **{name: getattr(settings, name) for name in ("samples", "temperature", "seed", "budget")},
@@ -148,8 +145,6 @@ class JudgingSession:
             "cost": round(ledger.cost, 6) if ledger.cost_known else None,
             "budget_stopped": ledger.refused > 0,
             "claims": self._claims.document(),
-            "response_format": self._client.formats(),
-            "dropped_parameters": self._client.dropped(),
         }
 
 
