@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.judge.judge import Judge, make_judge
+from answerkey.judge.configured_judge import Judge, make_judge
 from answerkey.judge.session import open_judging
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question

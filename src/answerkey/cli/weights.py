@@ -29,7 +29,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
     """
     from answerkey.config import load_settings
     from answerkey.report.result_rows import encode
-    from answerkey.stats.weights import fit_weights
+    from answerkey.stats.weights_fit import fit_weights
 
     settings = load_settings()
     current = dict(settings.scoring.weights)

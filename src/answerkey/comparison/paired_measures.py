@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.pairing import Pairing, joint_clusters
+from answerkey.comparison.run_pairing import Pairing, joint_clusters
 from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.pairing import joint_clusters
+from answerkey.comparison.run_pairing import joint_clusters
 from answerkey.errors import UsageError
 from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval

@@ -11,7 +11,7 @@ from answerkey.evaluation.judging import judging_on
 from answerkey.evaluation.recorded import read_trials, recorded_run
 from answerkey.evaluation.spool import Spool
 from answerkey.evaluation.waiting import wait_for
-from answerkey.judge.judge import Judge
+from answerkey.judge.configured_judge import Judge
 from answerkey.judge.session import JudgingSession
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from answerkey.errors import UsageError
-from answerkey.judge.judge import Judge
-from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
+from answerkey.judge.configured_judge import Judge
+from answerkey.judge.pair_judging import Pair, Pairwise, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo

@@ -9,10 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from answerkey.judge.cache import JudgementCache
 from answerkey.judge.client import Completion, JudgeClient
 from answerkey.judge.item import Item
-from answerkey.judge.judgement import Judgement, combine
+from answerkey.judge.judgement_cache import JudgementCache
+from answerkey.judge.judgement_of_reply import Judgement, combine
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric

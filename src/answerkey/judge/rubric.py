@@ -41,10 +41,20 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     question: str
 
 
-class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """What a reply is graded on."""
+class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What a judge is asked, under a name."""
 
     name: str
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever a judge could be asked anything else."""
+        return blake2b(msgspec.json.encode(self, order="deterministic"), digest_size=8).hexdigest()
+
+
+class Rubric(_Asked, frozen=True, kw_only=True):
+    """What a reply is graded on."""
+
     criteria: tuple[Criterion, ...]
     task: str = "Grade the chatbot's reply to the user's question."
     # Grade → what it means.
@@ -56,27 +66,12 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         whole = fsum(criterion.weight for criterion in self.criteria)
         return {criterion.name: criterion.weight / whole for criterion in self.criteria}
 
-    @cached_property
-    def hash(self) -> str:
-        """Changes whenever a judge could be asked anything else."""
-        return _hash(self)
 
-
-class PairRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class PairRubric(_Asked, frozen=True, kw_only=True):
     """What makes one reply better than another."""
 
-    name: str
     task: str
     guidance: str
-
-    @cached_property
-    def hash(self) -> str:
-        """Changes whenever a judge could be asked anything else."""
-        return _hash(self)
-
-
-def _hash(rubric: "Rubric | PairRubric") -> str:
-    return blake2b(msgspec.json.encode(rubric, order="deterministic"), digest_size=8).hexdigest()
 
 
 def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import JudgeUnusableError
-from answerkey.judge.cache import JudgementCache
 from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
 from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.client import JudgeClient
+from answerkey.judge.configured_judge import LOCAL, Judge
 from answerkey.judge.item import Item, item_of
-from answerkey.judge.judge import LOCAL, Judge
-from answerkey.judge.judgement import Judgement, JudgementCounts, scores_of, worthless
+from answerkey.judge.judgement_cache import JudgementCache
+from answerkey.judge.judgement_of_reply import Judgement, JudgementCounts, scores_of, worthless
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
@@ -41,6 +41,8 @@ class JudgingSession:
         # As configured; the panel's are those that are really used: the local judge has less room.
         self._settings = judge.settings
         self._client = client
+        # Judge calls that may be under way at once.
+        self.at_once = client.at_once
         self._ledger = ledger
         self._claims = ClaimCheck(panel)
         self._counts = JudgementCounts(judge.settings.models)
@@ -48,11 +50,6 @@ class JudgingSession:
         # Done at once where no canaries are asked.
         self._checking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checking.set_result(None)
-
-    @property
-    def at_once(self) -> int:
-        """Judge calls that may be under way at once."""
-        return self._client.at_once
 
     async def judge(self, question: Question, replies: Sequence[Reply]) -> tuple[tuple[Score, ...], ...]:
         """The judge's scores for each turn of a question."""
@@ -166,7 +163,7 @@ async def open_judging(
         settings = judge.settings
         endpoint = None
         if settings.model == LOCAL:
-            from answerkey.judge.local import local_settings, started
+            from answerkey.judge.llama_server import local_settings, started
 
             address = await opened.enter_async_context(started())
             settings, endpoint = local_settings(settings, address), LOCAL

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from answerkey.judge.pairwise import Pairwise
+from answerkey.judge.pair_judging import Pairwise
 from answerkey.text.sanitise import one_line
 
 __all__ = ["pairwise_lines"]

@@ -4,7 +4,7 @@ from typing import TextIO
 
 from answerkey.report.terminal import emit, make_console
 from answerkey.report.value_wording import count, name_words, percent
-from answerkey.stats.weights import WeightsFit
+from answerkey.stats.weights_fit import WeightsFit
 
 __all__ = ["print_weights"]
 

@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 
 from answerkey.errors import UsageError
-from answerkey.stats.weights import _fit, area_under_curve, fit_weights
+from answerkey.stats.weights_fit import _fit, area_under_curve, fit_weights
 
 STANDARD = {"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.2}
 
