@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.judge.judge import Judge
+from answerkey.judge.configured_judge import Judge
 from answerkey.judge.session import JudgingSession, open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question

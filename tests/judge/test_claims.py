@@ -9,7 +9,7 @@ import pytest
 
 import answerkey
 from answerkey.errors import ConfigError
-from answerkey.judge.judge import Judge
+from answerkey.judge.configured_judge import Judge
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import answerkey
 from answerkey.cli.main import cli
-from answerkey.judge.judge import Judge
+from answerkey.judge.configured_judge import Judge
 from answerkey.judge.pairwise import Pair, PairVerdict, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
 from answerkey.model.options import JudgeSettings

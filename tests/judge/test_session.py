@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from answerkey.errors import ConfigError
-from answerkey.judge.judge import Judge, make_judge
+from answerkey.judge.configured_judge import Judge, make_judge
 from answerkey.judge.session import open_judging
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Check, Question

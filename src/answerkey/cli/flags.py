@@ -13,7 +13,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
 
 if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
+    from answerkey.judge.configured_judge import Judge
     from answerkey.store.sql import SqlStore
 
 __all__ = [
@@ -126,7 +126,7 @@ class JudgeFlags(msgspec.Struct, frozen=True):
         """The judge that compares pairs of replies: only one that the command line names, since it costs."""
         if not self.model:
             return None
-        from answerkey.judge.judge import Judge
+        from answerkey.judge.configured_judge import Judge
 
         return Judge(self.settings(settings.judge), folder=settings.folder)
 

@@ -46,8 +46,8 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
     import sys
     import threading
 
-    from answerkey.judge.local import ADDRESS_PREFIX
-    from answerkey.judge.local import serve as start
+    from answerkey.judge.llama_server import ADDRESS_PREFIX
+    from answerkey.judge.llama_server import serve as start
 
     _server, address = start(port=port, model=model, threads=threads)
     stop = threading.Event()

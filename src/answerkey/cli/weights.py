@@ -27,7 +27,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
       answerkey weights
       answerkey weights labelled.jsonl --json
     """
-    from answerkey.stats.weights import fit_weights
+    from answerkey.stats.weights_fit import fit_weights
 
     rows = _rows(labelled, store)
     found = fit_weights(

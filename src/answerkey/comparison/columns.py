@@ -1,7 +1,7 @@
 """A run as columns: one entry per question, trials averaged, in a few flat arrays whatever the run's size.
 
-What grows with a run is about 150 bytes a question: 16 of its content's hash, its id, four of its category, and eight for
-the score, the latency, the cost and each component and metric. Replies, reasons and questions are never read.
+What grows with a run is about 200 bytes a question: its content's hash, its id and its category, and eight for the score,
+the latency, the cost and each component and metric. Replies, reasons and questions are never read.
 """
 
 from collections import Counter, defaultdict
@@ -25,13 +25,10 @@ __all__ = [
     "by_name",
     "columns_from_run",
     "columns_from_store",
-    "locate",
 ]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-# Content hashes, two halves a row.
-Hashes = npt.NDArray[np.uint64]
 
 # Fields of a golden set that say which questions belong together.
 CLUSTER_FIELDS = ("cluster", "template", "conversation", "conversation_id")
@@ -44,7 +41,8 @@ class Columns(NamedTuple):
 
     info: RunInfo
     ids: list[str]
-    hashes: Hashes
+    # Of the questions' content.
+    hashes: list[bytes]
     # Which of the category names.
     categories: npt.NDArray[np.int32]
     category_names: list[str]
@@ -56,9 +54,8 @@ class Columns(NamedTuple):
     # Replies by the kind of their error.
     errors: Counter[str]
     replies: int
-    # Which of the cluster names, -1 for a question that belongs to none; None if none does.
-    clusters: Ints | None
-    cluster_names: list[str]
+    # The name of each question's cluster, None for one that belongs to none; None if none does.
+    clusters: list[str | None] | None
     # Of a run with repeats, every trial's score, and where each question's begin.
     trial_scores: Floats | None
     trial_starts: Ints | None
@@ -108,7 +105,7 @@ def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIEL
 def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[bytes, str]) -> Columns:
     """Join batches; `clusters` says which content hash belongs to which cluster, once all batches are read."""
     ids: list[str] = []
-    all_hashes = [np.empty((0, 2), np.uint64)]
+    hashes: list[bytes] = []
     all_categories = [np.empty(0, np.int32)]
     category_numbers: dict[str, int] = {}
     # Kind and name of a column → its parts, and where they begin.
@@ -120,29 +117,25 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[byt
             for name, values in named.items():
                 parts[kind, name].append((len(ids), np.array(values, dtype=np.float64)))
         ids += batch.ids
-        all_hashes.append(_halves(batch.content_hashes))
+        hashes += batch.content_hashes
         for category in dict.fromkeys(batch.categories):
             category_numbers.setdefault(category, len(category_numbers))
         all_categories.append(np.array([category_numbers[name] for name in batch.categories], np.int32))
         errors.update(kind for kind in batch.error_kinds if kind is not None)
-    replies, hashes, categories = len(ids), np.concatenate(all_hashes), np.concatenate(all_categories)
+    replies, categories = len(ids), np.concatenate(all_categories)
     starts = trial_scores = None
     if info.repeat > 1 and replies:
         # Trials of one question stand beside each other.
-        starts = np.flatnonzero(np.r_[True, (hashes[1:] != hashes[:-1]).any(axis=1)])
+        starts = np.array([i for i in range(replies) if not i or hashes[i] != hashes[i - 1]])
         trial_scores = _column(parts["plain", "score"], replies, None)
-        ids, hashes, categories = (
-            [ids[start] for start in starts.tolist()],
-            hashes[starts],
-            categories[starts],
-        )
+        ids, hashes = [ids[start] for start in starts.tolist()], [hashes[start] for start in starts.tolist()]
+        categories = categories[starts]
     scores, latencies, costs = (
         _column(parts.pop(("plain", name), ()), replies, starts) for name in ("score", "latency", "cost")
     )
     found: dict[str, dict[str, Floats]] = {"component": {}, "metric": {}}
     for kind, name in list(parts):
         found[kind][name] = _column(parts.pop((kind, name)), replies, starts)
-    cluster_numbers, cluster_names = _clusters(hashes, clusters)
     return Columns(
         info=info,
         ids=ids,
@@ -156,8 +149,7 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[byt
         metrics=found["metric"],
         errors=errors,
         replies=replies,
-        clusters=cluster_numbers,
-        cluster_names=cluster_names,
+        clusters=[clusters.get(known) for known in hashes] if clusters else None,
         trial_scores=trial_scores,
         trial_starts=starts,
     )
@@ -211,29 +203,3 @@ def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows of named values as one column for each name."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
-
-
-def locate(known: Hashes, wanted: Hashes) -> Ints:
-    """Where each of the wanted hashes is among the known ones; -1 if it is not."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    # Half of a hash tells questions apart; the other half makes sure.
-    order = np.argsort(known[:, 0], kind="stable")
-    places = np.searchsorted(known[order, 0], wanted[:, 0])
-    found = order[np.minimum(places, len(known) - 1)]
-    return np.where((known[found] == wanted).all(axis=1), found, -1)
-
-
-def _clusters(hashes: Hashes, belonging: Mapping[bytes, str]) -> tuple[Ints | None, list[str]]:
-    if not belonging:
-        return None, []
-    numbers: dict[str, int] = {}
-    for name in belonging.values():
-        numbers.setdefault(name, len(numbers))
-    place = locate(_halves(list(belonging)), hashes)
-    labels = np.array([numbers[name] for name in belonging.values()])
-    return np.where(place < 0, -1, labels[place]), list(numbers)
-
-
-def _halves(hashes: Sequence[bytes]) -> Hashes:
-    return np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, 2)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.pairing import Pairing, joint_clusters
+from answerkey.comparison.run_pairing import Pairing, joint_clusters
 from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
@@ -122,24 +122,16 @@ class PairedRuns:
     def flips(self) -> tuple[Flip, ...]:
         """What broke comes first, the deepest fall before the others."""
         before, after = self._passed
-        flipped = np.flatnonzero(before != after)
-        names = self._candidate.category_names
+        categories = self._candidate.categories[self._pairing.candidate]
         found = [
             Flip(
-                id=self._base.ids[place],
-                category=names[category],
-                kind="fixed" if fixed else "broken",
-                score_from=round_score(first),
-                score_to=round_score(second),
+                id=self._base.ids[self._pairing.base[place]],
+                category=self._candidate.category_names[categories[place]],
+                kind="fixed" if after[place] else "broken",
+                score_from=round_score(float(self._first[place])),
+                score_to=round_score(float(self._second[place])),
             )
-            for place, category, fixed, first, second in zip(
-                self._pairing.base[flipped].tolist(),
-                self._candidate.categories[self._pairing.candidate[flipped]].tolist(),
-                after[flipped].tolist(),
-                self._first[flipped].tolist(),
-                self._second[flipped].tolist(),
-                strict=True,
-            )
+            for place in np.flatnonzero(before != after).tolist()
         ]
         return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from answerkey.comparison.columns import Columns
-from answerkey.comparison.pairing import pair
+from answerkey.comparison.run_pairing import pair
 from answerkey.errors import UsageError
 from answerkey.model.scorecard import round_score
 from answerkey.stats.power import (

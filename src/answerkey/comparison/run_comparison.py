@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from answerkey.comparison.columns import Columns, columns_from_run
 from answerkey.comparison.paired_measures import PairedRuns
-from answerkey.comparison.pairing import Pairing, pair
+from answerkey.comparison.run_pairing import Pairing, pair
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import Run

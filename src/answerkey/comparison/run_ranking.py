@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.pairing import joint_clusters
+from answerkey.comparison.run_pairing import joint_clusters
 from answerkey.errors import UsageError
 from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
@@ -22,19 +22,19 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     target: str
-    rank: int
+    rank: int = 0
     score: float
     grade: str
     interval: Interval | None
     # Letters of the groups it belongs to: runs that share a letter cannot be told apart.
-    groups: str
+    groups: str = ""
     error_rate: float
     latency_p50_ms: float | None
     latency_p95_ms: float | None
     # Mean cost of a question.
     cost: float | None
     # No other run is at least as good in score, latency and cost and better in one.
-    pareto: bool
+    pareto: bool = False
 
 
 class RankedPair(msgspec.Struct, frozen=True):
@@ -71,11 +71,13 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     everything = len({identity for run in runs for identity in run.ids})
     places = [np.array([known[identity] for identity in shared]) for known in positions]
     clusters = joint_clusters((runs[0], places[0]))
-    entries = [_Entry(run, at) for run, at in zip(runs, places, strict=True)]
-    ordered = sorted(entries, key=lambda entry: (-entry.score, entry.info.created_at))
-    pairs = list(combinations(range(len(ordered)), 2))
+    entries = [_unranked(run, at, level) for run, at in zip(runs, places, strict=True)]
+    order = sorted(range(len(runs)), key=lambda i: (-entries[i].score, runs[i].info.created_at))
+    ordered = [entries[i] for i in order]
+    scores = [runs[i].scores[places[i]] for i in order]
+    pairs = list(combinations(range(len(order)), 2))
     found = [
-        paired_difference(np.round(ordered[i].scores - ordered[j].scores, 9), clusters=clusters, level=level)
+        paired_difference(np.round(scores[i] - scores[j], 9), clusters=clusters, level=level)
         for i, j in pairs
     ]
     adjusted = holm([None if difference is None else difference.p_value for difference in found])
@@ -87,17 +89,17 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
         questions=len(shared),
         left_out=everything - len(shared),
         runs=tuple(
-            entry.ranked(
-                rank, letters, pareto=not any(other.dominates(entry) for other in entries), level=level
+            msgspec.structs.replace(
+                run, rank=rank, groups=groups, pareto=not any(_dominates(other, run) for other in ordered)
             )
-            for rank, (entry, letters) in enumerate(
+            for rank, (run, groups) in enumerate(
                 zip(ordered, _letters(len(ordered), clear), strict=True), start=1
             )
         ),
         pairs=tuple(
             RankedPair(
-                ordered[i].info.id,
-                ordered[j].info.id,
+                ordered[i].id,
+                ordered[j].id,
                 0.0 if difference is None else round_score(difference.mean),
                 p,
                 clear[i, j],
@@ -107,44 +109,32 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     )
 
 
-class _Entry:
-    """A run over the questions that all have."""
+def _unranked(run: Columns, places: Ints, level: float) -> Ranked:
+    """A run over the questions that all have, before it is seen beside the others."""
+    scores, latencies, costs = run.scores[places], _known(run.latencies[places]), _known(run.costs[places])
+    score = round_score(float(scores.mean()))
+    p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
+    return Ranked(
+        id=run.info.id,
+        name=run.info.name,
+        target=run.info.target,
+        score=score,
+        grade=grade(score),
+        interval=mean_interval(scores.tolist(), level=level),
+        error_rate=round_score(run.errors.total() / run.replies) if run.replies else 0.0,
+        latency_p50_ms=p50,
+        latency_p95_ms=p95,
+        cost=float(costs.mean()) if len(costs) else None,
+    )
 
-    def __init__(self, run: Columns, places: Ints) -> None:
-        self.info = run.info
-        self.scores = run.scores[places]
-        self.score = round_score(float(self.scores.mean()))
-        self._error_rate = round_score(run.errors.total() / run.replies) if run.replies else 0.0
-        latencies, costs = _known(run.latencies[places]), _known(run.costs[places])
-        self._p50, self._p95 = (
-            float(np.percentile(latencies, percent)) if len(latencies) else None for percent in (50, 95)
-        )
-        self._cost = float(costs.mean()) if len(costs) else None
 
-    def dominates(self, other: "_Entry") -> bool:
-        """Whether it is as good in everything and better in something; what is not known does not count."""
-        gains = [self.score - other.score]
-        for mine, theirs in ((self._p50, other._p50), (self._cost, other._cost)):
-            if mine is not None and theirs is not None:
-                gains.append(theirs - mine)
-        return min(gains) >= 0.0 and max(gains) > 0.0
-
-    def ranked(self, rank: int, groups: str, *, pareto: bool, level: float) -> Ranked:
-        return Ranked(
-            id=self.info.id,
-            name=self.info.name,
-            target=self.info.target,
-            rank=rank,
-            score=self.score,
-            grade=grade(self.score),
-            interval=mean_interval(self.scores.tolist(), level=level),
-            groups=groups,
-            error_rate=self._error_rate,
-            latency_p50_ms=self._p50,
-            latency_p95_ms=self._p95,
-            cost=self._cost,
-            pareto=pareto,
-        )
+def _dominates(one: Ranked, other: Ranked) -> bool:
+    """Whether it is as good in everything and better in something; what is not known does not count."""
+    gains = [one.score - other.score]
+    for mine, theirs in ((one.latency_p50_ms, other.latency_p50_ms), (one.cost, other.cost)):
+        if mine is not None and theirs is not None:
+            gains.append(theirs - mine)
+    return min(gains) >= 0.0 and max(gains) > 0.0
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:

@@ -20,7 +20,7 @@ from answerkey.targets.resolve import TargetLike, resolve_target
 
 if TYPE_CHECKING:
     from answerkey.gate import Gate
-    from answerkey.judge.judge import Judge
+    from answerkey.judge.configured_judge import Judge
 
 __all__ = [
     "Assembly",
@@ -87,7 +87,7 @@ def _make_judge(options: Options, settings: Settings) -> "Judge | None":
     if not judge.models and not scoring.needs_judge:
         # Most runs have none, and need not load what judging takes.
         return None
-    from answerkey.judge.judge import make_judge
+    from answerkey.judge.configured_judge import make_judge
 
     if judge.concurrency is None:
         judge = msgspec.structs.replace(judge, concurrency=options.concurrency)

@@ -12,7 +12,7 @@ from answerkey.model.run import RunInfo
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
+    from answerkey.judge.configured_judge import Judge
     from answerkey.judge.session import JudgingSession
 
 __all__ = ["add_stored", "judging_on"]

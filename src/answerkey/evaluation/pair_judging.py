@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from answerkey.errors import UsageError
 from answerkey.evaluation.bookkeeping import store_writer
-from answerkey.judge.judge import Judge
+from answerkey.judge.configured_judge import Judge
 from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
 from answerkey.model.reply import Reply

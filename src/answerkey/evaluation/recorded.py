@@ -29,7 +29,7 @@ from answerkey.transcripts.reply_mapping import reply_from_payload
 from answerkey.transcripts.row_files import read_rows
 
 if TYPE_CHECKING:
-    from answerkey.judge.judge import Judge
+    from answerkey.judge.configured_judge import Judge
     from answerkey.judge.session import JudgingSession
 
 __all__ = ["read_trials", "score_recorded"]

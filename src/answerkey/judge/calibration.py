@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.judge.judgement import JUDGE
+from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.labels import Key, Labels
 from answerkey.model.trial import Trial
 from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa

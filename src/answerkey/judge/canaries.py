@@ -1,11 +1,9 @@
 """Canaries: items whose right grade is known, put to every judge of a run; one that gets them wrong is named."""
 
 import asyncio
-import tomllib
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import msgspec
 
@@ -52,10 +50,8 @@ class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def load_canaries() -> tuple[Canary, ...]:
     """The canaries."""
-    raw: dict[str, Any] = tomllib.loads(
-        (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
-    )
-    return msgspec.convert(raw["canary"], tuple[Canary, ...])
+    text = (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
+    return msgspec.toml.decode(text, type=dict[str, tuple[Canary, ...]])["canary"]
 
 
 async def ask_canaries(panel: Panel, rubric: Rubric, run_id: str) -> list[CanaryResult]:

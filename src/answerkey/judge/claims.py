@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.judge.item import evidence_length, item_of
+from answerkey.judge.item import item_of
 from answerkey.judge.panel import Inquiry, Panel
 from answerkey.judge.prompt import CLAIMS_HASH, claims_messages
 from answerkey.judge.verdict import UnjudgedError, object_schema, quoted, read_object
@@ -114,7 +114,7 @@ class ClaimCheck:
             supported = sum(claim.supported for claim in claims)
             value = round_score(supported / len(claims))
             reason = f"{supported} of {len(claims)} claims supported"
-            if evidence_length(reply) > most:
+            if item.evidence_cut:
                 reason += f"; the judge saw the first {most:,} characters of the evidence"
         documents = msgspec.to_builtins([*claims])
         details = {

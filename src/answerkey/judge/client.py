@@ -156,15 +156,14 @@ class JudgeClient:
         writer.close()
         return _REFUSAL_S + _REFUSAL_TRIPS * trip
 
-    def dropped(self) -> dict[str, list[str]]:
-        """Parameters that a model did not take and was asked without."""
+    def document(self) -> dict[str, Any]:
+        """The endpoint, how each model was asked for JSON, and parameters that one did not take and was asked without."""
+        dialects = self._dialects.items()
         return {
-            model: sorted(dialect.dropped) for model, dialect in self._dialects.items() if dialect.dropped
+            "endpoint": self.endpoint,
+            "response_format": {model: _FORMATS[dialect.format] for model, dialect in dialects},
+            "dropped_parameters": {model: sorted(d.dropped) for model, d in dialects if d.dropped},
         }
-
-    def formats(self) -> dict[str, str]:
-        """How each model was asked for JSON."""
-        return {model: _FORMATS[dialect.format] for model, dialect in self._dialects.items()}
 
     async def complete(
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], *, seed: int

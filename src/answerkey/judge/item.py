@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply, ToolCall
+from answerkey.model.reply import Reply
 from answerkey.text.keyword import describe_keyword
 
-__all__ = ["Item", "evidence_length", "item_of", "pair_of"]
+__all__ = ["Item", "item_of", "pair_of"]
 
 # Of a conversation, the judge sees so many earlier turns.
 _EARLIER_TURNS = 10
@@ -21,6 +21,8 @@ class Item(msgspec.Struct, frozen=True, dict=True):
     """Fields of text and JSON that reach the judge as data, by name."""
 
     fields: dict[str, Any]
+    # Whether there was more evidence than is shown.
+    evidence_cut: bool = False
 
     @cached_property
     def hash(self) -> str:
@@ -46,15 +48,8 @@ def item_of(
     if not for_claims:
         fields.update(_expected(question, max_chars))
     fields["reply"] = _cut(reply.text or "", max_chars)
-    fields.update(_seen(reply, max_chars, empty_results=for_claims))
-    return Item(fields)
-
-
-def evidence_length(reply: Reply) -> int:
-    """Characters of the evidence; what exceeds `max_chars` is not shown."""
-    texts = [source.text for source in reply.sources if source.text]
-    results = [_result(call) for call in reply.tool_calls if call.result is not None or call.error]
-    return sum(map(len, texts)) + sum(map(len, results))
+    seen, cut = _seen(reply, max_chars, empty_results=for_claims)
+    return Item({**fields, **seen}, cut)
 
 
 def pair_of(question: Question, first: Reply, second: Reply, *, max_chars: int = 20_000) -> Item:
@@ -89,32 +84,25 @@ def _expected(question: Question, max_chars: int) -> dict[str, Any]:
     return fields
 
 
-def _seen(reply: Reply, max_chars: int, *, empty_results: bool = False) -> dict[str, Any]:
-    """Sources and tool results, as far as there is room for them."""
+def _seen(reply: Reply, max_chars: int, *, empty_results: bool) -> tuple[dict[str, Any], bool]:
+    """Sources and tool results, as far as there is room for them, and whether there was too little."""
+    found: list[tuple[str, dict[str, Any], str, str]] = [
+        ("sources", {"title": source.title or source.id or ""}, "text", source.text)
+        for source in reply.sources
+        if source.text
+    ]
+    for call in reply.tool_calls:
+        if call.result is not None or call.error or (empty_results and call.result_seen):
+            result = call.error or call.result
+            text = result if isinstance(result, str) else _json(result)
+            found.append(("tool_results", {"tool": call.name}, "error" if call.error else "result", text))
     fields: dict[str, Any] = {}
     room = max_chars
-    shown: list[Any] = []
-    for source in reply.sources:
-        if source.text and room > 0:
-            shown.append({"title": source.title or source.id or "", "text": _cut(source.text, room)})
-            room -= len(source.text)
-    if shown:
-        fields["sources"] = shown
-    results: list[Any] = []
-    for call in reply.tool_calls:
-        seen = call.result is not None or call.error or (empty_results and call.result_seen)
-        if seen and room > 0:
-            text = _result(call)
-            results.append({"tool": call.name, "error" if call.error else "result": _cut(text, room)})
-            room -= len(text)
-    if results:
-        fields["tool_results"] = results
-    return fields
-
-
-def _result(call: ToolCall) -> str:
-    result = call.error if call.error else call.result
-    return result if isinstance(result, str) else _json(result)
+    for kind, named, field, text in found:
+        if room > 0:
+            fields.setdefault(kind, []).append({**named, field: _cut(text, room)})
+        room -= len(text)
+    return fields, room < 0
 
 
 def _json(value: Any) -> str:

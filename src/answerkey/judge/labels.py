@@ -47,8 +47,7 @@ def labels_from_file(path: Path, known: Iterable[Key], *, pass_mark: float) -> L
             raise InputError(str(error), path=path, line=line) from None
     if not given:
         raise InputError("holds no verdict", path=path)
-    right, split = _majority(given)
-    return Labels(right=right, split=split, source=str(path))
+    return _majority(given, str(path))
 
 
 def labels_from_feedback(verdicts: Iterable[Feedback], replies: Mapping[tuple[str, int], Key]) -> Labels:
@@ -62,27 +61,20 @@ def labels_from_feedback(verdicts: Iterable[Feedback], replies: Mapping[tuple[st
         if key is not None:
             given[key].append(verdict.positive)
             sources.add(verdict.source)
-    right, split = _majority(given)
-    return Labels(right=right, split=split, source="feedback", self_selected="user" in sources)
+    return _majority(given, "feedback", self_selected="user" in sources)
 
 
-def _majority(given: Mapping[Key, list[bool]]) -> tuple[dict[Key, bool], int]:
-    right: dict[Key, bool] = {}
-    split = 0
-    for key, verdicts in given.items():
-        if 2 * sum(verdicts) == len(verdicts):
-            split += 1
-        else:
-            right[key] = 2 * sum(verdicts) > len(verdicts)
-    return right, split
+def _majority(given: Mapping[Key, list[bool]], source: str, *, self_selected: bool = False) -> Labels:
+    shares = {key: sum(verdicts) / len(verdicts) for key, verdicts in given.items()}
+    right = {key: share > 0.5 for key, share in shares.items() if share != 0.5}
+    return Labels(right=right, split=len(given) - len(right), source=source, self_selected=self_selected)
 
 
 def _key(row: Mapping[str, Any], trials: Mapping[str, set[int]]) -> Key:
     identity = row.get("id", row.get("question_id"))
-    if isinstance(identity, int) and not isinstance(identity, bool):
-        identity = str(identity)
-    if not isinstance(identity, str):
+    if isinstance(identity, bool) or not isinstance(identity, str | int):
         raise ValueError("has no 'id', so it cannot be told which question it is about")
+    identity = str(identity)
     if identity not in trials:
         raise ValueError(f"the run has no reply to a question with id {identity!r}")
     trial = row.get("trial")
@@ -90,11 +82,9 @@ def _key(row: Mapping[str, Any], trials: Mapping[str, set[int]]) -> Key:
         if len(trials[identity]) > 1:
             raise ValueError(f"the run asked {identity!r} several times; say which with 'trial'")
         return identity, next(iter(trials[identity]))
-    if trial == "" or isinstance(trial, bool):
-        raise ValueError("'trial' must be a whole number")
     try:
-        number = int(trial)
-    except (TypeError, ValueError):
+        number = msgspec.convert(trial, int, strict=False)
+    except msgspec.ValidationError:
         raise ValueError("'trial' must be a whole number") from None
     if number not in trials[identity]:
         raise ValueError(f"the run has no trial {number} of {identity!r}")

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgePrices
+from answerkey.model.reply import Usage
+from answerkey.transcripts.fields.usage import read_usage
 
 __all__ = ["Ledger", "read_spent"]
 
@@ -17,20 +18,13 @@ _OUTPUT_GUESS = 600
 _CHARS_PER_TOKEN = 2.5
 
 
-def read_spent(usage: Any, prices: JudgePrices | None) -> Spent:
+def read_spent(usage: object, prices: JudgePrices | None) -> Spent:
     """What the `usage` of a chat completion comes to; a cost that the provider states itself counts without prices."""
-    if not isinstance(usage, dict):
-        return Spent(cost=0.0 if prices is not None else None)
-    tokens = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    stated = usage.get("cost")
-    cost = float(stated) if isinstance(stated, int | float) and not isinstance(stated, bool) else None
+    read = read_usage(usage) or Usage()
+    tokens, cost = (read.input_tokens or 0, read.output_tokens or 0), read.cost
     if prices is not None:
         cost = (tokens[0] * prices.input + tokens[1] * prices.output) / 1e6
-    return Spent(tokens[0], tokens[1], cost)
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return Spent(*tokens, cost)
 
 
 class Ledger:

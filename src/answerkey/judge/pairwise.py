@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from answerkey.judge.item import Item, pair_of
-from answerkey.judge.panel import Inquiry, Panel
+from answerkey.judge.panel import Inquiry, Panel, outcomes
 from answerkey.judge.prompt import pair_messages
 from answerkey.judge.rubric import load_pair_rubric
 from answerkey.judge.verdict import PAIR_SCHEMA, UnjudgedError, parse_pair
@@ -84,27 +84,22 @@ async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
     forward = pair_of(question, base, candidate, max_chars=limit)
     backward = pair_of(question, candidate, base, max_chars=limit)
     models = panel.settings.models
-    judges = await asyncio.gather(
-        *(_both_orders(panel, model, forward, backward) for model in models), return_exceptions=True
-    )
-    said: dict[str, tuple[Outcome, bool, str]] = {}
-    failures: list[str] = []
-    for model, outcome in zip(models, judges, strict=True):
-        if isinstance(outcome, UnjudgedError):
-            failures.append(str(outcome))
-        elif isinstance(outcome, BaseException):
-            raise outcome
-        else:
-            said[model] = outcome
+    judges = await outcomes(_both_orders(panel, model, forward, backward) for model in models)
+    said = {
+        model: found
+        for model, found in zip(models, judges, strict=True)
+        if not isinstance(found, UnjudgedError)
+    }
     if 2 * len(said) <= len(judges):
-        return msgspec.structs.replace(unasked, reason=failures[0])
-    outcomes = {model: outcome for model, (outcome, _, _) in said.items()}
+        reason = next(str(failure) for failure in judges if isinstance(failure, UnjudgedError))
+        return msgspec.structs.replace(unasked, reason=reason)
+    by_judge = {model: outcome for model, (outcome, _, _) in said.items()}
     return msgspec.structs.replace(
         unasked,
-        outcome=_majority(list(outcomes.values())),
+        outcome=_majority(list(by_judge.values())),
         consistent=all(steady for _, steady, _ in said.values()),
         reason=next(reason for _, _, reason in said.values()),
-        by_judge=outcomes,
+        by_judge=by_judge,
     )
 
 
@@ -121,9 +116,8 @@ async def _both_orders(panel: Panel, model: str, forward: Item, backward: Item) 
         {"1": "candidate", "2": "base", "tie": "tie"},
     )
     named = [shown[place >= len(samples)][better] for place, (better, _) in enumerate(answers)]
-    outcomes = {_majority(named[: len(samples)]), _majority(named[len(samples) :])}
-    outcome: Outcome = outcomes.pop() if len(outcomes) == 1 else "tie"
-    return outcome, len(set(named)) == 1, answers[0][1]
+    first, second = _majority(named[: len(samples)]), _majority(named[len(samples) :])
+    return first if first == second else "tie", len(set(named)) == 1, answers[0][1]
 
 
 def _majority(outcomes: Sequence[Outcome]) -> Outcome:

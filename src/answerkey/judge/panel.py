@@ -2,17 +2,17 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from answerkey.judge.cache import JudgementCache
 from answerkey.judge.client import Completion, JudgeClient
 from answerkey.judge.item import Item
-from answerkey.judge.judgement import Judgement, Opinion, combine
+from answerkey.judge.judgement_cache import JudgementCache
+from answerkey.judge.judgement_of_reply import Judgement, combine
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.prompt import PROMPT_HASH, judge_messages
 from answerkey.judge.rubric import Rubric
@@ -21,7 +21,7 @@ from answerkey.model.judge_answer import Answer
 from answerkey.model.options import JudgeSettings
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["Inquiry", "Panel"]
+__all__ = ["Inquiry", "Panel", "outcomes"]
 
 _Read = TypeVar("_Read")
 
@@ -64,24 +64,14 @@ class Panel:
             lambda text: parse_verdict(text, rubric),
         )
         models = (model,) if model else self.settings.models
-        samples = range(self.settings.samples)
-        asked = [
-            self.ask(name, inquiry, item, sample=sample, salt=salt) for name in models for sample in samples
-        ]
-        outcomes = iter(await asyncio.gather(*asked, return_exceptions=True))
-        opinions = []
-        for name in models:
-            verdicts, failures = [], []
-            for _ in samples:
-                outcome = next(outcomes)
-                if isinstance(outcome, UnjudgedError):
-                    failures.append(outcome)
-                elif isinstance(outcome, BaseException):
-                    raise outcome
-                else:
-                    verdicts.append(outcome)
-            opinions.append(Opinion(name, tuple(verdicts), tuple(failures)))
-        return combine(opinions, rubric)
+        samples = self.settings.samples
+        found = await outcomes(
+            self.ask(name, inquiry, item, sample=sample, salt=salt)
+            for name in models
+            for sample in range(samples)
+        )
+        said = {name: found[place * samples :][:samples] for place, name in enumerate(models)}
+        return combine(said, rubric)
 
     async def ask(
         self, model: str, inquiry: Inquiry[_Read], item: Item, *, sample: int = 0, salt: str = ""
@@ -145,6 +135,15 @@ class Panel:
             *(settings.temperature, settings.seed + sample, sample, settings.max_tokens, settings.extra),
         ]
         return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=16).hexdigest()
+
+
+async def outcomes(asked: Iterable[Awaitable[_Read]]) -> list[_Read | UnjudgedError]:
+    """What became of calls that were under way together: each one's answer, or why it has none."""
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    for outcome in found:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, UnjudgedError):
+            raise outcome
+    return cast("list[_Read | UnjudgedError]", found)
 
 
 def _check(completion: Completion) -> None:

@@ -9,7 +9,6 @@ import json
 import re
 import secrets
 import unicodedata
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -22,7 +21,6 @@ __all__ = [
     "claims_messages",
     "encode_data",
     "judge_messages",
-    "new_marker",
     "pair_messages",
 ]
 
@@ -101,43 +99,30 @@ _BRACKET_TAG = re.compile(
 )
 
 
-def new_marker() -> str:
-    """A marker that no reply can know."""
-    return f"DATA {secrets.token_hex(12)}"
-
-
-def judge_messages(rubric: Rubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def judge_messages(rubric: Rubric, item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge to grade one reply."""
-    rules = _grading_rules(
-        tuple(sorted(rubric.scale.items())),
-        tuple([(criterion.name, criterion.question) for criterion in rubric.criteria]),
-    )
-    return _messages(rubric.task, rules, item, _REMINDER, marker or new_marker())
-
-
-@lru_cache(maxsize=16)
-def _grading_rules(scale: tuple[tuple[str, str], ...], criteria: tuple[tuple[str, str], ...]) -> str:
-    """The same for every reply of a run, so made once."""
-    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name, _ in criteria)
-    return _GRADES.format(
-        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in scale),
-        criteria="\n".join(f"- {name}: {question}" for name, question in criteria),
+    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name in rubric.weights)
+    rules = _GRADES.format(
+        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in sorted(rubric.scale.items())),
+        criteria="\n".join(f"- {criterion.name}: {criterion.question}" for criterion in rubric.criteria),
         shape="{" + shape + "}",
     )
+    return _messages(rubric.task, rules, item, _REMINDER)
 
 
-def pair_messages(rubric: PairRubric, item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def pair_messages(rubric: PairRubric, item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge which of two replies is better."""
-    rules = _PAIR.format(guidance=rubric.guidance)
-    return _messages(rubric.task, rules, item, _PAIR_REMINDER, marker or new_marker())
+    return _messages(rubric.task, _PAIR.format(guidance=rubric.guidance), item, _PAIR_REMINDER)
 
 
-def claims_messages(item: Item, marker: str | None = None) -> list[dict[str, str]]:
+def claims_messages(item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge for a reply's claims and whether the evidence supports each."""
-    return _messages(_CLAIMS_TASK, _CLAIMS, item, _CLAIMS_REMINDER, marker or new_marker())
+    return _messages(_CLAIMS_TASK, _CLAIMS, item, _CLAIMS_REMINDER)
 
 
-def _messages(task: str, rules: str, item: Item, reminder: str, marker: str) -> list[dict[str, str]]:
+def _messages(task: str, rules: str, item: Item, reminder: str) -> list[dict[str, str]]:
+    # A marker that no reply can know.
+    marker = f"DATA {secrets.token_hex(12)}"
     data = encode_data(item.fields)
     return [
         {"role": "system", "content": _SYSTEM.format(task=task) + rules + _WHERE.format(marker=marker)},
@@ -150,22 +135,13 @@ def encode_data(fields: dict[str, Any]) -> str:
     text = json.dumps(_without_markers(fields), ensure_ascii=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     text = _BRACKET_TAG.sub(r"\\u005b", text)
-    if text.isascii():
-        # json.dumps escapes the control characters below a space itself.
-        return text.replace("\x7f", "\\u007f")
-    return "".join(_escaped(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
+    # json.dumps escapes the control characters below a space itself.
+    text = text.replace("\x7f", "\\u007f")
+    return "".join(json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char for char in text)
 
 
 # Controls, format characters (zero width, direction, tags), private use, unassigned, line and paragraph separators.
 _UNSEEN = frozenset(("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"))
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def _without_markers(value: Any) -> Any:

@@ -41,10 +41,20 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     question: str
 
 
-class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """What a reply is graded on."""
+class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """What a judge is asked, under a name."""
 
     name: str
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes whenever a judge could be asked anything else."""
+        return blake2b(msgspec.json.encode(self, order="deterministic"), digest_size=8).hexdigest()
+
+
+class Rubric(_Asked, frozen=True, kw_only=True):
+    """What a reply is graded on."""
+
     criteria: tuple[Criterion, ...]
     task: str = "Grade the chatbot's reply to the user's question."
     # Grade → what it means.
@@ -56,27 +66,12 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         whole = fsum(criterion.weight for criterion in self.criteria)
         return {criterion.name: criterion.weight / whole for criterion in self.criteria}
 
-    @cached_property
-    def hash(self) -> str:
-        """Changes whenever a judge could be asked anything else."""
-        return _hash(self)
 
-
-class PairRubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class PairRubric(_Asked, frozen=True, kw_only=True):
     """What makes one reply better than another."""
 
-    name: str
     task: str
     guidance: str
-
-    @cached_property
-    def hash(self) -> str:
-        """Changes whenever a judge could be asked anything else."""
-        return _hash(self)
-
-
-def _hash(rubric: "Rubric | PairRubric") -> str:
-    return blake2b(msgspec.json.encode(rubric, order="deterministic"), digest_size=8).hexdigest()
 
 
 def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
@@ -106,16 +101,12 @@ def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object
     if path.suffix not in (".toml", ".json"):
         return f"rubric {reference!r}", _bundled(reference)
     path = path if folder is None else folder / path
+    decode = msgspec.json.decode if path.suffix == ".json" else msgspec.toml.decode
     try:
-        content = path.read_bytes()
-        raw = (
-            msgspec.json.decode(content)
-            if path.suffix == ".json"
-            else tomllib.loads(content.decode("utf-8-sig"))
-        )
+        raw = decode(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"rubric {path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, msgspec.DecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"rubric {path}: not valid {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(raw, dict):
         raise ConfigError(f"rubric {path}: must be a table with name and criteria")
@@ -131,7 +122,7 @@ def _bundled(name: str) -> Mapping[str, object]:
         close = get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "there are " + ", ".join(known)
         raise ConfigError(f"unknown rubric {name!r}; {hint} (or give a .toml or .json file)")
-    return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+    return dict(tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")))
 
 
 def _check(rubric: Rubric, where: str) -> None:

@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from answerkey.errors import JudgeUnusableError
-from answerkey.judge.cache import JudgementCache, JudgementStore
 from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
 from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.client import JudgeClient
+from answerkey.judge.configured_judge import LOCAL, Judge
 from answerkey.judge.item import Item, item_of
-from answerkey.judge.judge import LOCAL, Judge
-from answerkey.judge.judgement import Judgement, JudgementCounts, scores_of, worthless
+from answerkey.judge.judgement_cache import JudgementCache
+from answerkey.judge.judgement_of_reply import Judgement, JudgementCounts, scores_of, worthless
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
@@ -24,6 +24,9 @@ from answerkey.model.judge_answer import Spent
 from answerkey.model.question import RUBRIC_PREFIX, Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
+
+if TYPE_CHECKING:
+    from answerkey.store.judgements import SqlJudgements
 
 __all__ = ["JudgingSession", "open_judging"]
 
@@ -37,16 +40,15 @@ class JudgingSession:
         # As configured; the panel's are those that are really used: the local judge has less room.
         self._settings = judge.settings
         self._client = client
+        # Judge calls that may be under way at once.
+        self.at_once = client.at_once
         self._ledger = ledger
         self._claims = ClaimCheck(panel)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
-        self._checking: asyncio.Task[None] | None = None
-
-    @property
-    def at_once(self) -> int:
-        """Judge calls that may be under way at once."""
-        return self._client.at_once
+        # Done at once where no canaries are asked.
+        self._checking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._checking.set_result(None)
 
     async def judge(self, question: Question, replies: Sequence[Reply]) -> tuple[tuple[Score, ...], ...]:
         """The judge's scores for each turn of a question."""
@@ -102,26 +104,21 @@ class JudgingSession:
     @property
     def pending(self) -> bool:
         """Whether canaries are still under way."""
-        return self._checking is not None and not self._checking.done()
+        return not self._checking.done()
 
     @property
     def failure(self) -> BaseException | None:
         """Why there is no point in going on, as soon as that is known."""
-        checking = self._checking
-        if checking is None or not checking.done() or checking.cancelled():
-            return None
-        return checking.exception()
+        return None if self.pending or self._checking.cancelled() else self._checking.exception()
 
     async def checked(self) -> None:
         """Return once the canaries are back; raises JudgeUnusableError."""
-        if self._checking is not None:
-            await self._checking
+        await self._checking
 
     async def close(self) -> None:
         """Canaries that are still under way are given up."""
-        if self._checking is not None:
-            self._checking.cancel()
-            await asyncio.gather(self._checking, return_exceptions=True)
+        self._checking.cancel()
+        await asyncio.gather(self._checking, return_exceptions=True)
 
     def document(self) -> dict[str, Any]:
         """The `judge` section of the run document."""
@@ -130,13 +127,10 @@ class JudgingSession:
         return {
             "model": " + ".join(settings.models),
             "models": list(settings.models),
-            "endpoint": self._client.endpoint,
+            **self._client.document(),
             "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
             "prompt_hash": PROMPT_HASH,
-            "samples": settings.samples,
-            "temperature": settings.temperature,
-            "seed": settings.seed,
-            "budget": settings.budget,
+            **{name: getattr(settings, name) for name in ("samples", "temperature", "seed", "budget")},
             "reliable": reliable,
             "unreliable_because": because,
             "canaries": msgspec.to_builtins(self._canaries),
@@ -147,8 +141,6 @@ class JudgingSession:
             "cost": round(ledger.cost, 6) if ledger.cost_known else None,
             "budget_stopped": ledger.refused > 0,
             "claims": self._claims.document(),
-            "response_format": self._client.formats(),
-            "dropped_parameters": self._client.dropped(),
         }
 
 
@@ -157,7 +149,7 @@ async def open_judging(
     judge: Judge,
     *,
     run_id: str,
-    store: JudgementStore | None = None,
+    store: "SqlJudgements | None" = None,
     executor: Executor | None = None,
     canaries: bool | None = None,
     beside: bool = False,
@@ -170,7 +162,7 @@ async def open_judging(
         settings = judge.settings
         endpoint = None
         if settings.model == LOCAL:
-            from answerkey.judge.local import local_settings, started
+            from answerkey.judge.llama_server import local_settings, started
 
             address = await opened.enter_async_context(started())
             settings, endpoint = local_settings(settings, address), LOCAL

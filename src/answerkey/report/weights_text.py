@@ -4,7 +4,7 @@ from rich.text import Text
 
 from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import count, name_words, percent
-from answerkey.stats.weights import WeightsFit
+from answerkey.stats.weights_fit import WeightsFit
 
 __all__ = ["print_weights"]
 

@@ -1,7 +1,8 @@
 """Correlation of two paired series, with an interval that is honest about few pairs."""
 
+import math
 from collections.abc import Sequence
-from math import atanh, fsum, sqrt, tanh
+from statistics import correlation
 from typing import NamedTuple
 
 __all__ = ["Correlation", "correlate"]
@@ -23,16 +24,13 @@ def correlate(first: Sequence[float], second: Sequence[float]) -> Correlation | 
     n = len(first)
     if n < 4 or n != len(second):
         return None
-    mean_first, mean_second = fsum(first) / n, fsum(second) / n
-    spread_first = fsum((value - mean_first) ** 2 for value in first)
-    spread_second = fsum((value - mean_second) ** 2 for value in second)
-    # A constant series leaves rounding noise, not zero.
-    if spread_first <= 1e-18 * n or spread_second <= 1e-18 * n:
+    # Of a constant series the mean may differ by rounding, so its spread need not be zero.
+    if any(max(series) - min(series) <= 1e-9 for series in (first, second)):
         return None
-    shared = fsum((x - mean_first) * (y - mean_second) for x, y in zip(first, second, strict=True))
-    r = max(-1.0, min(1.0, shared / sqrt(spread_first * spread_second)))
+    r = correlation(first, second)
     if abs(r) > 1 - 1e-12:
+        r = math.copysign(1.0, r)
         return Correlation(round(r, 9), round(r, 9), round(r, 9), n)
-    half = _Z95 / sqrt(n - 3)
-    centre = atanh(r)
-    return Correlation(round(r, 9), round(tanh(centre - half), 9), round(tanh(centre + half), 9), n)
+    half = _Z95 / math.sqrt(n - 3)
+    centre = math.atanh(r)
+    return Correlation(round(r, 9), round(math.tanh(centre - half), 9), round(math.tanh(centre + half), 9), n)

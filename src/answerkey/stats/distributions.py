@@ -47,7 +47,7 @@ def _log_beta(a: float, b: float) -> float:
         -0.5 * math.log(low)
         + 0.5 * math.log(2.0 * math.pi)
         + correction
-        + (low - 0.0) * math.log(ratio)
+        + low * math.log(ratio)
         + (high - 0.5) * math.log1p(-ratio)
     )
 

@@ -9,7 +9,6 @@ For pass/fail this is McNemar's test (mid-p).
 """
 
 import math
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -53,27 +52,18 @@ def sign_flip_p_value(differences: "Sequence[float] | npt.NDArray[np.float64]") 
 
 
 def _enumerated(sizes: Sequence[float], seen: float) -> float:
-    """All choices of signs, in two halves: for each sum of one half, how many sums of the other carry it beyond."""
-    units = [round(size * 1e9) for size in sizes]
-    middle = len(units) // 2
-    first, second = _sums(units[:middle]), sorted(_sums(units[middle:]))
+    """All choices of signs, in whole billionths."""
+    import numpy as np
+
+    sums = np.zeros(1, np.int64)
+    for size in sizes:
+        unit = round(size * 1e9)
+        sums = np.concatenate([sums + unit, sums - unit])
     # A sum counts as equal to the one seen within the rounding of its parts.
     edge, slack = round(seen * 1e9), len(sizes)
     # The sums lie symmetrically about zero, so that one side tells the share of both.
-    reached = beyond = 0
-    for value in first:
-        reached += len(second) - bisect_left(second, edge - slack - value)
-        beyond += len(second) - bisect_right(second, edge + slack - value)
-    choices = len(first) * len(second)
-    return min(1.0, (reached + beyond) / choices if edge > slack else 0.5 + beyond / choices)
-
-
-def _sums(units: Sequence[int]) -> list[int]:
-    """The sum for each choice of signs."""
-    sums = [0]
-    for unit in units:
-        sums = [value + unit for value in sums] + [value - unit for value in sums]
-    return sums
+    reached, beyond = int((sums >= edge - slack).sum()), int((sums > edge + slack).sum())
+    return min(1.0, (reached + beyond) / len(sums) if edge > slack else 0.5 + beyond / len(sums))
 
 
 def _lattice(sizes: Sequence[float]) -> tuple[Counter[int], int] | None:

@@ -8,29 +8,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from answerkey.model.judge_answer import Answer, Spent
+from answerkey.model.judge_answer import Answer
 
-__all__ = ["JudgementCache", "JudgementStore"]
+if TYPE_CHECKING:
+    from answerkey.store.judgements import SqlJudgements
+
+__all__ = ["JudgementCache"]
 
 _GATHERING_S = 0.01
-
-
-class JudgementStore(Protocol):
-    """Where answers last."""
-
-    def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """Key → text, of those that are there."""
-        ...
-
-    def add_answers(self, run_id: str, answers: Sequence[Answer]) -> None:
-        """Keep answers, durably."""
-        ...
-
-    def spent_on(self, run_id: str) -> Spent:
-        """What a run has paid so far."""
-        ...
 
 
 class _Job(NamedTuple):
@@ -42,9 +29,9 @@ class _Job(NamedTuple):
 
 
 class JudgementCache:
-    """Batched access to a JudgementStore; without one, answers last as long as the process."""
+    """Batched access to the judgements of a store; without one, answers last as long as the process."""
 
-    def __init__(self, store: JudgementStore | None, run_id: str, executor: Executor | None = None) -> None:
+    def __init__(self, store: "SqlJudgements | None", run_id: str, executor: Executor | None = None) -> None:
         self._store = store
         self._run_id = run_id
         self._executor = executor

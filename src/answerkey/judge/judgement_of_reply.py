@@ -13,18 +13,10 @@ from answerkey.judge.verdict import UnjudgedError, Verdict
 from answerkey.model.scorecard import Score, round_score
 from answerkey.stats.agreement import krippendorff_alpha
 
-__all__ = ["JUDGE", "Judgement", "JudgementCounts", "Opinion", "combine", "scores_of", "worthless"]
+__all__ = ["JUDGE", "Judgement", "JudgementCounts", "combine", "scores_of", "worthless"]
 
 # The metric's name; each criterion's is this with its name behind.
 JUDGE = "judge"
-
-
-class Opinion(msgspec.Struct, frozen=True):
-    """One judge's samples on one reply: verdicts, and why others have none."""
-
-    model: str
-    verdicts: tuple[Verdict, ...]
-    failures: tuple[UnjudgedError, ...] = ()
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,45 +42,52 @@ def worthless(rubric: Rubric) -> Judgement:
     return Judgement(value=0.0, reason=reason, criteria=dict.fromkeys(rubric.weights, 0.0))
 
 
-def combine(opinions: Sequence[Opinion], rubric: Rubric) -> Judgement:
+def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: Rubric) -> Judgement:
     """The median over a judge's samples, then over the judges; most of each must have given a verdict.
 
     Without that the reply is unscored, never a zero.
     """
-    counted = [opinion for opinion in opinions if len(opinion.verdicts) > len(opinion.failures)]
-    failures = [(opinion.model, failure) for opinion in opinions for failure in opinion.failures]
-    reasons = [f"{model}: {failure}" if len(opinions) > 1 else str(failure) for model, failure in failures]
-    if 2 * len(counted) <= len(opinions):
-        return Judgement(value=None, reason=reasons[0], kind=failures[0][1].kind)
-    names = list(rubric.weights)
-    grades = {
-        opinion.model: {name: median(verdict[name].score for verdict in opinion.verdicts) for name in names}
-        for opinion in counted
-    }
-    criteria = {name: _unit(median(given[name] for given in grades.values())) for name in names}
+    verdicts = {model: [one for one in said if isinstance(one, dict)] for model, said in outcomes.items()}
+    counted = {model: found for model, found in verdicts.items() if 2 * len(found) > len(outcomes[model])}
+    failures = [
+        (f"{model}: {one}" if len(outcomes) > 1 else str(one), one.kind)
+        for model, said in outcomes.items()
+        for one in said
+        if isinstance(one, UnjudgedError)
+    ]
+    if 2 * len(counted) <= len(outcomes):
+        return Judgement(value=None, reason=failures[0][0], kind=failures[0][1])
     by_judge = {
-        model: {name: _unit(grade) for name, grade in given.items()} for model, given in grades.items()
+        model: {name: _unit(median(verdict[name].score for verdict in found)) for name in rubric.weights}
+        for model, found in counted.items()
     }
+    criteria = {name: median(given[name] for given in by_judge.values()) for name in rubric.weights}
     details: dict[str, Any] = {
         "judges": [
-            {"model": opinion.model, "samples": msgspec.to_builtins([*opinion.verdicts])}
-            for opinion in counted
+            {"model": model, "samples": msgspec.to_builtins(found)} for model, found in counted.items()
         ]
     }
-    if reasons:
-        details["failures"] = reasons
-    unanimous = all(
-        len({tuple(verdict[name].score for name in names) for verdict in opinion.verdicts}) == 1
-        for opinion in counted
-    )
+    if failures:
+        details["failures"] = [reason for reason, _ in failures]
+    unanimous = all(verdict == found[0] for found in _grades(counted) for verdict in found)
     return Judgement(
         value=weighted(criteria, rubric),
-        reason="; ".join(f"{name} {_grade(criteria[name])}/{TOP}" for name in names),
+        reason="; ".join(
+            f"{name} {LOWEST + value * (TOP - LOWEST):g}/{TOP}" for name, value in criteria.items()
+        ),
         criteria=criteria,
         by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},
-        consistent=unanimous if any(len(opinion.verdicts) > 1 for opinion in counted) else None,
+        consistent=unanimous if any(len(found) > 1 for found in counted.values()) else None,
         details=details,
     )
+
+
+def _grades(verdicts: Mapping[str, Sequence[Verdict]]) -> list[list[dict[str, int]]]:
+    """Each judge's verdicts without their reasons."""
+    return [
+        [{name: graded.score for name, graded in verdict.items()} for verdict in found]
+        for found in verdicts.values()
+    ]
 
 
 def weighted(criteria: Mapping[str, float], rubric: Rubric) -> float:
@@ -113,10 +112,6 @@ def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
 
 def _unit(grade: float) -> float:
     return (grade - LOWEST) / (TOP - LOWEST)
-
-
-def _grade(value: float) -> str:
-    return f"{LOWEST + value * (TOP - LOWEST):g}"
 
 
 class JudgementCounts:

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from answerkey.comparison.columns import Columns, Ints, locate
+from answerkey.comparison.columns import Columns, Ints
 from answerkey.model.comparison import Unpaired
 
 __all__ = ["Pairing", "joint_clusters", "pair"]
@@ -23,9 +23,9 @@ class Pairing(msgspec.Struct, frozen=True):
 
 def pair(base: Columns, candidate: Columns) -> Pairing:
     """Pair two runs."""
-    # Usually it is the same golden set in the same order.
-    same = np.array_equal(base.hashes, candidate.hashes)
-    others = np.arange(len(base.ids)) if same else locate(candidate.hashes, base.hashes)
+    # Of equal questions the first.
+    by_hash = {known: place for place, known in reversed(list(enumerate(candidate.hashes)))}
+    others = np.array([by_hash.get(known, -1) for known in base.hashes], dtype=np.int64)
     unused = np.ones(len(candidate.ids), bool)
     unused[others[others >= 0]] = False
     leftover = np.flatnonzero(others < 0).tolist()
@@ -64,14 +64,15 @@ def joint_clusters(*runs: tuple[Columns, Ints]) -> Ints | None:
     """
     if all(columns.clusters is None for columns, _ in runs):
         return None
-    numbers: dict[str, int] = {}
-    labels = np.full(len(runs[0][1]), -1)
-    for columns, positions in runs:
-        if columns.clusters is not None:
-            names = np.array([numbers.setdefault(name, len(numbers)) for name in columns.cluster_names])
-            own = columns.clusters[positions]
-            labels = np.where((labels < 0) & (own >= 0), names[own], labels)
-    # A question that belongs to no cluster is one of its own.
-    alone = labels < 0
-    labels[alone] = len(numbers) + np.arange(np.count_nonzero(alone))
-    return labels
+    named = [
+        [columns.clusters[place] for place in positions.tolist()]
+        for columns, positions in runs
+        if columns.clusters is not None
+    ]
+    numbers: dict[str | int, int] = {}
+    labels = [
+        # A question that belongs to no cluster is one of its own.
+        numbers.setdefault(next((name for name in names if name is not None), place), len(numbers))
+        for place, names in enumerate(zip(*named, strict=True))
+    ]
+    return np.array(labels)

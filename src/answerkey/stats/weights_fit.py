@@ -6,6 +6,7 @@ in force is judged on replies that the fit has not seen, leaving out whole quest
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ def fit_weights(
     verdicts: Sequence[float],
     current: dict[str, float],
     *,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Sequence[Hashable],
     seed: int = 0,
 ) -> WeightsFit:
     """Fit weights to verdicts in [0, 1]; `clusters` are the questions, of which several verdicts may come."""
@@ -75,7 +76,8 @@ def fit_weights(
     means = np.nanmean(np.where(np.isnan(x).all(axis=0), 0.0, x), axis=0)
     x = np.where(np.isnan(x), means, x)
     y = np.asarray(verdicts, dtype=float)
-    groups = _group_numbers(clusters, len(verdicts))
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    groups = np.array([numbers[cluster] for cluster in clusters])
     constant = tuple(name for name, spread in zip(names, np.ptp(x, axis=0), strict=True) if spread < 1e-12)
     if len(constant) == len(names):
         raise UsageError("every reply has the same component scores: they cannot predict any verdict")
@@ -89,7 +91,7 @@ def fit_weights(
     low, high = np.quantile(spread, (0.025, 0.975), axis=0)
     return WeightsFit(
         verdicts=len(verdicts),
-        questions=len(set(groups.tolist())),
+        questions=len(numbers),
         positive=float(y.mean()),
         current=dict(current),
         current_auc=area_under_curve((x @ given).tolist(), verdicts),
@@ -105,36 +107,20 @@ def fit_weights(
 
 def area_under_curve(scores: Sequence[float], verdicts: Sequence[float]) -> float:
     """Chance that a liked reply scores higher than a disliked one, ties counted half (Mann and Whitney)."""
-    ordered = sorted(zip(scores, verdicts, strict=True))
-    liked = sum(value >= 0.5 for value in verdicts)
-    disliked = len(verdicts) - liked
+    liked, disliked = (
+        sorted(score for score, value in zip(scores, verdicts, strict=True) if (value >= 0.5) == wanted)
+        for wanted in (True, False)
+    )
     if not liked or not disliked:
         return math.nan
-    wins = below = 0.0
-    index = 0
-    while index < len(ordered):
-        end = index
-        while end < len(ordered) and ordered[end][0] <= ordered[index][0] + 1e-12:
-            end += 1
-        good = sum(value >= 0.5 for _, value in ordered[index:end])
-        bad = end - index - good
-        wins += good * (below + bad / 2.0)
-        below += bad
-        index = end
-    return wins / (liked * disliked)
+    # How many disliked ones lie below each liked one, and how many beside it.
+    reached = sum(bisect_right(disliked, score + 1e-12) for score in liked)
+    beyond = sum(bisect_left(disliked, score - 1e-12) for score in liked)
+    return (reached + beyond) / 2.0 / (len(liked) * len(disliked))
 
 
 def _named(names: Sequence[str], values: Any) -> dict[str, float]:
     return {name: round(float(value), 6) for name, value in zip(names, values, strict=True)}
-
-
-def _group_numbers(clusters: Sequence[Hashable] | None, n: int) -> "NDArray[np.int64]":
-    import numpy as np
-
-    if clusters is None:
-        return np.arange(n)
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in clusters])
 
 
 def _weights(slopes: "Vector") -> "Vector":

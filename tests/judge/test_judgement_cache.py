@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from answerkey.judge.cache import JudgementCache
+from answerkey.judge.judgement_cache import JudgementCache
 from answerkey.model.judge_answer import Answer, Spent
 
 

@@ -1,6 +1,6 @@
 """Judge: a configured judge or panel, checked before anything is asked, and what its scores are kept by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -10,7 +10,7 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.judge.claims import JUDGE_GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
-from answerkey.judge.judgement import JUDGE
+from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
 from answerkey.model.options import JudgeSettings, Scoring
@@ -37,25 +37,19 @@ class Judge:
             raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
         self.settings = settings
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        # What its scores are called.
+        self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
         if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:
             raise ConfigError(
                 f"the rubric {self.rubric.name!r} has a criterion 'groundedness', which is the name of the claims' check; "
                 "rename it, or switch the check off with [judge] claims = false"
             )
+        claims = (JUDGE_GROUNDEDNESS,) if settings.claims else ()
+        # Which way its scores are better.
+        self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
         if settings.model != LOCAL:
             # Only to find a missing key or a bad address before anything is asked.
             JudgeClient(settings)
-
-    @property
-    def score_names(self) -> Sequence[str]:
-        """What its scores are called."""
-        return (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
-
-    @property
-    def direction(self) -> Mapping[str, Direction]:
-        """Which way its scores are better."""
-        claims = (JUDGE_GROUNDEDNESS,) if self.settings.claims else ()
-        return dict.fromkeys((*self.score_names, *claims), "higher")
 
     @cached_property
     def version(self) -> str:

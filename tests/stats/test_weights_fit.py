@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 
 from answerkey.errors import UsageError
-from answerkey.stats.weights import _fit, area_under_curve, fit_weights
+from answerkey.stats.weights_fit import _fit, area_under_curve, fit_weights
 
 STANDARD = {"tool_usage": 0.4, "response_quality": 0.4, "error_handling": 0.2}
 
@@ -29,7 +29,7 @@ def people(n: int, weights: dict[str, float], *, seed: int = 1, scale: float = 8
 def test_weights_are_recovered_and_clearly_better() -> None:
     truth = {"tool_usage": 0.1, "response_quality": 0.8, "error_handling": 0.1}
     rows, verdicts = people(1500, truth)
-    found = fit_weights(rows, verdicts, STANDARD)
+    found = fit_weights(rows, verdicts, STANDARD, clusters=range(len(rows)))
     assert sum(found.fitted.values()) == pytest.approx(1.0, abs=1e-5)
     for name, weight in truth.items():
         assert found.fitted_low[name] - 0.02 <= weight <= found.fitted_high[name] + 0.02
@@ -39,7 +39,7 @@ def test_weights_are_recovered_and_clearly_better() -> None:
 
 def test_people_who_agree_with_the_standard_change_nothing() -> None:
     rows, verdicts = people(400, STANDARD, seed=4)
-    found = fit_weights(rows, verdicts, STANDARD)
+    found = fit_weights(rows, verdicts, STANDARD, clusters=range(len(rows)))
     assert found.verdict == "no clear difference"
 
 
@@ -63,23 +63,23 @@ def test_a_component_that_never_varies_is_named() -> None:
     rows, verdicts = people(200, STANDARD)
     for row in rows:
         row["error_handling"] = 1.0
-    assert fit_weights(rows, verdicts, STANDARD).constant == ("error_handling",)
+    assert fit_weights(rows, verdicts, STANDARD, clusters=range(len(rows))).constant == ("error_handling",)
 
 
 @pytest.mark.parametrize("n", [0, 1, 19])
 def test_too_few_verdicts(n: int) -> None:
     rows, verdicts = people(n, STANDARD)
     with pytest.raises(UsageError, match="too few"):
-        fit_weights(rows, verdicts, STANDARD)
+        fit_weights(rows, verdicts, STANDARD, clusters=range(len(rows)))
 
 
 def test_one_kind_of_verdict_says_nothing() -> None:
     rows, _ = people(100, STANDARD)
     with pytest.raises(UsageError, match="too few"):
-        fit_weights(rows, [1.0] * 100, STANDARD)
+        fit_weights(rows, [1.0] * 100, STANDARD, clusters=range(100))
 
 
 def test_equal_scores_say_nothing() -> None:
     rows = [dict.fromkeys(STANDARD, 1.0)] * 40
     with pytest.raises(UsageError, match="same component scores"):
-        fit_weights(rows, [0.0, 1.0] * 20, STANDARD)
+        fit_weights(rows, [0.0, 1.0] * 20, STANDARD, clusters=range(40))
