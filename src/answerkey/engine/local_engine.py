@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
@@ -9,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.patience import Patience
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial
@@ -24,6 +26,8 @@ class LocalEngine:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._pacer = Pacer(options.rate)
+        # Ids must differ, not be hard to guess; asking the system for each of them lets other threads in.
+        self._ids = random.Random(os.urandom(32))
 
     async def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
         """Yield trials as they are answered, in any order."""
@@ -50,7 +54,7 @@ class LocalEngine:
 
     async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
         """Ask a question's turns one after the other under one conversation id."""
-        conversation = os.urandom(16).hex()
+        conversation = f"{self._ids.getrandbits(128):032x}"
         replies: list[Reply] = []
         for turn, question in enumerate(trial.question.asks):
             ask = Ask(
@@ -72,11 +76,12 @@ class LocalEngine:
         attempt = 1
         while True:
             begun = time.perf_counter()
-            trace_id = os.urandom(16).hex()
-            attempted = msgspec.structs.replace(ask, traceparent=f"00-{trace_id}-{os.urandom(8).hex()}-01")
+            trace_id = f"{self._ids.getrandbits(128):032x}"
+            traceparent = f"00-{trace_id}-{self._ids.getrandbits(64):016x}-01"
+            attempted = msgspec.structs.replace(ask, traceparent=traceparent)
             retry: RetryableError | None = None
             try:
-                async with asyncio.timeout(self._options.timeout):
+                async with Patience(self._options.timeout):
                     reply = await target.ask(attempted)
             except RetryableError as error:
                 retry = error
@@ -122,15 +127,16 @@ def _at_once(target: Target, wanted: int) -> int:
 
 def _timed(reply: Reply, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Reply:
     """A reply with its timings. One from a record has its own instead."""
-    measured = reply.timings.latency_ms
+    own = reply.timings
     # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
-    measured = latency_ms if measured is None else min(measured, latency_ms)
+    measured = latency_ms if own.latency_ms is None else min(own.latency_ms, latency_ms)
     timings = Timings(
         latency_ms=round(measured, 3),
-        first_byte_ms=reply.timings.first_byte_ms,
-        queue_ms=round(queue_ms + latency_ms - measured, 3),
-        retry_ms=round(retry_ms, 3),
-        attempts=attempts,
+        first_byte_ms=None if own.first_byte_ms is None else round(own.first_byte_ms, 3),
+        queue_ms=round(queue_ms + max(0.0, latency_ms - measured - own.retry_ms), 3),
+        retry_ms=round(retry_ms + own.retry_ms, 3),
+        # A target sends again by itself only what died on the way.
+        attempts=attempts + own.attempts - 1,
     )
     return msgspec.structs.replace(reply, timings=timings)
 
