@@ -29,7 +29,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    status: Literal["running", "partial", "complete"]
+    # Interrupted: stopped before every question was asked, and can go on. Partial: it ended, and a question has no reply.
+    status: Literal["running", "interrupted", "partial", "complete"]
     created_at: str
     target: str
     target_hash: str

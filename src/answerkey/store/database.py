@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 from answerkey.errors import StoreError
@@ -82,6 +83,8 @@ class Database(ABC):
     like: ClassVar[str]
     # What the driver raises.
     error: ClassVar[type[Exception]]
+    # SQL for its own clock, in seconds since 1970.
+    clock: ClassVar[str]
     # Where it is, without a password.
     address: str
     # Whether nothing can be written to it.
@@ -107,8 +110,12 @@ class Database(ABC):
         """Whether a connection that lay idle still works."""
 
     @abstractmethod
-    def explain(self, reason: str) -> StoreError:
-        """What the driver says as one line with a remedy and without a password."""
+    def explain(self, error: Exception, reason: str) -> StoreError:
+        """What the driver raised as one line with a remedy and without a password; `reason` is its first line."""
+
+    @abstractmethod
+    def journal_path(self, run_id: str) -> Path | None:
+        """Where the replies of a run are kept until the store has them; None: the store itself does not last."""
 
     @abstractmethod
     def tables(self, connection: Connection) -> set[str]:
@@ -165,7 +172,7 @@ class Database(ABC):
                     opened.close()
         except self.error as error:
             lines = str(error).strip().splitlines()
-            raise self.explain(lines[0] if lines else type(error).__name__) from None
+            raise self.explain(error, lines[0] if lines else type(error).__name__) from None
 
     def _undone(self, opened: Any) -> bool:
         """Whether a transaction that failed could be taken back; if not, the connection was cut."""

@@ -1,4 +1,4 @@
-"""Bringing a store up to date: a new one is made from the schema, one of version 0.1.0 is carried over.
+"""Bringing a store up to date: a new one is made from the schema, an older one is carried over.
 
 All of it happens in one transaction: whoever is killed on the way leaves the store as it was.
 """
@@ -36,11 +36,15 @@ def bring_up_to_date(database: Database) -> None:
             connection.run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
             for statement in create_statements(database.kind):
                 connection.run(statement)
-        else:
-            # Few stores are old, and every command opens one.
+        # Few stores are old, and every command opens one.
+        elif version == _RELEASED:
             from answerkey.store.from_0_1_0 import carry_over
 
             carry_over(database, connection)
+        else:
+            from answerkey.store.from_schema_7 import add_checksums
+
+            add_checksums(database, connection)
         connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
 
 

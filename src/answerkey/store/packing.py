@@ -22,6 +22,7 @@ __all__ = [
     "pack_card",
     "pack_replies",
     "read_measures",
+    "reply_checksum",
     "reply_digest",
     "storable",
     "tools_text",
@@ -96,6 +97,13 @@ def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
             # Nobody else has seen it yet.
             msgspec.structs.force_setattr(reply, "text", said)
     return replies
+
+
+def reply_checksum(ask_hash: bytes, trial: int, text: str | None, payload: str) -> int:
+    """CRC-32 of what a row of replies says, with a sign: four bytes in either database."""
+    found = zlib.crc32(payload.encode(), zlib.crc32(ask_hash, trial))
+    found = zlib.crc32(b"" if text is None else text.encode(), found)
+    return found - 2**32 if found >= 2**31 else found
 
 
 def reply_digest(replies: Sequence[Reply]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from answerkey.errors import StoreError
+from answerkey.errors import StoreAwayError, StoreError, StoreFullError
 from answerkey.store.database import BATCH, Connection, Database, Row
 from answerkey.store.sql import SqlStore
 
@@ -54,6 +54,7 @@ class SqliteDatabase(Database):
     kind = "sqlite"
     like = "LIKE"
     error = sqlite3.Error
+    clock = "((julianday('now') - 2440587.5) * 86400.0)"
 
     def __init__(self, name: str, *, folder: Path | None = None, create: bool = True) -> None:
         super().__init__()
@@ -90,16 +91,26 @@ class SqliteDatabase(Database):
         self._serving = True
         super().close()
 
-    def explain(self, reason: str) -> StoreError:
+    def explain(self, error: Exception, reason: str) -> StoreError:
         """An error of SQLite as one line with a remedy."""
+        code = getattr(error, "sqlite_errorname", None) or ""
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            return StoreFullError(f"store {self.address}: {reason}; make room on its disk")
         remedy = "use another --store"
         if "readonly" in reason or "read-only" in reason or "unable to open" in reason:
             remedy = "it cannot be written; make it writable or use another --store"
-        elif "locked" in reason:
+        elif code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             remedy = "another program is writing to it; try again or use another --store"
+            return StoreAwayError(f"store {self.address}: {reason}; {remedy}")
+        elif code.startswith("SQLITE_CORRUPT"):
+            remedy = f"see what is left of it: answerkey store check {self.address}"
         elif "not a database" in reason:
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
+
+    def journal_path(self, run_id: str) -> Path | None:
+        """Beside the file."""
+        return None if self._temporary is not None else Path(f"{self._path}.{run_id}.journal")
 
     def close(self) -> None:
         """Close the connections; what was kept in memory is gone."""
