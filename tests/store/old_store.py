@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 
-
 def _read(name: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
         gzip.decompress((Path(__file__).parent / "data" / name).read_bytes())

@@ -5,16 +5,15 @@ Nothing is stored before the judge is known to work, or has kept silent for long
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.protocols import Store
 from answerkey.scorers.grader import Grader
 
 if TYPE_CHECKING:
@@ -35,12 +34,22 @@ _MOST_KEPT = 2000
 _MOST_CHARACTERS_KEPT = 20_000_000
 
 
+class ReplyStore(Protocol):
+    """What a recorder writes to: a store, or what keeps a run's replies safe on their way to it."""
+
+    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
+        """Keep replies and scorecards."""
+
+    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
+        """Keep replies that are scored later."""
+
+
 class Recorder:
     """Keeps what a run produces."""
 
     def __init__(
         self,
-        store: Store,
+        store: ReplyStore,
         info: RunInfo,
         grader: Grader,
         progress: Progress,
@@ -50,15 +59,18 @@ class Recorder:
         keep: bool = False,
         watch: Callable[[Trial], None] | None = None,
         most_unjudged: int | None = None,
-        begin: Callable[[], None] | None = None,
+        hold: bool = False,
+        journal: Callable[[Trial], None] | None = None,
     ) -> None:
         self._store = store
         self._info = info
         self._grader = grader
         self._progress = progress
+        # Told of every reply as it arrives, before anything else happens to it.
+        self._journal = journal
         self._judging = judging
-        # Writes the run itself down, before the first of its replies; None when that has been done.
-        self._begin = begin
+        # Whether nothing is written until the judge is known to work.
+        self._hold = hold
         self._hold_until = 0.0
         # Told of everything that has been scored.
         self._watch = watch
@@ -102,7 +114,7 @@ class Recorder:
     @property
     def forgotten(self) -> bool:
         """Whether the judge turned out to be unusable before anything was written."""
-        return self._begin is not None and self._judging is not None and self._judging.failure is not None
+        return self._hold and self._judging is not None and self._judging.failure is not None
 
     def begin(self, *, planned: int, done: int) -> None:
         """Tell whoever watches what is to come."""
@@ -116,6 +128,8 @@ class Recorder:
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
         """Score a trial and keep it; `stored`: its replies are in the store already."""
+        if self._journal is not None and not stored:
+            self._journal(trial)
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
@@ -169,7 +183,7 @@ class Recorder:
             await self._flush()
 
     def _held(self) -> bool:
-        if self._begin is None or self._judging is None:
+        if not self._hold or self._judging is None:
             return False
         waiting = self._judging.pending and asyncio.get_running_loop().time() < self._hold_until
         return waiting or self._judging.failure is not None
@@ -193,8 +207,6 @@ class Recorder:
             self._failure = self._failure or failure
 
     def _write(self, ahead: list[Trial], batch: list[Trial]) -> None:
-        if self._begin is not None:
-            self._begin()
-            self._begin = None
+        self._hold = False
         self._store.add_replies(self._info, ahead)
         self._store.add(self._info, batch, with_replies=self._judging is None)

@@ -54,6 +54,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
     judge: dict[str, Any] = {}
     experiment: ExperimentLink | None = None
+    # The run whose replies it began with (`resume --accept-changes`).
+    made_from: str | None = None
 
 
 class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):

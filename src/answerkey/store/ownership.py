@@ -161,7 +161,7 @@ def _machine() -> str:
     """This machine since it was started, and the container in it: where process ids mean the same."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return socket.gethostname()
 

@@ -24,7 +24,7 @@ from answerkey.store.packing import (
     storable,
     unpack_replies,
 )
-from answerkey.store.schema import insert
+from answerkey.store.schema import TABLES, insert
 
 __all__ = ["NAME_KEY", "OF_RUN", "RUN_KEY", "RunWriter", "of_run"]
 
@@ -89,6 +89,27 @@ class RunWriter:
                 run, target = run_key(connection, info), name_key(connection, info.target_hash)
                 _check_open(connection, info)
                 write_replies(connection, run, target, trials)
+
+    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
+        """Begin a run with another one's replies, as far as they are of its target, questions and repeats."""
+        asked = (
+            "SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question "
+            f"WHERE i.question_set = {NAME_KEY}"
+        )
+        where = f"run = {RUN_KEY} AND target = {NAME_KEY} AND trial <= ? AND ask_hash IN ({asked})"
+        values = (old.id, new.target_hash, new.repeat, new.question_set_hash)
+        with self.database.transaction() as connection:
+            run = run_key(connection, new)
+            query = f"SELECT {', '.join(TABLES['replies'].columns)} FROM replies WHERE {where}"
+            for rows in connection.batches(query, values):
+                connection.run_many(insert("replies"), [(run, *row[1:]) for row in rows])
+                # The key, then the text and the payload.
+                ids = [
+                    (found, run, *row[1:4])
+                    for row in rows
+                    for found in id_hashes(unpack_replies(row[6], row[8]))
+                ]
+                connection.run_many(insert("reply_ids"), ids)
 
     def clear_scorecards(self, info: RunInfo) -> None:
         """Forget the scorecards under the run's scoring, before they are written anew."""
