@@ -189,6 +189,10 @@ class Registry(Generic[_Part]):
         """Names that are not built in."""
         return [name for name in self.names() if name not in self._built_in]
 
+    def live(self) -> list[str]:
+        """Names of parts that were registered as objects, which no other process can load."""
+        return [name for name in self._own if name not in self._references]
+
     def _installed(self, name: str | None = None) -> Iterator[EntryPoint]:
         for point in _entry_points(f"answerkey.{self.kind}s", tuple(sys.path)):
             if name is None or point.name == name:

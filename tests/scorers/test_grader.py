@@ -149,7 +149,7 @@ class Broken:
 def test_a_scorer_that_fails_gives_a_score_without_a_value() -> None:
     card = make_grader(scorers=[Broken()]).grade_turn(ak.Question(id="q", question="?"), Reply(text="x"))
     assert card.metrics["broken"] is None
-    assert card.findings["broken"] == {"unscored": "raised RuntimeError: no model"}
+    assert card.findings["broken"] == {"unscored": "raised RuntimeError: no model", "harness": "scorer"}
     assert card.total == 1.0
 
 

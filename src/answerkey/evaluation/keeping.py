@@ -51,8 +51,8 @@ class RunKeeper:
         self._lease = lease
         path = store.database.journal_path(info.id)
         self._journal = None if path is None else RunJournal(path, info)
-        # How many replies the store, or the file of those set aside, has.
-        self._stored = 0
+        # Which replies the store, or the file of those set aside, has: (position, trial).
+        self._stored: set[tuple[int, int]] = set()
         # (position, trial) → why the store could not take it.
         self.set_aside: dict[tuple[int, int], str] = {}
         self.set_aside_path = None if path is None else path.with_suffix(".set-aside.jsonl")
@@ -110,7 +110,7 @@ class RunKeeper:
                 self._write(write, kept[middle:], replies=replies)
             return
         if replies:
-            self._stored += len(kept)
+            self._stored.update((trial.position, trial.number) for trial in kept)
 
     def patiently(self, action: Callable[[], _Value]) -> _Value:
         """Do something with the store; while it is away, again and again until the run's patience ends."""
@@ -132,7 +132,7 @@ class RunKeeper:
     def _put_aside(self, trial: Trial, error: Exception) -> None:
         reason = " ".join(str(error).split())
         self.set_aside[trial.position, trial.number] = reason
-        self._stored += 1
+        self._stored.add((trial.position, trial.number))
         if self.set_aside_path is None:
             return
         row = {
@@ -156,23 +156,31 @@ class RunKeeper:
 
     def interrupted(self, error: StoreError) -> InterruptedRunError:
         """How a run ends whose store has failed: it can go on when the store can."""
-        waiting = 0 if self._journal is None else max(self._journal.entries - self._stored, 0)
-        kept = f"; {waiting} replies wait in {self._journal.path}" if self._journal and waiting else ""
+        kept = ""
+        if self._journal is not None and self._waiting:
+            kept = f"; {self._waiting} replies wait in {self._journal.path}"
         return InterruptedRunError(f"{error}{kept}; then go on with: answerkey resume {self._info.id}")
+
+    @property
+    def _waiting(self) -> int:
+        """How many replies only the journal has."""
+        return 0 if self._journal is None else max(self._journal.entries - len(self._stored), 0)
 
     def discard(self) -> None:
         """Forget the run and what it has asked."""
-        self._stored = 0 if self._journal is None else self._journal.entries
+        if self._journal is not None:
+            self._journal.remove()
+            self._journal = None
         self._store.delete_run(self._info.id)
 
     def close(self) -> None:
         """The journal goes when the store has all of it, and stays for `resume` if not."""
         if self._journal is None:
             return
-        if self._stored >= self._journal.entries:
-            self._journal.remove()
-        else:
+        if self._waiting:
             self._journal.close()
+        else:
+            self._journal.remove()
 
 
 def replay_journal(store: SqlStore, info: RunInfo) -> None:

@@ -1,4 +1,4 @@
-"""Recorder: trials are scored and stored as they arrive, in small durable batches off the asking loop.
+"""Recorder: trials are journalled as they arrive, and scored and stored off the asking loop, in small durable batches.
 
 With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
 Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from answerkey.evaluation.grading import Grading
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
@@ -64,10 +65,13 @@ class Recorder:
     ) -> None:
         self._store = store
         self._info = info
-        self._grader = grader
         self._progress = progress
         # Told of every reply as it arrives, before anything else happens to it.
         self._journal = journal
+        # Everything that may take time happens there, not on the loop.
+        self._grading = Grading(
+            grader, self._keep, budget=info.options.scoring_seconds, most_waiting=most_unjudged
+        )
         self._judging = judging
         # Whether nothing is written until the judge is known to work.
         self._hold = hold
@@ -94,14 +98,20 @@ class Recorder:
     async def recording(self) -> AsyncIterator[None]:
         """Flush regularly while the body runs, and whatever is left when it ends, however it ends."""
         self._hold_until = asyncio.get_running_loop().time() + _HOLD_SECONDS
+        self._grading.open()
         regularly = asyncio.create_task(self._flush_regularly())
         try:
             yield
             await self._wait_for_judge()
+            await self._grading.finish()
         finally:
             for task in (regularly, *self._judged):
                 task.cancel()
             await asyncio.gather(regularly, *self._judged, return_exceptions=True)
+            ungraded = self._grading.close()
+            if self._judging is None:
+                # Their replies are kept, and scored when the run goes on.
+                self._ahead += ungraded
             # Also while being cancelled: what was asked must not be lost.
             self._writer.shutdown(wait=True)
             left = [*self._unwritten, (self._ahead, self._pending)]
@@ -127,14 +137,14 @@ class Recorder:
         return tuple(sorted(self._kept, key=lambda trial: (trial.position, trial.number)))
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
-        """Score a trial and keep it; `stored`: its replies are in the store already."""
+        """Take a trial that has been answered; `stored`: its replies are in the store already."""
         if self._journal is not None and not stored:
             self._journal(trial)
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
         if self._judging is None:
-            self._keep(trial, self._grader.grade(trial.question, trial.replies))
+            await self._grading.put(trial)
         else:
             if not stored:
                 self._ahead.append(trial)
@@ -146,9 +156,7 @@ class Recorder:
             await self._flush()
 
     async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
-        question = trial.question
-        scores = await judging.judge(question, trial.replies)
-        self._keep(trial, self._grader.grade(question, trial.replies, scores))
+        await self._grading.put(trial, await judging.judge(trial.question, trial.replies))
 
     def _after_judging(self, task: "asyncio.Task[None]") -> None:
         self._judged.discard(task)

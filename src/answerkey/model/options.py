@@ -164,6 +164,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retries: int = 3
     # Questions begun per second, at most.
     rate: float | None = None
+    # Seconds of CPU that scoring one reply may take; one that takes more is unscored.
+    scoring_seconds: float = 10.0
     # Only questions with these fields: "category=tax"; several are all required.
     where: tuple[str, ...] = ()
     # Only so many questions, drawn with the seed.
@@ -182,8 +184,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1)
-        if not self.timeout > 0:
-            raise ConfigError(f"timeout = {self.timeout:g}: must be more than 0 seconds")
+        for name in ("timeout", "scoring_seconds"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} = {getattr(self, name):g}: must be more than 0 seconds")
         if not self.store_patience >= 0:
             raise ConfigError(f"store_patience = {self.store_patience:g}: must be 0 seconds or more")
         if self.rate is not None and not self.rate > 0:

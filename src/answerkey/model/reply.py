@@ -6,11 +6,13 @@ import msgspec
 
 __all__ = [
     "ERROR_KINDS",
+    "HARNESS_PROBLEMS",
     "RESPONSE_ERRORS",
     "SYSTEM_ERRORS",
     "ErrorKind",
     "Evidence",
     "Failure",
+    "HarnessProblem",
     "Reply",
     "Source",
     "Timings",
@@ -20,16 +22,19 @@ __all__ = [
 
 _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed"]
+# What the harness itself could not do; never charged to the chatbot.
+HarnessProblem = Literal["configuration", "mapping", "login", "local_resources", "scorer", "too_costly"]
 ErrorKind = Literal[_SystemError, _ResponseError]
 SYSTEM_ERRORS: tuple[ErrorKind, ...] = get_args(_SystemError)
 RESPONSE_ERRORS: tuple[ErrorKind, ...] = get_args(_ResponseError)
 ERROR_KINDS: tuple[ErrorKind, ...] = SYSTEM_ERRORS + RESPONSE_ERRORS
+HARNESS_PROBLEMS: tuple[HarnessProblem, ...] = get_args(HarnessProblem)
 
 
 class Failure(msgspec.Struct, frozen=True):
     """Why a question did not get an answer."""
 
-    kind: ErrorKind
+    kind: ErrorKind | HarnessProblem
     message: str
 
 

@@ -5,20 +5,23 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 from math import fsum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
-from answerkey.model.reply import Failure, Reply
+from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
 from answerkey.text.sanitise import one_line
+
+if TYPE_CHECKING:
+    from answerkey.scorers.grading_process import GraderRecipe
 
 __all__ = ["Grader", "JudgeScores", "directions_of"]
 
@@ -47,6 +50,8 @@ class Grader:
         self, scoring: Scoring, scorers: Sequence[Scorer], *, judge: JudgeScores | None = None
     ) -> None:
         self.scoring = scoring
+        # How to make the same grader in another process; None where a scorer exists in this one only.
+        self.recipe: GraderRecipe | None = None
         self._judge = judge
         self._quality_shares = scoring.quality_shares
         self._blends = "judge" in self._quality_shares
@@ -158,6 +163,8 @@ class Grader:
         earlier: Sequence[tuple[Question, Reply]] = (),
     ) -> Scorecard:
         """Score one reply to one turn; `earlier` are the turns before it, with their replies."""
+        if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
+            return self.unscored(reply.failure.message, reply.failure.kind)
         weights = self.scoring.weights
         components: dict[str, Score] = {}
         metrics: dict[str, float | None] = {}
@@ -189,6 +196,14 @@ class Grader:
         points = total({name: score.value for name, score in components.items()}, weights)
         return self._card(points, components, metrics, findings=findings, error=error)
 
+    def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
+        """The scorecard of a reply that the harness itself could not ask for or score: no component has a value."""
+        components = {
+            name: Score(name, None, reason, weight, {"unscored": reason, "harness": problem})
+            for name, weight in self.scoring.weights.items()
+        }
+        return self._card(None, components, {}, error=None)
+
     def _scores(
         self,
         question: Question,
@@ -208,7 +223,8 @@ class Grader:
             except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value, never the end of a run
                 reason = one_line(f"could not be scored: {type(error).__name__}: {error}", 200)
                 given += [
-                    Score(name, None, reason, None, {"unscored": reason}) for name in directions_of([scorer])
+                    Score(name, None, reason, None, {"unscored": reason, "harness": "scorer"})
+                    for name in directions_of([scorer])
                 ]
                 continue
             if type(scores) is Score:

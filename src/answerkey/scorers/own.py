@@ -73,7 +73,8 @@ class OwnScorer:
             more = {word: given[word] for word in self._passed} if self._passed else {}
             value = self.function(question, reply, **self._arguments, **more)
         except Exception as error:  # noqa: BLE001  # a scorer's failure is a score without a value
-            return self._unscored(one_line(f"raised {type(error).__name__}: {error}", 200))
+            reason = one_line(f"raised {type(error).__name__}: {error}", 200)
+            return [_no_value(name, reason, {"harness": "scorer"}) for name in self._names]
         if isinstance(value, list | tuple):
             return self._several(value)
         return (_score(self._names[0], value),)

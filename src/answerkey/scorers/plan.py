@@ -9,6 +9,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader, JudgeScores, directions_of
+from answerkey.scorers.grading_process import GraderRecipe
 from answerkey.scorers.own import make_scorer
 from answerkey.scorers.retrieval.source_ranking import CHUNK_PATTERN, Ranker
 
@@ -30,7 +31,8 @@ def make_grader(
     settings = settings or Settings()
     own = {scorer.name: scorer for scorer in configured_scorers(settings)}
     # One that the caller gives stands in the place of a configured one of its name.
-    own |= {scorer.name: scorer for scorer in _distinct(scorers)}
+    given = _distinct(scorers)
+    own |= {scorer.name: scorer for scorer in given}
     known = {*directions_of(own.values()), *(judge.direction if judge is not None else ())}
     built_in = _built_in(scoring, settings)
     known |= set(directions_of(built_in))
@@ -38,7 +40,16 @@ def make_grader(
         # An installed scorer that has a weight need not be configured as well.
         if name not in known and plugins.scorers.find(name) is not None:
             own[name] = make_scorer(name)
-    return Grader(scoring, [*built_in, *own.values()], judge=judge)
+    grader = Grader(scoring, [*built_in, *own.values()], judge=judge)
+    if not given and not plugins.scorers.live():
+        grader.recipe = GraderRecipe(
+            scoring=scoring,
+            scorers=settings.scorers,
+            path=settings.path,
+            sys_path=[],
+            judge=None if judge is None else dict(judge.direction),
+        )
+    return grader
 
 
 def configured_scorers(settings: Settings) -> list[Scorer]:

@@ -1,0 +1,117 @@
+"""Grading in a process of its own: the recipe by which the grader is made there, and the process itself.
+
+The parent writes frames (four bytes of length, then MessagePack) to its standard input: the recipe first, then trials. For each
+trial one frame comes back, in order. A reply that costs more than its budget ends the process by a signal of the kernel's, so
+that not even a pattern that never returns can hold up a run.
+"""
+
+import os
+import signal
+import struct
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from answerkey.config import ScorerSettings, Settings
+from answerkey.model.options import Scoring
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+from answerkey.model.scorecard import Score, Scorecard
+from answerkey.plugins import scorers
+from answerkey.protocols import Direction
+from answerkey.scorers.grader import Grader
+
+__all__ = ["GraderRecipe", "ToGrade", "read_frame", "write_frame"]
+
+_LENGTH = struct.Struct("<I")
+
+
+class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a grader is made from, where that can be written down."""
+
+    scoring: Scoring
+    scorers: dict[str, ScorerSettings]
+    # The configuration file, from whose folder paths start.
+    path: str | None
+    # Where modules are found.
+    sys_path: list[str]
+    # The names of the judge's scores; None: there is no judge.
+    judge: dict[str, Direction] | None = None
+    # Seconds of CPU that one trial may take, and seconds altogether.
+    cpu_seconds: float = 10.0
+    wall_seconds: float = 60.0
+
+    def make(self) -> Grader:
+        """The grader."""
+        from answerkey.scorers.plan import make_grader  # it imports this module for the recipe
+
+        settings = Settings(scoring=self.scoring, scorers=self.scorers, path=self.path)
+        for name, scorer in self.scorers.items():
+            if scorer.python is not None:
+                scorers.refer(name, scorer.python, settings.folder)
+        judge = None if self.judge is None else _JudgeNames(self.judge)
+        return make_grader(self.scoring, settings, judge=judge)
+
+
+class ToGrade(msgspec.Struct, frozen=True, array_like=True):
+    """One trial on its way to the process."""
+
+    question: Question
+    replies: tuple[Reply, ...]
+    judged: list[list[Score]]
+
+
+class _JudgeNames:
+    """What a grader must know of a judge whose scores it is given."""
+
+    version = ""
+
+    def __init__(self, direction: dict[str, Direction]) -> None:
+        self.direction = direction
+
+
+def write_frame(stream: BinaryIO, value: object) -> None:
+    """Write one value."""
+    content = msgspec.msgpack.encode(value)
+    stream.write(_LENGTH.pack(len(content)) + content)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """One value's bytes; None when the stream has ended, in the middle of a value too."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    content = stream.read(length)
+    return content if len(content) == length else None
+
+
+def _serve() -> None:
+    given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # Whatever a scorer prints must not stand among the answers.
+    os.dup2(2, 1)
+    first = read_frame(given)
+    if first is None:
+        return
+    recipe = msgspec.msgpack.decode(first, type=GraderRecipe)
+    sys.path[:] = recipe.sys_path
+    grader = recipe.make()
+    # Ctrl-C is for the parent, which closes the pipe when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    decoder = msgspec.msgpack.Decoder(ToGrade)
+    while (content := read_frame(given)) is not None:
+        trial = decoder.decode(content)
+        signal.setitimer(signal.ITIMER_PROF, recipe.cpu_seconds)
+        signal.setitimer(signal.ITIMER_REAL, recipe.wall_seconds)
+        card: Scorecard = grader.grade(trial.question, trial.replies, trial.judged)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        write_frame(answers, card)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    _serve()
