@@ -183,8 +183,13 @@ class Scorer(Protocol):
 class Engine(Protocol):
     """Asks a target many questions."""
 
-    def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order."""
+    def ask_all(
+        self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+    ) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order.
+
+        `journal` is to be told of each the moment it is answered, before it waits for anybody: it survives a killed process.
+        """
         ...
 
 

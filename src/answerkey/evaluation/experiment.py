@@ -173,6 +173,12 @@ def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:
     return (0 if number % 2 else 1), (number + 1) // 2
 
 
+def _own_trial(trial: Trial) -> tuple[Literal[0, 1], Trial]:
+    """An arm, and the trial as that arm's run numbers it."""
+    arm, number = _arm_and_trial(trial.number)
+    return arm, msgspec.structs.replace(trial, number=number)
+
+
 class _Arms:
     def __init__(
         self,
@@ -267,7 +273,6 @@ class _Arms:
                         judging=self.judging[arm],
                         writer=writers[arm],
                         watch=watch,
-                        journal=self.keepers[-1].append,
                         # An experiment that may stop early must not run far ahead of its judge.
                         most_unjudged=self.options.concurrency if self.early_stop else None,
                     )
@@ -297,9 +302,13 @@ class _Arms:
                 for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content.hex(), arm, score)
-            async for trial in self.assembly.engine.ask_all(self.pair, self.trials()):
-                arm, number = _arm_and_trial(trial.number)
-                await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))
+            async for trial in self.assembly.engine.ask_all(self.pair, self.trials(), self._journal):
+                arm, own = _own_trial(trial)
+                await self.recorders[arm].add(own)
+
+    def _journal(self, trial: Trial) -> None:
+        arm, own = _own_trial(trial)
+        self.keepers[arm].append(own)
 
     def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""

@@ -57,7 +57,6 @@ async def ask_run(
                 writer=writer,
                 keep=True,
                 hold=judging is not None,
-                journal=keeper.append,
             )
             try:
                 return await _ask(assembly, recorder, keeper, store, info, questions, target, judging)
@@ -84,15 +83,7 @@ async def ask_again(
     writer = store_writer()
     async with judging_on(store, assembly.judge, info.id, writer) as judging:
         with keep_run(store, again, lease, partial(store.update_run, again)) as keeper:
-            recorder = Recorder(
-                keeper,
-                again,
-                assembly.grader,
-                progress,
-                judging=judging,
-                writer=writer,
-                journal=keeper.append,
-            )
+            recorder = Recorder(keeper, again, assembly.grader, progress, judging=judging, writer=writer)
             asked = store.reply_keys(again)
             if judging is None:
                 score_again(store, again, questions, assembly.grader)
@@ -134,7 +125,8 @@ async def _ask(
             with keeper.asking():
                 if judging is not None and asked:
                     await add_stored(recorder, store, info, questions)
-                async for trial in assembly.engine.ask_all(target, _planned(questions, info.repeat, asked)):
+                trials = _planned(questions, info.repeat, asked)
+                async for trial in assembly.engine.ask_all(target, trials, keeper.append):
                     await recorder.add(trial)
         return finish("complete")
     except asyncio.CancelledError:

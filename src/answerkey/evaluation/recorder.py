@@ -1,4 +1,4 @@
-"""Recorder: trials are journalled as they arrive, and scored and stored off the asking loop, in small durable batches.
+"""Recorder: trials are scored and stored as they arrive, off the asking loop, in small durable batches.
 
 With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
 Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
@@ -61,13 +61,10 @@ class Recorder:
         watch: Callable[[Trial], None] | None = None,
         most_unjudged: int | None = None,
         hold: bool = False,
-        journal: Callable[[Trial], None] | None = None,
     ) -> None:
         self._store = store
         self._info = info
         self._progress = progress
-        # Told of every reply as it arrives, before anything else happens to it.
-        self._journal = journal
         # Everything that may take time happens there, not on the loop.
         self._grading = Grading(
             grader, self._keep, budget=info.options.scoring_seconds, most_waiting=most_unjudged
@@ -138,8 +135,6 @@ class Recorder:
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
         """Take a trial that has been answered; `stored`: its replies are in the store already."""
-        if self._journal is not None and not stored:
-            self._journal(trial)
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
