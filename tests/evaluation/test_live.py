@@ -14,6 +14,7 @@ import pytest
 
 import answerkey as ak
 from answerkey.errors import InterruptedRunError, TargetUnreachableError
+from run_documents import stripped
 
 ROWS = [
     {"id": "a", "question": "Capital of France?", "category": "geo", "expected_keywords": ["Paris"]},
@@ -25,34 +26,6 @@ ANSWERS = {"Capital of France?": "Paris.", "Capital of Peru?": "I think it is Cu
 
 def know(body: dict[str, Any]) -> dict[str, Any]:
     return {"answer": ANSWERS.get(body["question"], "No idea."), "tools_used": []}
-
-
-def stripped(document: dict[str, Any]) -> dict[str, Any]:
-    """A run document without what differs between two runs of the same thing: ids, times, latencies."""
-    volatile = {
-        "id",
-        "name",
-        "created_at",
-        "finished_at",
-        "latency_ms",
-        "timings",
-        "phases_ms",
-        "slowest",
-        "conversation_id",
-        "trace_id",
-        "tool_latency_ms",
-        "target",
-        "target_hash",
-    }
-
-    def clean(value: Any, inside_result: bool = False) -> Any:
-        if isinstance(value, dict):
-            return {
-                k: clean(v) for k, v in value.items() if k not in volatile or (k == "id" and "trial" in value)
-            }
-        return [clean(item) for item in value] if isinstance(value, list) else value
-
-    return clean(document)
 
 
 def test_a_run_is_graded_kept_and_found_again(

@@ -16,6 +16,7 @@ from answerkey.model.scorecard import Score, Scorecard
 __all__ = [
     "CARD_COLUMNS",
     "Measures",
+    "check_details",
     "fold",
     "id_hash",
     "id_hashes",
@@ -218,6 +219,14 @@ def unpack_card(
         error=None if error_kind is None else Failure(error_kind, details.error_message or ""),
         turns=details.turns,
     )
+
+
+def check_details(payload: bytes) -> None:
+    """Raises ValueError for details that cannot be read."""
+    try:
+        _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
 
 
 def unpack_values(*measured: bytes) -> "array[float]":
