@@ -9,6 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.patience import Patience
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial
@@ -86,7 +87,7 @@ class LocalEngine:
             attempted = msgspec.structs.replace(ask, traceparent=f"00-{trace_id}-{os.urandom(8).hex()}-01")
             retry: RetryableError | None = None
             try:
-                async with asyncio.timeout(self._options.timeout):
+                async with Patience(self._options.timeout):
                     reply = await target.ask(attempted)
             except RetryableError as error:
                 retry = error
@@ -132,15 +133,16 @@ def _at_once(target: Target, wanted: int) -> int:
 
 def _timed(reply: Reply, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Reply:
     """A reply with its timings. One from a record has its own instead."""
-    measured = reply.timings.latency_ms
+    own = reply.timings
     # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
-    measured = latency_ms if measured is None else min(measured, latency_ms)
+    measured = latency_ms if own.latency_ms is None else min(own.latency_ms, latency_ms)
     timings = Timings(
         latency_ms=round(measured, 3),
-        first_byte_ms=reply.timings.first_byte_ms,
-        queue_ms=round(queue_ms + latency_ms - measured, 3),
-        retry_ms=round(retry_ms, 3),
-        attempts=attempts,
+        first_byte_ms=None if own.first_byte_ms is None else round(own.first_byte_ms, 3),
+        queue_ms=round(queue_ms + max(0.0, latency_ms - measured - own.retry_ms), 3),
+        retry_ms=round(retry_ms + own.retry_ms, 3),
+        # A target sends again by itself only what died on the way.
+        attempts=attempts + own.attempts - 1,
     )
     return msgspec.structs.replace(reply, timings=timings)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,13 +13,10 @@ from answerkey.judge.ledger import read_spent
 from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
+from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
-
-if TYPE_CHECKING:
-    import aiohttp
-    from yarl import URL
 
 __all__ = ["Completion", "JudgeClient"]
 
@@ -92,8 +89,9 @@ class JudgeClient:
         self.at_once = settings.concurrency or _AT_ONCE
         self.slots = asyncio.Semaphore(self.at_once)
         self._dialects = {model: _Dialect() for model in settings.models}
-        self._session: aiohttp.ClientSession | None = None
-        self._url: URL | None = None
+        self._client: HttpClient | None = None
+        self._endpoint: Endpoint | None = None
+        self._headers: dict[str, str] = {}
         self._nobody_there = 0
         # Model (or "" for all) → why nothing more is asked of it.
         self._down: dict[str, str] = {}
@@ -114,31 +112,22 @@ class JudgeClient:
         return None
 
     async def __aenter__(self) -> "JudgeClient":
-        import aiohttp
-        from yarl import URL
-
         # Read once, not for every call.
-        self._url = URL(f"{self.base_url}/chat/completions")
-        headers = {
+        self._endpoint = read_endpoint(f"{self.base_url}/chat/completions")
+        self._headers = {
             "User-Agent": "answerkey",
             "Accept": "application/json",
             "Content-Type": "application/json",
         }
         if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self.at_once, ttl_dns_cache=300),
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(total=None),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
+            self._headers["Authorization"] = f"Bearer {self._key}"
+        self._client = HttpClient()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
     async def time_to_refuse(self) -> float | None:
         """Seconds within which the endpoint would have refused a wrong key or model; None if nobody is there.
@@ -193,26 +182,22 @@ class JudgeClient:
         self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
     ) -> Completion:
         """One request."""
-        import aiohttp
-
-        if self._session is None or self._url is None:
+        if self._client is None or self._endpoint is None:
             raise _unreachable("the judge is not open")
         body = self._body(model, messages, schema, seed)
         try:
+            # A redirect could carry the key to another server, and is not followed.
             async with (
                 asyncio.timeout(self._settings.timeout),
-                # A redirect could carry the key to another server.
-                self._session.post(
-                    self._url, data=msgspec.json.encode(body), allow_redirects=False
+                await self._client.request(
+                    "POST", self._endpoint, headers=self._headers, body=msgspec.json.encode(body)
                 ) as response,
             ):
-                content = await response.content.read(_MOST_BYTES)
-                while not response.content.at_eof() and len(content) < _MOST_BYTES:
-                    content += await response.content.read(_MOST_BYTES - len(content))
-                status, retry_after = response.status, response.headers.get("Retry-After")
+                content = await response.read(_MOST_BYTES)
+                status, retry_after = response.status, response.headers.get("retry-after")
         except TimeoutError:
             raise _FailedCallError(f"the judge gave no answer within {self._settings.timeout:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (OSError, NotHttpError) as error:
             said = self._said(f"the judge at {self.base_url} cannot be reached: {_cause(error)}")
             raise _FailedCallError(said) from None
         if status == 200:

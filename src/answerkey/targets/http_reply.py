@@ -3,16 +3,17 @@
 import json
 import re
 import time
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Failure, Reply
 from answerkey.protocols import RetryableError
+from answerkey.targets.http_client import Response
 from answerkey.targets.secrets import Secrets, safe_url
-from answerkey.targets.stopwatch import Stopwatch
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
@@ -22,39 +23,21 @@ from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
 from answerkey.transcripts.streams.whole_stream import assemble
 
-if TYPE_CHECKING:
-    import aiohttp
-
-__all__ = ["read_at_most", "read_error", "read_reply", "retry_after_seconds"]
+__all__ = ["read_error", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
 _TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 
-async def read_reply(
-    response: "aiohttp.ClientResponse",
-    most_bytes: int,
-    mapping: ReplyMapping | None,
-    secrets: Secrets,
-    watch: Stopwatch,
-) -> Reply:
+async def read_reply(response: Response, mapping: ReplyMapping | None, secrets: Secrets) -> Reply:
     """The reply in a successful response."""
-    import aiohttp
-
     kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
     reader = None if kind is None else EventReader(kind)
     chunks: list[bytes] = []
     events: list[str] = []
-    size = 0
     broken: Failure | None = None
     try:
-        async for chunk in response.content.iter_any():
-            watch.chunk()
-            size += len(chunk)
-            if size > most_bytes:
-                response.close()
-                message = f"the reply is larger than {most_bytes / _MEGABYTE:g} MB; raise max_reply_mb if that is right"
-                return Reply(failure=Failure("malformed", message))
+        async for chunk in response.chunks():
             if reader is None:
                 chunks.append(chunk)
                 continue
@@ -62,7 +45,7 @@ async def read_reply(
             if reader.done:
                 # Some servers keep the connection open after the last event.
                 break
-    except (aiohttp.ClientPayloadError, ConnectionError) as error:
+    except ConnectionError as error:
         if reader is None:
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
@@ -118,17 +101,15 @@ def _from_body(
     return Reply(text=text, evidence=Evidence())
 
 
-async def read_error(
-    response: "aiohttp.ClientResponse", secrets: Secrets, mapping: ReplyMapping | None = None
-) -> Reply:
+async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping | None = None) -> Reply:
     """The reply of a status that is not success: its failure, with what the body says, and the calls that it tells of.
 
     429 and 503 are for the engine to retry.
     """
     status = response.status
-    body = secrets.redact_reply((await read_at_most(response, _MEGABYTE)).decode("utf-8", "replace"))
+    body = secrets.redact_reply((await _beginning(response)).decode("utf-8", "replace"))
     if status < 400:
-        place = safe_url(response.headers.get("Location", "elsewhere"))
+        place = safe_url(response.headers.get("location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"
         return Reply(failure=Failure("http", failure_message(secrets.redact(message))))
     payload: Json = None
@@ -141,7 +122,7 @@ async def read_error(
     message = f"HTTP {status}: {said or response.reason or 'no reason given'}"
     failure = Failure(kind_of_status(status), failure_message(message))
     if status in (429, 503):
-        raise RetryableError(failure, retry_after_seconds(response.headers.get("Retry-After")))
+        raise RetryableError(failure, retry_after_seconds(response.headers.get("retry-after")))
     if isinstance(payload, dict):
         reply = reply_from_payload(payload, mapping=mapping)
         if reply.evidence.tools_observed:
@@ -149,12 +130,15 @@ async def read_error(
     return Reply(failure=failure)
 
 
-async def read_at_most(response: "aiohttp.ClientResponse", most_bytes: int) -> bytes:
-    """A response's body, or its beginning if it is longer."""
+async def _beginning(response: Response) -> bytes:
+    """What can be had of an error's body: the status counts, even if the body breaks off."""
     body = b""
-    while len(body) < most_bytes and (more := await response.content.read(most_bytes - len(body))):
-        body += more
-    return body
+    with suppress(ConnectionError, ValueError):
+        async for chunk in response.chunks():
+            body += chunk
+            if len(body) >= _MEGABYTE:
+                break
+    return body[:_MEGABYTE]
 
 
 def _reason_in(payload: Json) -> str:

@@ -1,120 +1,146 @@
-"""The HTTP client of targets: one session with a bounded pool, no proxies, cookies or redirects of its own accord."""
+"""The requests of one target: its headers, its connections, and what a connection that fails comes to."""
 
 import asyncio
+import errno
+import ssl
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import RetryableError
+from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, Response, make_tls
+from answerkey.targets.http_parser import ReplyTooLargeError
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 
-if TYPE_CHECKING:
-    import ssl
+__all__ = ["TargetSession", "is_refused"]
 
-    import aiohttp
-    from yarl import URL
-
-__all__ = ["HttpClient"]
-
-# Servers close idle connections after 2 to 5 s; a connection is given up sooner, since a POST that meets a closing
-# one cannot be told from one that failed.
-_KEEP_ALIVE_S = 1.5
 _PREFLIGHT_S = 10.0
+_MEGABYTE = 1024 * 1024
+# This machine has run out of something, which says nothing of the chatbot.
+_LOCAL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 
 
-class HttpClient:
-    """The requests of one target: its session and headers, and what a failed connection comes to."""
+class TargetSession:
+    """What one target sends, and what comes of it."""
 
-    def __init__(self, name: str, secrets: Secrets, *, verify_tls: bool, ca_file: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        secrets: Secrets,
+        *,
+        verify_tls: bool,
+        ca_file: str | None,
+        most_bytes: int,
+        reuse: bool = True,
+    ) -> None:
         # The target's, for errors.
         self._name = name
         self._secrets = secrets
         self._verify_tls = verify_tls
         self._ca_file = ca_file
-        self._headers: dict[str, str] = {}
-        self._session: aiohttp.ClientSession | None = None
+        self._most_bytes = most_bytes
+        self._reuse = reuse
+        self._client: HttpClient | None = None
+        self.headers: dict[str, str] = {}
 
-    async def open(self, url: "URL", shown: str, headers: Mapping[str, str], *, connections: int) -> None:
+    async def open(self, endpoint: Endpoint, shown: str, headers: Mapping[str, str]) -> None:
         """Open it; `shown` is what errors call the address, and nothing answering there is an error at once."""
-        import aiohttp
-
         for header, value in headers.items():
             if any(char in header + value for char in "\r\n\0"):
                 raise ConfigError(f"target {self._name}: the header {header!r} has a line break in it")
-        self._headers = dict(headers)
-        await _preflight(url, shown)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=connections, ssl=self._tls(), keepalive_timeout=_KEEP_ALIVE_S, ttl_dns_cache=300
-            ),
-            # The engine keeps the time; conversations must not share cookies; no proxy is taken from the environment.
-            timeout=aiohttp.ClientTimeout(total=None),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=False,
-        )
+            if header.lower() == "authorization" and endpoint.authorization is not None:
+                raise ConfigError(
+                    f"target {self._name}: the address has a user and password and the headers an Authorization; "
+                    "keep one of the two"
+                )
+        self.headers = dict(headers)
+        tls = self._tls() if endpoint.tls else None
+        await _preflight(endpoint, shown)
+        self._client = HttpClient(tls=tls, reuse=self._reuse)
 
     async def close(self) -> None:
         """Close its connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
     @property
-    def session(self) -> "aiohttp.ClientSession":
-        """The session itself, which sends none of the target's headers."""
-        if self._session is None:
+    def client(self) -> HttpClient:
+        """The client itself, which sends none of the target's headers."""
+        if self._client is None:
             raise UsageError("the target is not open: use it in `async with`")
-        return self._session
+        return self._client
 
-    def request(
-        self, method: str, url: "URL", *, traceparent: str | None, **content: Any
-    ) -> "aiohttp.client._RequestContextManager":
-        """Send a request to the chatbot."""
-        headers = {**self._headers, "traceparent": traceparent} if traceparent else self._headers
-        # A redirect could carry the headers' secrets to another server.
-        return self.session.request(method, url, headers=headers, allow_redirects=False, **content)
+    async def request(
+        self,
+        method: str,
+        endpoint: Endpoint,
+        *,
+        body: bytes | None,
+        traceparent: str | None = None,
+        more: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Send a request to the chatbot, with the target's headers and `more`."""
+        headers = self.headers
+        if traceparent or more:
+            headers = {**headers, **(more or {})}
+            if traceparent:
+                headers["traceparent"] = traceparent
+        # A redirect could carry the headers' secrets to another server, so none is followed.
+        return await self.client.request(
+            method, endpoint, headers=headers, body=body, most_bytes=self._most_bytes
+        )
 
     async def reply(self, exchange: Awaitable[Reply]) -> Reply:
         """What an exchange gives; a connection that is refused is for the engine to retry, others are failures."""
-        import aiohttp
-
         try:
             return await exchange
-        except aiohttp.ClientConnectorError as error:
-            message = self._secrets.redact(f"{self._name}: {error.strerror or error}")
-            failure = Failure("connection", failure_message(message))
-            if isinstance(error.os_error, ConnectionRefusedError):
-                raise RetryableError(failure) from error
+        except ReplyTooLargeError:
+            most = f"{self._most_bytes / _MEGABYTE:g} MB"
+            message = f"the reply is larger than {most}; raise max_reply_mb if that is right"
+            return Reply(failure=Failure("malformed", message))
+        except NotHttpError as error:
+            return Reply(failure=Failure("malformed", failure_message(self._secrets.redact(str(error)))))
+        except (OSError, EOFError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in _LOCAL:
+                message = failure_message(f"this machine has run out of what connections need: {error}")
+                raise RetryableError(Failure("local_resources", message)) from error
+            if is_refused(error):
+                message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
+                raise RetryableError(Failure("connection", message)) from error
+            failure = failure_from_exception(error, self._secrets.redact)
+            if isinstance(error, OSError) and failure.kind == "exception":
+                # Names that do not resolve, certificates that do not hold, networks that are not there.
+                failure = Failure("connection", failure.message)
             return Reply(failure=failure)
-        except (aiohttp.ClientError, OSError, EOFError, ValueError) as error:
-            return Reply(failure=failure_from_exception(error, self._secrets.redact))
 
-    def _tls(self) -> "ssl.SSLContext | bool":
-        if self._ca_file is None or not self._verify_tls:
-            return self._verify_tls
-        import ssl
-
+    def _tls(self) -> ssl.SSLContext:
         try:
-            return ssl.create_default_context(cafile=self._ca_file)
+            return make_tls(verify=self._verify_tls, ca_file=self._ca_file)
         except (OSError, ssl.SSLError) as error:
             message = f"target {self._name}: ca_file {self._ca_file} cannot be used: {error}"
             raise ConfigError(message) from None
 
 
-async def _preflight(url: "URL", shown: str) -> None:
+def is_refused(error: BaseException) -> bool:
+    """Whether nobody listens; a name with several addresses has an error for each of them in one."""
+    return isinstance(error, ConnectionRefusedError) or (
+        isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
+    )
+
+
+async def _preflight(endpoint: Endpoint, shown: str) -> None:
     """Stop before the first question if nothing listens at the address at all."""
     try:
         async with asyncio.timeout(_PREFLIGHT_S):
-            _, writer = await asyncio.open_connection(url.host, url.port)
+            _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     except TimeoutError:
         raise TargetUnreachableError(
             f"{shown} does not answer: no connection within {_PREFLIGHT_S:g} s; is the address right?",
         ) from None
     except (OSError, UnicodeError) as error:
-        refused = isinstance(error, ConnectionRefusedError)
-        reason = "connection refused" if refused else failure_message(str(error))
+        reason = "connection refused" if is_refused(error) else failure_message(str(error))
         raise TargetUnreachableError(
             f"nothing answers at {shown} ({reason}); is the chatbot running and the address right?",
         ) from None

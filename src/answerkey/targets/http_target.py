@@ -1,52 +1,38 @@
 """The target `http(s)://…`: a chatbot behind an HTTP endpoint, asked with JSON and answering with JSON, text or a stream."""
 
-from typing import Any
+import time
 from urllib.parse import urlsplit
 
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.model.reply import Reply
-from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.chat_histories import Conversations
+from answerkey.model.reply import Reply, Timings
+from answerkey.protocols import Ask, Target, TargetContext
+from answerkey.targets.chat_histories import Conversations, UnderWay
+from answerkey.targets.cookies import cookie_header, read_cookies
+from answerkey.targets.http_client import read_endpoint
+from answerkey.targets.http_login import Login
 from answerkey.targets.http_reply import read_error, read_reply
-from answerkey.targets.http_session import HttpClient
+from answerkey.targets.http_session import TargetSession
+from answerkey.targets.http_settings import HttpSettings
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
-from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.json_shapes import as_dict
-from answerkey.transcripts.reply_mapping import ReplyMapping
 
-__all__ = ["HttpSettings", "HttpTarget", "make_http_target"]
+__all__ = ["HttpTarget", "make_http_target"]
 
 _MEGABYTE = 1024 * 1024
 
 
-class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of an HTTP target; `${ENV}` is expanded in its url, headers, query and body when it opens."""
-
-    url: str
-    method: str = "POST"
-    headers: dict[str, str] = {}
-    query: dict[str, Any] = {}
-    # The request's JSON, with "{{question}}" and the like in it; JSON text is taken too.
-    body: dict[str, Any] | list[Any] | str | None = None
-    # Where the reply has its parts, when not under the usual names.
-    reply: ReplyMapping | None = None
-    # False: accept any certificate (a test server's own).
-    verify_tls: bool = True
-    # A PEM file with the authority that signed the server's certificate.
-    ca_file: str | None = None
-    # A reply that is larger is a failure.
-    max_reply_mb: float = 16.0
-
-
-def make_http_target(rest: str, context: TargetContext) -> "HttpTarget":
+def make_http_target(rest: str, context: TargetContext) -> Target:
     """The factory of the kind `url`."""
-    return HttpTarget(
-        read_settings(context, HttpSettings), name=context.name, concurrency=context.concurrency
-    )
+    settings = read_settings(context, HttpSettings)
+    if settings.url.startswith(("ws://", "wss://")):
+        from answerkey.targets.websocket_target import WebSocketTarget  # few chatbots have one
+
+        return WebSocketTarget(settings, name=context.name, concurrency=context.concurrency)
+    return HttpTarget(settings, name=context.name, concurrency=context.concurrency)
 
 
 class HttpTarget:
@@ -61,35 +47,42 @@ class HttpTarget:
         secrets: Secrets | None = None,
     ) -> None:
         parts = urlsplit(settings.url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
             raise ConfigError(f"url = {safe_url(settings.url)!r} is not an http:// or https:// address")
         self.name = name or safe_url(settings.url)
         self.fingerprint = settings_hash(
             "http", msgspec.structs.replace(settings, url=safe_url(settings.url))
         )
-        self._settings = settings
-        self._secrets = secrets or Secrets()
-        self._concurrency = concurrency
-        self._client = HttpClient(
-            self.name, self._secrets, verify_tls=settings.verify_tls, ca_file=settings.ca_file
+        self.settings = settings
+        self.secrets = secrets or Secrets()
+        self._session = TargetSession(
+            self.name,
+            self.secrets,
+            verify_tls=settings.verify_tls,
+            ca_file=settings.ca_file,
+            most_bytes=int(settings.max_reply_mb * _MEGABYTE),
+            reuse=settings.retry_reused,
         )
-        self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
+        self._login: Login | None = None
         self._conversations = Conversations(concurrency)
+        # What the server gave a conversation: its id, and its cookies.
+        self._issued: UnderWay[str] = UnderWay(concurrency)
+        self._cookies: UnderWay[dict[str, str]] = UnderWay(concurrency)
+        self._server_issues = settings.reply is not None and settings.reply.conversation_id is not None
 
     async def __aenter__(self) -> "HttpTarget":
-        from yarl import URL
-
-        settings, expand = self._settings, self._secrets.expand
+        settings, expand = self.settings, self.secrets.expand
         where = f"target {self.name}:"
+        url = expand(settings.url, f"{where} url", private=True)
         try:
-            url = URL(expand(settings.url, f"{where} url", private=True))
+            self._endpoint = read_endpoint(url)
         except ValueError:
             raise ConfigError(f"{where} url is not a valid address") from None
-        query = expand(settings.query, f"{where} query", private=True)
-        self._query = compile_template(query, f"{where} query")
-        if url.user is not None or url.password is not None:
-            self._secrets.add("URL_PASSWORD", url.password or url.user or "")
-        self._url = url
+        self._query = compile_template(
+            expand(settings.query, f"{where} query", private=True), f"{where} query"
+        )
+        if self._endpoint.password:
+            self.secrets.add("URL_PASSWORD", self._endpoint.password)
         self._body = compile_template(expand(self._body_template(), f"{where} body"), f"{where} body")
         headers = {
             "Accept": "application/json, text/event-stream, application/x-ndjson, text/plain;q=0.5",
@@ -100,42 +93,71 @@ class HttpTarget:
         if self._has_body and not _names_type(settings.headers):
             headers["Content-Type"] = "application/json"
         headers.update(expand(settings.headers, f"{where} headers", private=True))
-        await self._client.open(url, self.name, headers, connections=self._concurrency)
+        await self._session.open(self._endpoint, self.name, headers)
+        if settings.login is not None:
+            self._login = Login(settings.login, self.name, self.secrets, self._session)
+            await self._login.log_in(0)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._client.close()
+        await self._session.close()
 
     async def ask(self, ask: Ask) -> Reply:
         """One request. 429, 503 and a refused connection are for the engine to retry."""
-        watch = Stopwatch()
-        reply = await self._client.reply(self._exchange(ask, watch))
-        return msgspec.structs.replace(reply, timings=watch.timings())
+        return await self._session.reply(self._converse(ask))
 
-    async def _exchange(self, ask: Ask, watch: Stopwatch) -> Reply:
+    async def _converse(self, ask: Ask) -> Reply:
+        """One turn, with what the conversation has so far."""
         messages = None
         if "messages" in self._body.names:
             messages = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
         values = values_of(ask, messages)
-        async with self._client.request(
-            self._method,
-            self._url,
-            traceparent=ask.traceparent,
-            params=_query(self._query.fill(values)) if self._settings.query else None,
-            data=_encoded(self._body.fill(values)) if self._has_body else None,
-        ) as response:
-            if response.status >= 300:
-                reply = await read_error(response, self._secrets, self._settings.reply)
-            else:
-                reply = await read_reply(
-                    response, self._most_bytes, self._settings.reply, self._secrets, watch
-                )
+        if self._server_issues:
+            # The server names a conversation in its first reply; before that it has no name.
+            values["conversation_id"] = self._issued.get(ask.conversation_id) if ask.turn else None
+        seen = 0 if self._login is None else self._login.count
+        reply, status = await self._exchange(ask, values)
+        if status == 401 and self._login is not None:
+            # What the login gave has run out, which is nothing that the chatbot did.
+            await self._login.log_in(seen)
+            reply, _ = await self._exchange(ask, values)
+        if self._server_issues and reply.conversation_id:
+            self._issued.keep(ask.conversation_id, reply.conversation_id)
         if messages is not None:
             self._conversations.end_turn(ask.conversation_id, messages, reply.text)
-        return msgspec.structs.replace(reply, trace_id=reply.trace_id or _trace_id(ask.traceparent))
+        return reply
+
+    async def _exchange(self, ask: Ask, values: dict[str, object]) -> tuple[Reply, int]:
+        """One request and what comes back, with its status."""
+        asked = time.perf_counter()
+        kept = self._cookies.get(ask.conversation_id) if ask.turn else None
+        given = None if self._login is None else self._login.cookies
+        query = _query(self._query.fill(values)) if self.settings.query else {}
+        async with await self._session.request(
+            self._method,
+            self._endpoint.with_query(query),
+            body=_encoded(self._body.fill(values)) if self._has_body else None,
+            traceparent=ask.traceparent,
+            more=cookie_header(given, kept) if given or kept else None,
+        ) as response:
+            if response.status >= 300:
+                reply = await read_error(response, self.secrets, self.settings.reply)
+            else:
+                reply = await read_reply(response, self.settings.reply, self.secrets)
+        if response.set_cookies:
+            self._cookies.keep(ask.conversation_id, {**(kept or {}), **read_cookies(response.set_cookies)})
+        timings = Timings(
+            latency_ms=1000 * (response.last_byte - response.begun),
+            first_byte_ms=1000 * (response.first_byte - response.begun),
+            # A request that died with its kept-alive connection was sent again; that is the harness's time.
+            retry_ms=1000 * (response.begun - asked) if response.resent else 0.0,
+            attempts=2 if response.resent else 1,
+        )
+        trace_id = reply.trace_id or _trace_id(ask.traceparent)
+        return msgspec.structs.replace(reply, timings=timings, trace_id=trace_id), response.status
 
     def _body_template(self) -> object:
-        body = self._settings.body
+        body = self.settings.body
         if body is None:
             return {"question": "{{question}}", "conversation_id": "{{conversation_id}}"}
         if isinstance(body, str):

@@ -4,21 +4,19 @@ import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
+from answerkey.targets.http_client import Endpoint, HttpClient, read_endpoint
 from answerkey.targets.python_target import load_callable
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.tool_calls import read_arguments
-
-if TYPE_CHECKING:
-    import aiohttp
 
 __all__ = ["Tool", "ToolSettings", "make_tools"]
 
@@ -56,10 +54,16 @@ class Tool:
         self._function: Callable[..., object] | None = None
         if settings.python is not None:
             self._function = load_callable(settings.python, start)[0]
-        self._url = (
-            None if settings.url is None else secrets.expand(settings.url, f"{where} url", private=True)
-        )
-        self._headers = secrets.expand(settings.headers, f"{where} headers", private=True)
+        self._url: Endpoint | None = None
+        if settings.url is not None:
+            try:
+                self._url = read_endpoint(secrets.expand(settings.url, f"{where} url", private=True))
+            except ValueError:
+                raise ConfigError(f"{where}: url is not an http:// or https:// address") from None
+        self._headers = {
+            "Content-Type": "application/json",
+            **secrets.expand(settings.headers, f"{where} headers", private=True),
+        }
         described = settings.description or (inspect.getdoc(self._function) or "" if self._function else "")
         schema = settings.parameters
         if schema is None:
@@ -71,7 +75,7 @@ class Tool:
         }
 
     async def call(
-        self, given: object, identity: str | None, threads: WorkerThreads, session: "aiohttp.ClientSession"
+        self, given: object, identity: str | None, threads: WorkerThreads, client: HttpClient
     ) -> ToolCall:
         """Call it with the model's arguments; an error is the call's, for the model to deal with."""
         arguments, text = read_arguments(given)
@@ -82,7 +86,7 @@ class Tool:
             error = f"the arguments are not a JSON object: {text}"
         else:
             try:
-                result = await self._run(arguments, threads, session)
+                result = await self._run(arguments, threads, client)
             except Exception as raised:  # noqa: BLE001  # a tool may raise anything, and the model is told
                 error = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
         return ToolCall(
@@ -96,19 +100,16 @@ class Tool:
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
         )
 
-    async def _run(
-        self, arguments: JsonObject, threads: WorkerThreads, session: "aiohttp.ClientSession"
-    ) -> object:
+    async def _run(self, arguments: JsonObject, threads: WorkerThreads, client: HttpClient) -> object:
         function = self._function
         if function is not None:
             result = await threads.run(lambda: function(**arguments))
             return _plain(await result if inspect.isawaitable(result) else result)
         if self._url is None:
             return self._result
-        async with session.post(
-            self._url, json=arguments, headers=self._headers, allow_redirects=False
-        ) as response:
-            body = (await response.content.read(_LONGEST_RESULT)).decode("utf-8", "replace")
+        content = msgspec.json.encode(arguments)
+        async with await client.request("POST", self._url, headers=self._headers, body=content) as response:
+            body = (await response.read(_LONGEST_RESULT)).decode("utf-8", "replace")
             if response.status >= 300:
                 raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
         try:

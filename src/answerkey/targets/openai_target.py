@@ -13,8 +13,9 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, ToolCall, Usage
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import Conversations
-from answerkey.targets.http_reply import read_at_most, read_error
-from answerkey.targets.http_session import HttpClient
+from answerkey.targets.http_client import read_endpoint
+from answerkey.targets.http_reply import read_error
+from answerkey.targets.http_session import TargetSession
 from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
@@ -89,18 +90,23 @@ class OpenAITarget:
         self._folder = folder
         self._conversations = Conversations(concurrency)
         self._tools: dict[str, Tool] = {}
-        self._client = HttpClient(
-            self.name, self._secrets, verify_tls=settings.verify_tls, ca_file=settings.ca_file
+        self._session = TargetSession(
+            self.name,
+            self._secrets,
+            verify_tls=settings.verify_tls,
+            ca_file=settings.ca_file,
+            most_bytes=_MOST_BYTES,
         )
 
     async def __aenter__(self) -> "OpenAITarget":
-        from yarl import URL
-
         settings, where = self._settings, f"target {self.name}:"
         base = str(self._secrets.expand(self._base, f"{where} base_url", private=True)).rstrip("/")
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{where} base_url {safe_url(base)!r} is not an http:// or https:// address")
-        self._url = URL(f"{base}/chat/completions")
+        try:
+            self._endpoint = read_endpoint(f"{base}/chat/completions")
+        except ValueError:
+            raise ConfigError(f"{where} base_url {safe_url(base)!r} is not a valid address") from None
         headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
         key = self._key(base)
         if key:
@@ -108,11 +114,11 @@ class OpenAITarget:
         headers.update(self._secrets.expand(settings.headers, f"{where} headers", private=True))
         self._tools = make_tools(settings.tools, self._secrets, self._folder)
         self._threads = WorkerThreads(self._concurrency)
-        await self._client.open(self._url, safe_url(base), headers, connections=2 * self._concurrency)
+        await self._session.open(self._endpoint, safe_url(base), headers)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._client.close()
+        await self._session.close()
         self._threads.close()
 
     async def ask(self, ask: Ask) -> Reply:
@@ -120,7 +126,7 @@ class OpenAITarget:
         watch = Stopwatch()
         sent = self._conversations.begin_turn(ask.conversation_id, ask.question, ask.turn)
         calls: list[ToolCall] = []
-        reply = await self._client.reply(self._loop(sent, ask, calls))
+        reply = await self._session.reply(self._loop(sent, ask, calls))
         self._conversations.end_turn(ask.conversation_id, sent, reply.text)
         return msgspec.structs.replace(
             reply,
@@ -163,12 +169,12 @@ class OpenAITarget:
         }
         if self._tools:
             body["tools"] = [tool.definition for tool in self._tools.values()]
-        async with self._client.request(
-            "POST", self._url, traceparent=ask.traceparent, data=json.dumps(body).encode()
+        async with await self._session.request(
+            "POST", self._endpoint, body=json.dumps(body).encode(), traceparent=ask.traceparent
         ) as response:
             if response.status >= 300:
                 return {}, await read_error(response, self._secrets)
-            raw = await read_at_most(response, _MOST_BYTES)
+            raw = await response.read(_MOST_BYTES)
         try:
             payload = decode_json(self._secrets.redact_reply(raw.decode("utf-8", "replace")))
         except (ValueError, RecursionError) as error:
@@ -184,7 +190,7 @@ class OpenAITarget:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             return ToolCall(name=str(name), id=identity, error=f"there is no tool {name!r}")
-        call = await tool.call(function.get("arguments"), identity, self._threads, self._client.session)
+        call = await tool.call(function.get("arguments"), identity, self._threads, self._session.client)
         error = None if call.error is None else self._secrets.redact(call.error)
         return msgspec.structs.replace(call, error=error)
 

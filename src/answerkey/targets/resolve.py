@@ -62,7 +62,7 @@ def _live_target(function: Callable[..., object], concurrency: int) -> Target:
 def _kind_and_rest(spec: str) -> tuple[str, str]:
     """KIND:REST; an address is of the kind `url`, and `file.py:callable` of the kind `python`."""
     kind, colon, rest = spec.partition(":")
-    if kind in ("http", "https") and colon:
+    if kind in ("http", "https", "ws", "wss") and colon:
         return "url", spec
     place, colon, name = spec.rpartition(":")
     if colon and place.endswith(".py") and name.isidentifier() and kind not in targets:
