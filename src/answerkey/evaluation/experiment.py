@@ -28,6 +28,7 @@ from answerkey.evaluation.bookkeeping import (
 )
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
+from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.stored import open_configured_store
@@ -257,11 +258,14 @@ class _Arms:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
             writers = [store_writer() for _ in self.infos]
+            patience = Patience(self.options.store_patience)
             for arm, info in enumerate(self.infos):
-                session = judging_on(self.store, self.assembly.judge, info.id, writers[arm])
+                session = judging_on(
+                    self.store, self.assembly.judge, info.id, writers[arm], patience=patience
+                )
                 self.judging.append(await opened.enter_async_context(session))
             for arm, info in enumerate(self.infos):
-                begun = keep_run(self.store, info, self.leases[arm], partial(begin, info))
+                begun = keep_run(self.store, info, self.leases[arm], patience, partial(begin, info))
                 self.keepers.append(opened.enter_context(begun))
                 watch = partial(self._scored, arm, progress)
                 self.recorders.append(

@@ -5,8 +5,6 @@ take is set aside in a file of its own; and a run that another process has taken
 """
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -14,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import InterruptedRunError, RunOwnedError, StoreAwayError, StoreError, StoreFullError
+from answerkey.evaluation.patience import Patience
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
 from answerkey.store.ownership import Lease
@@ -23,19 +22,17 @@ from answerkey.store.sql import SqlStore
 __all__ = ["RunKeeper", "keep_run", "replay_journal"]
 
 _Value = TypeVar("_Value")
-# Seconds until a store that is away is tried again: doubled each time, up to the second.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # Replies replayed at a time.
 _BATCH = 500
 
 
 @contextmanager
 def keep_run(
-    store: SqlStore, info: RunInfo, lease: Lease, begin: Callable[[], None]
+    store: SqlStore, info: RunInfo, lease: Lease, patience: Patience, begin: Callable[[], None]
 ) -> "Iterator[RunKeeper]":
     """Keep a run that this process owns; `begin` writes it down."""
     begin()
-    keeper = RunKeeper(store, info, lease)
+    keeper = RunKeeper(store, info, lease, patience)
     try:
         yield keeper
     finally:
@@ -45,10 +42,11 @@ def keep_run(
 class RunKeeper:
     """Keeps what a run produces: the recorder's journal, and the store as the recorder sees it."""
 
-    def __init__(self, store: SqlStore, info: RunInfo, lease: Lease) -> None:
+    def __init__(self, store: SqlStore, info: RunInfo, lease: Lease, patience: Patience) -> None:
         self._store = store
         self._info = info
         self._lease = lease
+        self._patience = patience
         path = store.database.journal_path(info.id)
         self._journal = None if path is None else RunJournal(path, info)
         # Which replies the store, or the file of those set aside, has: (position, trial).
@@ -56,8 +54,6 @@ class RunKeeper:
         # (position, trial) → why the store could not take it.
         self.set_aside: dict[tuple[int, int], str] = {}
         self.set_aside_path = None if path is None else path.with_suffix(".set-aside.jsonl")
-        # Set when the run is being stopped: then nothing is waited for.
-        self._stopping = threading.Event()
 
     def append(self, trial: Trial) -> None:
         """Journal a reply that has just arrived; raises StoreFullError if it cannot be written."""
@@ -70,7 +66,7 @@ class RunKeeper:
         try:
             yield
         except BaseException:
-            self._stopping.set()
+            self._patience.stopping.set()
             raise
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
@@ -113,21 +109,17 @@ class RunKeeper:
             self._stored.update((trial.position, trial.number) for trial in kept)
 
     def patiently(self, action: Callable[[], _Value]) -> _Value:
-        """Do something with the store; while it is away, again and again until the run's patience ends."""
-        pause, since = _FIRST_PAUSE, time.monotonic()
-        while True:
+        """Do something with the store, as long as the run is this process's; a store that is away is waited for."""
+
+        def owned() -> _Value:
             if self._lease.lost.is_set():
                 raise RunOwnedError(
                     f"run {self._info.id} was taken over by another process while this one was silent; "
                     f"what it asks: answerkey show {self._info.id}"
                 )
-            try:
-                return action()
-            except StoreAwayError:
-                left = self._info.options.store_patience - (time.monotonic() - since)
-                if left <= 0 or self._stopping.wait(min(pause, left)):
-                    raise
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            return action()
+
+        return self._patience.use(owned)
 
     def _put_aside(self, trial: Trial, error: Exception) -> None:
         reason = " ".join(str(error).split())

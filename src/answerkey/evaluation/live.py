@@ -17,6 +17,7 @@ from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import finish_run, going_on, new_id, new_run, store_writer
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run
+from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
@@ -45,9 +46,14 @@ async def ask_run(
     """Ask an open target every question, keep every reply, and sum up."""
     info = new_run(assembly, target, questions, run_id=new_id(), target_spec=target_spec)
     writer = store_writer()
+    patience = Patience(assembly.options.store_patience)
     begin = partial(store.create_run, info, questions)
-    async with judging_on(store, assembly.judge, info.id, writer, beside=True) as judging:
-        with claim_run(store.database, info.id) as lease, keep_run(store, info, lease, begin) as keeper:
+    judge = judging_on(store, assembly.judge, info.id, writer, patience=patience, beside=True)
+    async with judge as judging:
+        with (
+            claim_run(store.database, info.id) as lease,
+            keep_run(store, info, lease, patience, begin) as keeper,
+        ):
             recorder = Recorder(
                 keeper,
                 info,
@@ -81,8 +87,10 @@ async def ask_again(
     """
     again = going_on(info, assembly)
     writer = store_writer()
-    async with judging_on(store, assembly.judge, info.id, writer) as judging:
-        with keep_run(store, again, lease, partial(store.update_run, again)) as keeper:
+    patience = Patience(assembly.options.store_patience)
+    begin = partial(store.update_run, again)
+    async with judging_on(store, assembly.judge, info.id, writer, patience=patience) as judging:
+        with keep_run(store, again, lease, patience, begin) as keeper:
             recorder = Recorder(keeper, again, assembly.grader, progress, judging=judging, writer=writer)
             asked = store.reply_keys(again)
             if judging is None:
