@@ -48,7 +48,9 @@ async def judging_on(
 async def add_stored(
     recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
 ) -> None:
-    """Judge and score the stored replies that still count."""
-    store.clear_scorecards(info)
+    """Judge and score the stored replies that still count, and forget scores of any others."""
+    counted: set[tuple[int, int]] = set()
     for trial in stored_trials(store, info, questions):
+        counted.add((trial.position, trial.number))
         await recorder.add(trial, stored=True)
+    store.drop_scorecards(info, but=counted)

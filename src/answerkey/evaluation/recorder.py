@@ -7,7 +7,7 @@ Nothing is stored before the judge is known to work, or has kept silent for long
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from answerkey.evaluation.grading import Grading
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorder"]
 
-# A killed process loses at most what arrived within this time.
+# What arrives within this time is written together; until then the journal has it.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
+# While the store is slow or away, the asking goes on until so many replies wait for it in memory.
+_MOST_UNWRITTEN = 10_000
 # So long, a judge that has not answered yet may still turn out to be unusable, and replies wait in memory.
 _HOLD_SECONDS = 2.0
 # Replies that wait for their judgement in memory, at least; when there are more, the asking waits too, so that the judge
@@ -90,6 +92,8 @@ class Recorder:
         ahead = 0 if judging is None else 2 * judging.at_once
         self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_AHEAD, ahead))
         self._failure: BaseException | None = None
+        # Set when there is much to write.
+        self._many = asyncio.Event()
 
     @asynccontextmanager
     async def recording(self) -> AsyncIterator[None]:
@@ -147,7 +151,10 @@ class Recorder:
             task = asyncio.create_task(self._judge(self._judging, trial))
             self._judged.add(task)
             task.add_done_callback(self._after_judging)
-        if len(self._pending) + len(self._ahead) >= _FLUSH_ROWS:
+        unwritten = len(self._pending) + len(self._ahead)
+        if unwritten >= _FLUSH_ROWS:
+            self._many.set()
+        if unwritten >= _MOST_UNWRITTEN:
             await self._flush()
 
     async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
@@ -182,7 +189,10 @@ class Recorder:
 
     async def _flush_regularly(self) -> None:
         while True:
-            await asyncio.sleep(_FLUSH_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSH_SECONDS):
+                    await self._many.wait()
+            self._many.clear()
             await self._flush()
 
     def _held(self) -> bool:

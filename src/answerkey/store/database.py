@@ -89,6 +89,8 @@ class Database(ABC):
     address: str
     # Whether nothing can be written to it.
     read_only = False
+    # Whether it is being brought up to date.
+    migrating = False
 
     def __init__(self) -> None:
         self._idle: list[Any] = []
@@ -120,6 +122,9 @@ class Database(ABC):
     @abstractmethod
     def tables(self, connection: Connection) -> set[str]:
         """The tables there are."""
+
+    def work_on_a_copy(self) -> None:  # noqa: B027  # a server's database is never read-only as a whole
+        """Read what cannot be written through a copy, which can be brought up to date."""
 
     def tune_for_serving(self) -> None:  # noqa: B027  # few kinds of database have something to tune
         """Serve readers at pages, who must not wait as long as a run that writes may."""

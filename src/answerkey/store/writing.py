@@ -1,7 +1,7 @@
 """RunWriter: how a run is written, in small durable transactions."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import islice
 from typing import Any
 
@@ -111,12 +111,15 @@ class RunWriter:
                 ]
                 connection.run_many(insert("reply_ids"), ids)
 
-    def clear_scorecards(self, info: RunInfo) -> None:
-        """Forget the scorecards under the run's scoring, before they are written anew."""
+    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
+        """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
+        where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
         with self.database.transaction() as connection:
+            listed = connection.run(f"SELECT position, trial FROM scorecards WHERE {where}", of_run(info))
+            stale = [(*of_run(info), *key) for key in listed.fetchall() if tuple(key) not in but]
             for table in ("scorecards", "scorecard_details"):
-                where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
-                connection.run(f"DELETE FROM {table} WHERE {where}", of_run(info))
+                sql = f"DELETE FROM {table} WHERE {where} AND position = ? AND trial = ?"
+                connection.run_many(sql, stale)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
