@@ -10,6 +10,7 @@ from typing import Any
 from answerkey.cli.flags import json_flag, output_flag
 from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
+from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import Run
 
 __all__ = ["conclude", "ends_with_run", "print_document", "print_run_document", "verdict_code"]
@@ -58,6 +59,9 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
 
         # Standard output belongs to the document; GitHub reads commands from either stream.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
+    if run.summary.misconfigured:
+        print(f"answerkey: {next(iter(run.summary.unscored))}", file=sys.stderr)  # noqa: T201  # one line, as errors have
+        return TargetUnreachableError.exit_code
     return 0 if run.passed else 1
 
 

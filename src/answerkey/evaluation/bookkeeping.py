@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from answerkey.evaluation.assembly import Assembly
+from answerkey.evaluation.configuration_errors import without_configuration_errors
 from answerkey.evaluation.keeping import RunKeeper
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
@@ -142,6 +143,7 @@ def keep_results(
 
 def summed_up(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, planned: int) -> Run:
     """A run with its summary, which the store keeps."""
+    results = without_configuration_errors(store, info, results)
     summary = summarise(results, planned=planned, pass_mark=info.pass_mark)
     store.finish_run(info, summary)
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)

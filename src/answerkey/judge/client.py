@@ -15,6 +15,7 @@ from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.http_reply import retry_after_seconds
+from answerkey.targets.http_session import is_refused
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 
@@ -309,7 +310,7 @@ def _unreachable(reason: str) -> UnjudgedError:
 
 
 def _cause(error: Exception) -> str:
-    if isinstance(getattr(error, "os_error", None), ConnectionRefusedError):
+    if is_refused(error):
         return "connection refused"
     return str(error) or type(error).__name__
 

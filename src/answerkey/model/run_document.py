@@ -103,6 +103,8 @@ def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, An
             "latency_ms": None,
         }
     last = replies[-1]
+    # What went wrong is shown where it is not charged to the chatbot, too.
+    error = card.error or next((reply.failure for reply in replies if reply.failure is not None), None)
     taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     calls = [call for reply in replies for call in reply.tool_calls]
     return {
@@ -110,7 +112,7 @@ def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, An
         "tools_used": [call.name for call in calls],
         "tool_calls": [msgspec.to_builtins(call) for call in calls],
         "sources": [msgspec.to_builtins(source) for reply in replies for source in reply.sources],
-        "error": None if card.error is None else {"kind": card.error.kind, "message": card.error.message},
+        "error": None if error is None else {"kind": error.kind, "message": error.message},
         "latency_ms": round(sum(taken), 3) if taken else None,
         "timings": msgspec.to_builtins(last.timings),
         "usage": msgspec.to_builtins(last.usage),

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.model.reply import Failure
+from answerkey.model.reply import Failure, HarnessProblem
 
 __all__ = [
     "COMPONENTS",
@@ -15,8 +15,10 @@ __all__ = [
     "Score",
     "Scorecard",
     "grade",
+    "harness_problem",
     "round_score",
     "total",
+    "unscored_card",
 ]
 
 COMPONENTS = ("tool_usage", "response_quality", "error_handling")
@@ -57,6 +59,24 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 
 # Of a reply that nothing has been said about yet.
 UNSCORED = Scorecard(components={}, total=None, grade=None, passed=False)
+
+
+def unscored_card(weights: Mapping[str, float], reason: str, problem: HarnessProblem) -> Scorecard:
+    """The scorecard of a reply that the harness itself could not ask for or score: no component has a value."""
+    components = {
+        name: Score(name, None, reason, weight, {"unscored": reason, "harness": problem})
+        for name, weight in weights.items()
+    }
+    return Scorecard(components=components, total=None, grade=None, passed=False)
+
+
+def harness_problem(card: Scorecard) -> str | None:
+    """Which of its own problems the harness had with a reply that has no score; None: another reason."""
+    for turn in card.turns or (card,):
+        for score in turn.components.values():
+            if score.value is None and score.weight and "harness" in score.details:
+                return str(score.details["harness"])
+    return None
 
 
 def round_score(value: float) -> float:

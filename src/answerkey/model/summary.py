@@ -57,6 +57,8 @@ class Summary(Slice, frozen=True, kw_only=True):
     tools_unobserved: int
     # Why trials were asked but have no score → how many; those that were never asked show in the coverage alone.
     unscored: dict[str, int]
+    # Which of its own problems the harness had → with how many of those trials; none of it is charged to the chatbot.
+    harness: dict[str, int] = {}
     usage: dict[str, float]
     categories: tuple[Slice, ...]
     # Kind of slice (persona, tag, tools, length) → its slices.
@@ -65,3 +67,9 @@ class Summary(Slice, frozen=True, kw_only=True):
     # Mean milliseconds by phase: first byte, tools, the rest, and the harness's own waits apart.
     phases_ms: dict[str, float]
     slowest: tuple[SlowQuestion, ...]
+
+    @property
+    def misconfigured(self) -> bool:
+        """Whether no reply counts, since the target is not set up as it must be."""
+        wrong = self.harness.get("configuration", 0) + self.harness.get("mapping", 0)
+        return wrong > 0 and not self.trials and wrong == sum(self.unscored.values())

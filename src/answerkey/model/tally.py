@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, nan
 
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply
-from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, round_score
+from answerkey.model.reply import HARNESS_PROBLEMS, Reply
+from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, harness_problem, round_score
 from answerkey.model.summary import Latency, Slice, SlowQuestion, Summary
 from answerkey.model.trial import Trial
 from answerkey.stats.intervals import mean_interval
@@ -103,6 +103,7 @@ class Tally:
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             tools_unobserved=whole.tools_unobserved,
             unscored=dict(whole.unscored),
+            harness=dict(sorted(whole.harness.items())),
             usage=whole.usage(),
             categories=tuple(self._slice(name, rows) for name, rows in self._slices["category"].items()),
             slices={
@@ -182,7 +183,8 @@ class _Measured:
             if turn.error is not None:
                 self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
         for reply in trial.replies:
-            if reply.timings.latency_ms is not None:
+            own = reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS
+            if reply.timings.latency_ms is not None and not own:
                 self.latencies.append(reply.timings.latency_ms)
 
     def means(self) -> tuple[float | None, dict[str, float | None], dict[str, float | None]]:
@@ -210,6 +212,7 @@ class _WholeRun:
     def __init__(self) -> None:
         self.tools_unobserved = 0
         self.unscored: Counter[str] = Counter()
+        self.harness: Counter[str] = Counter()
         self.tool_ms: dict[str, array[float]] = defaultdict(lambda: array("d"))
         self.phases: dict[str, array[float]] = defaultdict(lambda: array("d"))
         self.slowest: list[SlowQuestion] = []
@@ -217,7 +220,10 @@ class _WholeRun:
 
     def add(self, trial: Trial) -> None:
         if trial.scorecard.total is None:
-            reason = _unscored_reason(trial.scorecard)
+            problem = harness_problem(trial.scorecard)
+            reason = _unscored_reason(trial.scorecard, problem)
+            if problem is not None:
+                self.harness[problem] += 1
             listed = reason in self.unscored or len(self.unscored) < _REASONS_LISTED
             self.unscored[reason if listed else "other reasons"] += 1
         for reply in trial.replies:
@@ -259,10 +265,12 @@ class _WholeRun:
         return {name: round(amount, 9) for name, amount in self._usage.items()}
 
 
-def _unscored_reason(card: Scorecard) -> str:
+def _unscored_reason(card: Scorecard, problem: str | None) -> str:
     """Why a trial has no score: the first component that has a weight and no value."""
     for score in card.components.values():
         if score.value is None and score.weight:
+            if problem not in (None, "scorer"):
+                return f"harness: {problem}: {score.reason[:_REASON_LENGTH]}"
             return f"{score.name}: {score.reason[:_REASON_LENGTH]}"
     return "not scored"
 

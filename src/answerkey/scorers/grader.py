@@ -13,7 +13,7 @@ from answerkey.errors import ConfigError, InputError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
-from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total
+from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total, unscored_card
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.protocols import Direction, Scorer
@@ -197,12 +197,8 @@ class Grader:
         return self._card(points, components, metrics, findings=findings, error=error)
 
     def unscored(self, reason: str, problem: HarnessProblem) -> Scorecard:
-        """The scorecard of a reply that the harness itself could not ask for or score: no component has a value."""
-        components = {
-            name: Score(name, None, reason, weight, {"unscored": reason, "harness": problem})
-            for name, weight in self.scoring.weights.items()
-        }
-        return self._card(None, components, {}, error=None)
+        """The scorecard of a reply that the harness itself could not ask for or score."""
+        return unscored_card(self.scoring.weights, reason, problem)
 
     def _scores(
         self,

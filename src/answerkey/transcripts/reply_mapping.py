@@ -119,4 +119,9 @@ def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
         sources_observed=seen.sources_observed and "sources" not in found,
     )
     cleared = {field: getattr(_NOTHING, field) for field in fields}
-    return read_named(found, recorded, base=msgspec.structs.replace(base, evidence=evidence, **cleared))
+    reply = read_named(found, recorded, base=msgspec.structs.replace(base, evidence=evidence, **cleared))
+    if reply.text is None and reply.failure is None and mapping.text is not None:
+        # Of one reply it is the chatbot's; where it is so of all, the expression is at fault.
+        message = f"reply.text = {mapping.text!r} finds nothing in the reply"
+        return msgspec.structs.replace(reply, failure=Failure("null", failure_message(message)))
+    return reply
