@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # What every command and every page loads.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
 
-.PHONY: setup demo test lint lock bench clean
+.PHONY: setup demo test crash lint lock bench clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+# Kill a hundred runs on each database; a few minutes.
+crash: setup
+	ANSWERKEY_KILLS=100 $(BIN)/python -m pytest tests/store/test_crash.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -6,7 +6,10 @@
     │   ├── ConfigError            a setting that is wrong
     │   ├── UnknownNameError       a run, target, scorer or format that does not exist
     │   ├── MissingExtraError      an optional dependency that is not installed (says which extra)
+    │   ├── RunOwnedError          another process is asking this run's questions
     │   └── StoreError             the store cannot be opened, written or understood
+    │       ├── StoreAwayError     it cannot be reached now; waiting may help
+    │       └── StoreFullError     it has no room, or its disk fails
     ├── TargetUnreachableError     exit 3: the chatbot could not be reached at all
     └── InterruptedRunError        exit 130: stopped by the user; what was asked is kept
 
@@ -22,7 +25,10 @@ __all__ = [
     "InterruptedRunError",
     "JudgeUnusableError",
     "MissingExtraError",
+    "RunOwnedError",
+    "StoreAwayError",
     "StoreError",
+    "StoreFullError",
     "TargetUnreachableError",
     "UnknownNameError",
     "UsageError",
@@ -69,8 +75,20 @@ class MissingExtraError(UsageError):
         super().__init__(f"{feature} needs an optional dependency: pip install 'answerkey[{extra}]'")
 
 
+class RunOwnedError(UsageError):
+    """Another process is asking this run's questions."""
+
+
 class StoreError(UsageError):
     """The store cannot be opened, written or understood."""
+
+
+class StoreAwayError(StoreError):
+    """The store cannot be reached now; waiting may help."""
+
+
+class StoreFullError(StoreError):
+    """The store has no room, or its disk fails."""
 
 
 class TargetUnreachableError(AnswerkeyError):

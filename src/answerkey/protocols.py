@@ -1,6 +1,6 @@
 """The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -183,8 +183,13 @@ class Scorer(Protocol):
 class Engine(Protocol):
     """Asks a target many questions."""
 
-    def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order."""
+    def ask_all(
+        self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+    ) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order.
+
+        `journal` is to be told of each the moment it is answered, before it waits for anybody: it survives a killed process.
+        """
         ...
 
 
@@ -219,8 +224,8 @@ class Store(Protocol):
         """Keep replies that are scored later, durably, in one transaction."""
         ...
 
-    def clear_scorecards(self, info: RunInfo) -> None:
-        """Forget the scorecards under the run's scoring, before they are written anew."""
+    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
+        """Forget the scorecards under the run's scoring that are not of these (position, trial)."""
         ...
 
     def find_run(self, reference: str) -> RunInfo:

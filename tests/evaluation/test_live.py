@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -16,6 +14,7 @@ import pytest
 
 import answerkey as ak
 from answerkey.errors import InterruptedRunError, TargetUnreachableError
+from run_documents import stripped
 
 ROWS = [
     {"id": "a", "question": "Capital of France?", "category": "geo", "expected_keywords": ["Paris"]},
@@ -27,34 +26,6 @@ ANSWERS = {"Capital of France?": "Paris.", "Capital of Peru?": "I think it is Cu
 
 def know(body: dict[str, Any]) -> dict[str, Any]:
     return {"answer": ANSWERS.get(body["question"], "No idea."), "tools_used": []}
-
-
-def stripped(document: dict[str, Any]) -> dict[str, Any]:
-    """A run document without what differs between two runs of the same thing: ids, times, latencies."""
-    volatile = {
-        "id",
-        "name",
-        "created_at",
-        "finished_at",
-        "latency_ms",
-        "timings",
-        "phases_ms",
-        "slowest",
-        "conversation_id",
-        "trace_id",
-        "tool_latency_ms",
-        "target",
-        "target_hash",
-    }
-
-    def clean(value: Any, inside_result: bool = False) -> Any:
-        if isinstance(value, dict):
-            return {
-                k: clean(v) for k, v in value.items() if k not in volatile or (k == "id" and "trial" in value)
-            }
-        return [clean(item) for item in value] if isinstance(value, list) else value
-
-    return clean(document)
 
 
 def test_a_run_is_graded_kept_and_found_again(
@@ -119,7 +90,7 @@ def test_an_edited_question_is_asked_again_alone(
     bot.asked.clear()
     edited = [ROWS[0], {**ROWS[1], "question": "Capital of Peru, please?"}, ROWS[2]]
     write_rows("g.jsonl", *edited)
-    document = command("resume", "r", "--json").document
+    document = command("resume", "r", "--accept-changes", "--json").document
     assert [body["question"] for body in bot.asked] == ["Capital of Peru, please?"]
     assert document["results"][1]["question"] == "Capital of Peru, please?"
     assert document["summary"]["coverage"] == 1.0
@@ -132,7 +103,7 @@ def test_edited_expectations_are_scored_again_without_asking(
     command("run", write_rows("g.jsonl", *ROWS), "--target", bot.url, "--name", "r")
     bot.asked.clear()
     write_rows("g.jsonl", ROWS[0], {**ROWS[1], "expected_keywords": ["Cusco"]}, ROWS[2])
-    document = command("resume", "r", "--json").document
+    document = command("resume", "r", "--accept-changes", "--json").document
     assert bot.asked == []
     assert document["summary"]["score"] == 1.0
 
@@ -177,40 +148,6 @@ def test_a_scored_log_gives_the_same_document_as_the_live_run(
         assert scored["summary"][part] == live["summary"][part]
 
 
-def test_killed_at_any_moment_and_resumed_it_ends_like_an_undisturbed_run(
-    command: Any, chatbot: Callable[..., Any], write_rows: Any, tmp_path: Path
-) -> None:
-    async def slow(body: dict[str, Any]) -> dict[str, Any]:
-        await asyncio.sleep(0.02)
-        return {"answer": f"{body['question']} yes", "tools_used": []}
-
-    rows = [
-        {"id": f"q{n}", "question": f"Q{n}?", "expected_keywords": ["yes", f"Q{n - n % 2}"]}
-        for n in range(200)
-    ]
-    golden, bot = write_rows("g.jsonl", *rows), chatbot(slow)
-    started = [sys.executable, "-m", "answerkey", "run", golden, "--target", bot.url, "--concurrency", "2"]
-    process = subprocess.Popen(
-        [*map(str, started), "--name", "killed"], cwd=tmp_path, stdout=subprocess.DEVNULL
-    )
-    store = tmp_path / ".answerkey" / "answerkey.db"
-    for _ in range(6000):
-        time.sleep(0.05)
-        if len(bot.asked) >= 60:
-            break
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    with sqlite3.connect(store) as connection:
-        (kept,) = connection.execute("SELECT COUNT(*) FROM replies").fetchone()
-    # What came in within the last fraction of a second may be lost: two at a time, a fiftieth of a second each.
-    assert kept >= len(bot.asked) - 2 - 40
-    asked_before = len(bot.asked)
-    resumed = command("resume", "killed", "--json").document
-    assert len(bot.asked) - asked_before == 200 - kept
-    undisturbed = command("run", golden, "--target", bot.url, "--json").document
-    assert stripped(resumed) == stripped(undisturbed)
-
-
 def test_interrupting_keeps_what_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked: list[str] = []
@@ -237,7 +174,7 @@ def test_interrupting_keeps_what_was_asked(tmp_path: Path, monkeypatch: pytest.M
 
     with open_store() as store:
         info = store.find_run("latest")
-        assert info.status == "partial"
+        assert info.status == "interrupted"
         run = store.load_run(info)
         assert run.summary.coverage == 0.3
         assert len(list(run.results)) == 3

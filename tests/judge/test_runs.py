@@ -304,7 +304,7 @@ def test_replies_are_kept_while_the_judge_is_slow(project: Path, scripted: Scrip
     assert b"answerkey resume" in told
     # All replies are there; only the null one, which needs no judge, has a scorecard.
     document = json.loads(command("show", "latest", "--json").stdout)
-    assert (document["run"]["status"], document["summary"]["coverage"]) == ("partial", 0.05)
+    assert (document["run"]["status"], document["summary"]["coverage"]) == ("interrupted", 0.05)
     calls = scripted.count
     done = run_document("resume", "latest", *judged_by(scripted, "good"))
     assert done["summary"]["coverage"] == 1.0

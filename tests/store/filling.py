@@ -10,6 +10,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
+from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -99,6 +100,9 @@ def add_run(
         weights=grader.scoring.weights,
         scoring_hash=grader.hash,
     )
+    if not finish:
+        # Whoever runs the tests is asking.
+        claim_run(store.database, run_id)
     store.create_run(info, chosen)
     results: list[Trial] = []
     graded: list[Trial] = []

@@ -1,7 +1,8 @@
 """A store that answerkey 0.1.0 wrote: runs of the demo chatbot, repeats, conversations, odd texts, a run resumed with
 another chatbot, one scored twice, one under way, feedback, production, judgements, a token and a baseline.
 
-The data file holds its tables row by row and, under `read`, what 0.1.0 itself read from them.
+The data file holds its tables row by row and, under `read`, what 0.1.0 itself read from them. The same runs lie in the
+other file as schema 7 kept them, which came before replies had checksums.
 """
 
 import gzip
@@ -10,28 +11,36 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-OLD: dict[str, Any] = json.loads(
-    gzip.decompress((Path(__file__).parent / "data/store-0.1.0.json.gz").read_bytes())
-)
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        gzip.decompress((Path(__file__).parent / "data" / name).read_bytes())
+    )
+    return content
 
 
-def write_old_store(url: str) -> None:
+OLD = _read("store-0.1.0.json.gz")
+SCHEMA_7 = _read("store-schema-7.json.gz")
+
+
+def write_old_store(url: str, old: dict[str, Any] = OLD) -> None:
     """Lay its tables into an empty database."""
     if url.startswith("postgresql:"):
         import psycopg
 
         with psycopg.connect(url) as connection:
-            _fill(connection.cursor(), "%s", boolean=bool)
+            _fill(connection.cursor(), old, "postgresql", "%s", boolean=bool if old is OLD else int)
     else:
         with sqlite3.connect(url) as connection:
-            _fill(connection.cursor(), "?", boolean=int)
+            _fill(connection.cursor(), old, "sqlite", "?", boolean=int)
         connection.close()
 
 
-def _fill(cursor: Any, sign: str, boolean: Any) -> None:
-    for statement in OLD["schema"]:
+def _fill(cursor: Any, old: dict[str, Any], kind: str, sign: str, boolean: Any) -> None:
+    # Schema 7 was the first that was not written alike for both databases.
+    for statement in old["schema"] if old is OLD else old["schema"][kind]:
         cursor.execute(statement)
-    for name, table in OLD["tables"].items():
+    for name, table in old["tables"].items():
         columns = table["columns"]
         rows = [
             [_value(column, value, boolean) for column, value in zip(columns, row, strict=True)]
@@ -39,6 +48,8 @@ def _fill(cursor: Any, sign: str, boolean: Any) -> None:
         ]
         signs = ", ".join(sign for _ in columns)
         cursor.executemany(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({signs})", rows)
+        if kind == "postgresql" and columns[0] == "key" and old is not OLD and name != "judgements":
+            cursor.execute(f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}")
 
 
 def _value(column: str, value: Any, boolean: Any) -> Any:

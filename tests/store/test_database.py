@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from answerkey.store.sql import SqlStore
 from answerkey.store.sqlite import SqliteDatabase
 
 from .filling import add_run, golden
+from .old_store import SCHEMA_7, write_old_store
 
 
 @pytest.mark.parametrize("url", ["runs.db", "sqlite:///runs.db", ":memory:", "sqlite://"])
@@ -116,23 +118,58 @@ if os.geteuid() == 0:
     # Root may write everywhere.
     os.setuid(65534)
 with open_store(sys.argv[1], create=False) as store:
-    info = store.find_run("latest")
-    assert len(list(store.results(info))) == 6
+    print([len(list(store.results(info))) for info in store.list_infos()])
     try:
-        store.set_baseline("production", info.id)
+        store.set_baseline("production", store.find_run("latest").id)
     except StoreError as error:
         print(error)
 """
+# Leaves its log beside the file, as a killed process does.
+KILLED = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from answerkey.store import open_store
+from store.filling import add_run
+store = open_store(sys.argv[1])
+add_run(store, "r1")
+os._exit(0)
+"""
 
 
-def test_a_file_that_cannot_be_written_is_read_all_the_same() -> None:
+def _written(path: Path) -> None:
+    with open_store(str(path)) as store:
+        add_run(store, "r1")
+
+
+def _killed(path: Path) -> None:
+    tests = str(Path(__file__).parents[1])
+    subprocess.run([sys.executable, "-c", KILLED, str(path), tests], check=True)
+    # As a copy of the folder may lack it.
+    Path(f"{path}-shm").unlink()
+    assert Path(f"{path}-wal").stat().st_size
+
+
+def _of_schema_7(path: Path) -> None:
+    write_old_store(str(path), SCHEMA_7)
+
+
+@pytest.mark.parametrize(
+    ("write", "results"), [(_written, "[6]"), (_killed, "[6]"), (_of_schema_7, "[4, 4, 24, 12, 1]")]
+)
+def test_a_file_that_cannot_be_written_is_read_all_the_same(
+    write: Callable[[Path], None], results: str
+) -> None:
     # Not pytest's folder, which only its owner may enter.
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "store.db"
-        with open_store(str(path)) as store:
-            add_run(store, "r1")
-        path.chmod(0o444)
+        write(path)
+        for file in Path(name).iterdir():
+            file.chmod(0o444)
         Path(name).chmod(0o555)
+        before = path.read_bytes()
         done = subprocess.run([sys.executable, "-c", READ_ONLY, str(path)], capture_output=True, text=True)
+        assert path.read_bytes() == before
         Path(name).chmod(0o755)
-    assert "it cannot be written; make it writable or use another --store" in done.stdout, done.stderr
+    counted, said = done.stdout.splitlines()
+    assert counted == results
+    assert "it cannot be written; make it writable or use another --store" in said, done.stderr

@@ -38,7 +38,7 @@ def test_a_judge_that_disagrees_with_the_score_comes_first(store):
     info = add_run(store, "r1")
     (result,) = store.results_of(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.55})
-    store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
+    store.add(info, [Trial(result.question, 1, 0, result.replies, card)], with_replies=False)
     first, *others = ReviewQueue(store, info).page()
     assert (first.question_id, first.score, first.judge, first.reason) == ("q0", 1.0, 0.55, "judge disagrees")
     assert [item.question_id for item in others] == ["q1", "q4"]
@@ -48,5 +48,5 @@ def test_a_judge_that_nearly_agrees_does_not_matter(store):
     info = add_run(store, "r1")
     (result,) = store.results_of(info, "q0")
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.7})
-    store.add(info, [Trial(result.question, 1, 0, result.replies, card)])
+    store.add(info, [Trial(result.question, 1, 0, result.replies, card)], with_replies=False)
     assert "q0" not in [item.question_id for item in ReviewQueue(store, info).page()]

@@ -142,7 +142,7 @@ def test_another_targets_replies_never_overwrite_those_that_are_there(store_url:
         after = msgspec.structs.replace(before, target_hash="changed")
         store.update_run(after)
         assert store.reply_keys(after) == set()
-        store.clear_scorecards(after)
+        store.drop_scorecards(after, but=set())
         store.add(after, [graded(0, Reply(text="0, says the new one", response_id="b"))])
         ask_hash = QUESTIONS.questions[0].ask_hash
         assert [trial.reply.text for trial in store.results(after)] == ["0, says the new one"]

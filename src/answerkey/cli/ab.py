@@ -17,6 +17,7 @@ from answerkey.cli.flags import (
     store_flag,
 )
 from answerkey.cli.outcome import print_document, verdict_code
+from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 
@@ -73,16 +74,17 @@ def ab(
     settings = load_settings()
     judge = _shared(judge, settings.judge.budget)
     pair_judge = judge.pair_judge(settings)
-    experiment = run_ab(
-        questions,
-        first,
-        second,
-        asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store),
-        early_stop=early_stop,
-        resume=resume,
-        settings=settings,
-        progress=progress_for_terminal(quiet=as_json),
-    )
+    with stopped_like_ctrl_c():
+        experiment = run_ab(
+            questions,
+            first,
+            second,
+            asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store),
+            early_stop=early_stop,
+            resume=resume,
+            settings=settings,
+            progress=progress_for_terminal(quiet=as_json),
+        )
     judged = None
     if pair_judge is not None:
         with opened_store(store) as opened:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from answerkey.cli.flags import json_flag, output_flag
+from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import Run
@@ -28,7 +29,8 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
             for path in outputs:
                 check_output(path)
             progress = progress_for_terminal(quiet=as_json, doing=doing)
-            run = command(*args, settings=settings, progress=progress, **given)
+            with stopped_like_ctrl_c():
+                run = command(*args, settings=settings, progress=progress, **given)
             return conclude(run, outputs=outputs, as_json=as_json)
 
         return output_flag(json_flag(shown))

@@ -14,26 +14,42 @@ __all__ = ["resume"]
 @click.command()
 @click.argument("run", default="latest")
 @click.option("--target", metavar="T", help="The chatbot, if the run asked a Python object that has no name.")
+@click.option("--wait", is_flag=True, help="If another process is asking the run, wait for its end.")
+@click.option(
+    "--accept-changes",
+    is_flag=True,
+    help="If the chatbot, the golden set or the scoring has changed, make a new run from the replies that still hold.",
+)
 @judge_flags
 @store_flag
 @ends_with_run("asking")
 def resume(
     run: str,
     target: str | None,
+    wait: bool,
+    accept_changes: bool,
     judge: JudgeFlags,
     store: str | None,
     settings: Settings,
     progress: Progress,
 ) -> Run:
-    """Ask the questions of a run that have no reply yet, and those that were edited since; judge what is not judged.
+    """Ask the questions of a run that have no reply yet; judge what is not judged.
 
     \b
     Examples:
       answerkey resume
       answerkey resume 4f2a --json
+      answerkey resume production --accept-changes
     """
     from answerkey.evaluation.api import resume as resume_run
 
     return resume_run(
-        run, target=target, judge=judge.settings, store=store, settings=settings, progress=progress
+        run,
+        target=target,
+        judge=judge.settings,
+        store=store,
+        settings=settings,
+        progress=progress,
+        wait=wait,
+        accept_changes=accept_changes,
     )

@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 
 import msgspec
@@ -29,13 +29,15 @@ class LocalEngine:
         # Ids must differ, not be hard to guess; asking the system for each of them lets other threads in.
         self._ids = random.Random(os.urandom(32))
 
-    async def ask_all(self, target: Target, trials: Iterable[Trial]) -> AsyncIterator[Trial]:
-        """Yield trials as they are answered, in any order."""
+    async def ask_all(
+        self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
+    ) -> AsyncIterator[Trial]:
+        """Yield trials as they are answered, in any order; `journal` is told of each at once."""
         waiting = iter(trials)
         at_once = _at_once(target, self._options.concurrency)
         # Bounded, so that a slow reader slows the asking instead of filling the memory.
         done: asyncio.Queue[Trial | None] = asyncio.Queue(maxsize=4 * at_once)
-        workers = [asyncio.create_task(self._work(target, waiting, done)) for _ in range(at_once)]
+        workers = [asyncio.create_task(self._work(target, waiting, done, journal)) for _ in range(at_once)]
         closer = asyncio.create_task(_close_when_done(workers, done))
         try:
             while (trial := await done.get()) is not None:
@@ -47,10 +49,18 @@ class LocalEngine:
             await asyncio.gather(closer, *workers, return_exceptions=True)
 
     async def _work(
-        self, target: Target, waiting: Iterator[Trial], done: asyncio.Queue[Trial | None]
+        self,
+        target: Target,
+        waiting: Iterator[Trial],
+        done: asyncio.Queue[Trial | None],
+        journal: Callable[[Trial], None] | None,
     ) -> None:
         for trial in waiting:
-            await done.put(trial.answered(await self._converse(target, trial)))
+            answered = trial.answered(await self._converse(target, trial))
+            if journal is not None:
+                # Before it waits for anybody: whatever ends the process now, the reply is kept.
+                journal(answered)
+            await done.put(answered)
 
     async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
         """Ask a question's turns one after the other under one conversation id."""

@@ -109,9 +109,16 @@ def resume(
     store: str | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    wait: bool = False,
+    accept_changes: bool = False,
 ) -> Run:
-    """Ask only what a run still lacks; `judge` takes the place of the run's own."""
-    from answerkey.evaluation.live import ask_again, current_questions, target_of
+    """Ask only what a run still lacks; `judge` takes the place of the run's own.
+
+    While another process asks the run, RunOwnedError is raised, or with `wait` its end awaited. Where the chatbot, the
+    golden set or the scoring is not as it was, UsageError says which; with `accept_changes`, a new run is made that
+    begins with the replies that still hold.
+    """
+    from answerkey.evaluation.resuming import resume_run
 
     settings = settings or load_settings()
     opened_store = open_configured_store(settings, store, create=False)
@@ -119,14 +126,16 @@ def resume(
     options = msgspec.structs.replace(info.options, judge=_changed_judge(judge, info.options.judge))
     assembly = assemble(options, settings, scorers=scorers)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
-    questions = current_questions(info, options, opened_store)
-    given = target if target is not None else target_of(info)
-
-    async def ask() -> Run:
-        async with assembly.target(given) as opened:
-            return await ask_again(assembly, info, questions, opened, opened_store, progress or Silent())
-
-    return _with_verdicts(wait_for(ask()), assembly, baseline, opened_store)
+    asked = resume_run(
+        assembly,
+        info,
+        opened_store,
+        progress or Silent(),
+        target=target,
+        wait=wait,
+        accept_changes=accept_changes,
+    )
+    return _with_verdicts(asked, assembly, baseline, opened_store)
 
 
 def rescore(

@@ -11,6 +11,7 @@ import msgspec
 
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.configuration_errors import without_configuration_errors
+from answerkey.evaluation.keeping import RunKeeper
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import QuestionSet
@@ -23,7 +24,16 @@ from answerkey.store.sql import SqlStore
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
 
-__all__ = ["changed_run", "finish_run", "keep_results", "new_id", "new_run", "store_writer", "summed_up"]
+__all__ = [
+    "changes_since",
+    "finish_run",
+    "going_on",
+    "keep_results",
+    "new_id",
+    "new_run",
+    "store_writer",
+    "summed_up",
+]
 
 
 def new_id() -> str:
@@ -61,18 +71,26 @@ def new_run(
     )
 
 
-def changed_run(
-    info: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet | None = None
-) -> RunInfo:
-    """A stored run as it goes on: with its target, questions and scoring as they are now."""
+def going_on(info: RunInfo, assembly: Assembly) -> RunInfo:
+    """A stored run as it goes on, perhaps with another judge."""
     return msgspec.structs.replace(
-        info,
-        status="running",
-        target_hash=target.fingerprint,
-        question_set_hash=info.question_set_hash if questions is None else questions.hash,
-        scoring_hash=assembly.grader.hash,
-        options=assembly.options,
+        info, status="running", scoring_hash=assembly.grader.hash, options=assembly.options
     )
+
+
+def changes_since(
+    info: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet | None = None
+) -> list[str]:
+    """What is not any more as it was when a run was asked: what was said then may not hold."""
+    changed = []
+    if target.fingerprint != info.target_hash:
+        changed.append("the chatbot")
+    if questions is not None and questions.hash != info.question_set_hash:
+        changed.append("the golden set")
+    # Another judge is a user's wish, and part of the scoring.
+    if assembly.grader.hash != info.scoring_hash and assembly.options.judge == info.options.judge:
+        changed.append("the scoring")
+    return changed
 
 
 def store_writer() -> ThreadPoolExecutor:
@@ -83,18 +101,24 @@ def store_writer() -> ThreadPoolExecutor:
 def finish_run(
     store: SqlStore,
     info: RunInfo,
-    status: Literal["partial", "complete"],
+    status: Literal["interrupted", "partial", "complete"],
     *,
     recorder: Recorder,
+    keeper: RunKeeper,
     judging: "JudgingSession | None",
     planned: int,
 ) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
     judged = judging.document() if judging is not None else {}
+    if status == "complete" and keeper.set_aside:
+        status = "partial"
     ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now())
     in_memory = recorder.results()
+    if in_memory is not None:
+        in_memory = tuple(t for t in in_memory if (t.position, t.number) not in keeper.set_aside)
     results = StreamedResults(partial(store.results, ended)) if in_memory is None else in_memory
-    return summed_up(store, ended, results, planned=planned)
+    run = keeper.patiently(lambda: summed_up(store, ended, results, planned=planned))
+    return msgspec.structs.replace(run, warnings=(*run.warnings, *keeper.warnings))
 
 
 def keep_results(
@@ -109,11 +133,11 @@ def keep_results(
     """Results that somebody else asked for and scored, as a run of their own."""
     begun = new_run(assembly, target, questions, run_id=new_id(), target_spec=target_spec)
     whole = len(results) == len(questions) * begun.repeat
+    store.create_run(begun, questions)
+    store.add(begun, results)
     info = msgspec.structs.replace(
         begun, status="complete" if whole else "partial", finished_at=begun.created_at
     )
-    store.create_run(info, questions)
-    store.add(info, results)
     return summed_up(store, info, results, planned=len(questions) * info.repeat)
 
 

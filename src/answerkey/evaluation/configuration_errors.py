@@ -30,8 +30,7 @@ def without_configuration_errors(store: SqlStore, info: RunInfo, results: Sequen
         return results
     card = unscored_card(info.weights, *found)
     unscored = tuple(trial.scored(card) for trial in results)
-    store.clear_scorecards(info)
-    # The replies stay as they are: they are what was observed.
+    # In the place of their scores. The replies stay as they are: they are what was observed.
     store.add(info, unscored, with_replies=False)
     return unscored
 

@@ -18,8 +18,17 @@ from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import InterruptedRunError, UsageError
 from answerkey.evaluation.assembly import Assembly
-from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer
+from answerkey.evaluation.bookkeeping import (
+    changes_since,
+    finish_run,
+    going_on,
+    new_id,
+    new_run,
+    store_writer,
+)
 from answerkey.evaluation.judging import add_stored, judging_on
+from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
+from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.stored import open_configured_store
@@ -32,6 +41,7 @@ from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest
+from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
 
@@ -97,7 +107,8 @@ async def run_experiment(
             )
             for run_id, arm, target, given in zip(link.runs, ARMS, resolved, targets, strict=True)
         ]
-        arms = _Arms(assembly, store, infos, questions, resolved, early_stop)
+        leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
+        arms = _Arms(assembly, store, infos, questions, resolved, leases, early_stop)
         return await arms.ask(progress, lambda info: store.create_run(info, questions))
 
 
@@ -119,10 +130,16 @@ async def resume_experiment(
     )
     async with AsyncExitStack() as opened:
         resolved = [await opened.enter_async_context(assembly.target(spec)) for spec in specs]
-        changed = [
-            changed_run(other, assembly, target) for other, target in zip(infos, resolved, strict=True)
-        ]
-        arms = _Arms(assembly, store, changed, questions, resolved, link.early_stop)
+        for other, target in zip(infos, resolved, strict=True):
+            if changed := changes_since(other, assembly, target):
+                raise UsageError(
+                    f"run {other.id}: {' and '.join(changed)} changed since; put that back, or begin the experiment anew"
+                )
+        leases = [opened.enter_context(claim_run(store.database, other.id)) for other in infos]
+        for other in infos:
+            replay_journal(store, other)
+        again = [going_on(other, assembly) for other in infos]
+        arms = _Arms(assembly, store, again, questions, resolved, leases, link.early_stop)
         return await arms.ask(progress, store.update_run)
 
 
@@ -157,6 +174,12 @@ def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:
     return (0 if number % 2 else 1), (number + 1) // 2
 
 
+def _own_trial(trial: Trial) -> tuple[Literal[0, 1], Trial]:
+    """An arm, and the trial as that arm's run numbers it."""
+    arm, number = _arm_and_trial(trial.number)
+    return arm, msgspec.structs.replace(trial, number=number)
+
+
 class _Arms:
     def __init__(
         self,
@@ -165,9 +188,11 @@ class _Arms:
         infos: list[RunInfo],
         questions: QuestionSet,
         targets: list[Target],
+        leases: list[Lease],
         early_stop: bool,
     ) -> None:
         self.assembly = assembly
+        self.leases = leases
         self.store = store
         self.infos = infos
         self.questions = questions
@@ -183,6 +208,7 @@ class _Arms:
         self.done_units: set[int] = set()
         # Trials of each arm.
         self.planned = len(questions) * self.options.repeat
+        self.keepers: list[RunKeeper] = []
         self.recorders: list[Recorder] = []
         self.judging: list[JudgingSession | None] = []
         self.running = RunningScore()
@@ -231,30 +257,35 @@ class _Arms:
     async def ask(self, progress: Progress, begin: Callable[[RunInfo], None]) -> Experiment:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
         async with AsyncExitStack() as opened:
+            writers = [store_writer() for _ in self.infos]
+            patience = Patience(self.options.store_patience)
             for arm, info in enumerate(self.infos):
-                writer = store_writer()
-                session = judging_on(self.store, self.assembly.judge, info.id, writer)
+                session = judging_on(
+                    self.store, self.assembly.judge, info.id, writers[arm], patience=patience
+                )
                 self.judging.append(await opened.enter_async_context(session))
+            for arm, info in enumerate(self.infos):
+                begun = keep_run(self.store, info, self.leases[arm], patience, partial(begin, info))
+                self.keepers.append(opened.enter_context(begun))
                 watch = partial(self._scored, arm, progress)
                 self.recorders.append(
                     Recorder(
-                        self.store,
+                        self.keepers[-1],
                         info,
                         self.assembly.grader,
                         Silent(),
-                        judging=self.judging[-1],
-                        writer=writer,
+                        judging=self.judging[arm],
+                        writer=writers[arm],
                         watch=watch,
                         # An experiment that may stop early must not run far ahead of its judge.
                         most_unjudged=self.options.concurrency if self.early_stop else None,
                     )
                 )
-            for info in self.infos:
-                begin(info)
             try:
-                await self._ask(progress)
+                with self.keepers[0].asking(), self.keepers[1].asking():
+                    await self._ask(progress)
             except asyncio.CancelledError:
-                self._finish("partial")
+                self._finish("interrupted")
                 raise InterruptedRunError(
                     f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
                 ) from None
@@ -275,9 +306,13 @@ class _Arms:
                 for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content.hex(), arm, score)
-            async for trial in self.assembly.engine.ask_all(self.pair, self.trials()):
-                arm, number = _arm_and_trial(trial.number)
-                await self.recorders[arm].add(msgspec.structs.replace(trial, number=number))
+            async for trial in self.assembly.engine.ask_all(self.pair, self.trials(), self._journal):
+                arm, own = _own_trial(trial)
+                await self.recorders[arm].add(own)
+
+    def _journal(self, trial: Trial) -> None:
+        arm, own = _own_trial(trial)
+        self.keepers[arm].append(own)
 
     def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""
@@ -285,10 +320,19 @@ class _Arms:
         progress.advance(self.running)
         self.count(graded.question.content_hash, arm, graded.scorecard.total)
 
-    def _finish(self, status: Literal["partial", "complete"]) -> list[Run]:
+    def _finish(self, status: Literal["interrupted", "partial", "complete"]) -> list[Run]:
+        parts = zip(self.infos, self.recorders, self.keepers, self.judging, strict=True)
         return [
-            finish_run(self.store, info, status, recorder=recorder, judging=judging, planned=self.planned)
-            for info, recorder, judging in zip(self.infos, self.recorders, self.judging, strict=True)
+            finish_run(
+                self.store,
+                info,
+                status,
+                recorder=recorder,
+                keeper=keeper,
+                judging=judging,
+                planned=self.planned,
+            )
+            for info, recorder, keeper, judging in parts
         ]
 
     def _conclude(self) -> Experiment:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.stored import stored_trials
 from answerkey.model.question import Question
@@ -25,6 +26,7 @@ async def judging_on(
     run_id: str,
     writer: ThreadPoolExecutor | None = None,
     *,
+    patience: Patience | None = None,
     beside: bool = False,
 ) -> "AsyncIterator[JudgingSession | None]":
     """A judge opened for a run, with what the store remembers of it; nothing if there is no judge.
@@ -35,10 +37,10 @@ async def judging_on(
         yield None
         return
     # Most runs have no judge, and need not load what judging takes.
+    from answerkey.evaluation.patience import PatientJudgements
     from answerkey.judge.session import open_judging
-    from answerkey.store.judgements import SqlJudgements
 
-    kept = None if store is None else SqlJudgements(store)
+    kept = None if store is None else PatientJudgements(store, patience or Patience(0.0))
     async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
         yield session
 
@@ -46,7 +48,9 @@ async def judging_on(
 async def add_stored(
     recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
 ) -> None:
-    """Judge and score the stored replies that still count."""
-    store.clear_scorecards(info)
+    """Judge and score the stored replies that still count, and forget scores of any others."""
+    counted: set[tuple[int, int]] = set()
     for trial in stored_trials(store, info, questions):
+        counted.add((trial.position, trial.number))
         await recorder.add(trial, stored=True)
+    store.drop_scorecards(info, but=counted)

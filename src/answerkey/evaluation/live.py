@@ -2,29 +2,36 @@
 
 import asyncio
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerkey.datasets.golden_sets import read_questions
-from answerkey.errors import InterruptedRunError, JudgeUnusableError, UsageError
-from answerkey.evaluation.assembly import Assembly, select_questions
-from answerkey.evaluation.bookkeeping import changed_run, finish_run, new_id, new_run, store_writer
+from answerkey.errors import (
+    InterruptedRunError,
+    JudgeUnusableError,
+    StoreAwayError,
+    StoreError,
+    StoreFullError,
+)
+from answerkey.evaluation.assembly import Assembly
+from answerkey.evaluation.bookkeeping import finish_run, going_on, new_id, new_run, store_writer
 from answerkey.evaluation.judging import add_stored, judging_on
+from answerkey.evaluation.keeping import RunKeeper, keep_run
+from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
-from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
+from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
 
-__all__ = ["ask_again", "ask_run", "current_questions", "target_of"]
+__all__ = ["ask_again", "ask_run"]
 
 
 async def ask_run(
@@ -39,21 +46,30 @@ async def ask_run(
     """Ask an open target every question, keep every reply, and sum up."""
     info = new_run(assembly, target, questions, run_id=new_id(), target_spec=target_spec)
     writer = store_writer()
-    async with judging_on(store, assembly.judge, info.id, writer, beside=True) as judging:
-        begin = partial(store.create_run, info, questions)
-        if judging is None:
-            begin()
-        recorder = Recorder(
-            store,
-            info,
-            assembly.grader,
-            progress,
-            judging=judging,
-            writer=writer,
-            keep=True,
-            begin=None if judging is None else begin,
-        )
-        return await _ask(assembly, recorder, store, info, questions, target, judging)
+    patience = Patience(assembly.options.store_patience)
+    begin = partial(store.create_run, info, questions)
+    judge = judging_on(store, assembly.judge, info.id, writer, patience=patience, beside=True)
+    async with judge as judging:
+        with (
+            claim_run(store.database, info.id) as lease,
+            keep_run(store, info, lease, patience, begin) as keeper,
+        ):
+            recorder = Recorder(
+                keeper,
+                info,
+                assembly.grader,
+                progress,
+                judging=judging,
+                writer=writer,
+                keep=True,
+                hold=judging is not None,
+            )
+            try:
+                return await _ask(assembly, recorder, keeper, store, info, questions, target, judging)
+            except JudgeUnusableError:
+                if recorder.forgotten:
+                    keeper.discard()
+                raise
 
 
 async def ask_again(
@@ -63,38 +79,25 @@ async def ask_again(
     target: Target,
     store: SqlStore,
     progress: Progress,
+    lease: Lease,
 ) -> Run:
-    """Ask only what a run still lacks: questions never reached, and questions edited since.
+    """Ask only what a run that this process owns still lacks.
 
     With a judge, replies that were not judged yet are judged as well.
     """
-    changed = changed_run(info, assembly, target, questions)
+    again = going_on(info, assembly)
     writer = store_writer()
-    async with judging_on(store, assembly.judge, info.id, writer) as judging:
-        store.update_run(changed, questions)
-        recorder = Recorder(store, changed, assembly.grader, progress, judging=judging, writer=writer)
-        asked = store.reply_keys(changed)
-        if judging is None:
-            score_again(store, changed, questions, assembly.grader)
-        return await _ask(assembly, recorder, store, changed, questions, target, judging, asked=asked)
-
-
-def current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
-    """The golden set as its file is now, or as it was stored if there is no file any more."""
-    if info.question_path is not None and Path(info.question_path).is_file():
-        questions = read_questions(info.question_path, name=info.question_set)
-        return select_questions(questions, options)
-    stored = tuple(store.questions(info.question_set_hash))
-    return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)
-
-
-def target_of(info: RunInfo) -> str:
-    """What the target of a stored run is made from again."""
-    if info.target_spec is None:
-        raise UsageError(
-            f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"
-        )
-    return info.target_spec
+    patience = Patience(assembly.options.store_patience)
+    begin = partial(store.update_run, again)
+    async with judging_on(store, assembly.judge, info.id, writer, patience=patience) as judging:
+        with keep_run(store, again, lease, patience, begin) as keeper:
+            recorder = Recorder(keeper, again, assembly.grader, progress, judging=judging, writer=writer)
+            asked = store.reply_keys(again)
+            if judging is None:
+                score_again(store, again, questions, assembly.grader)
+            return await _ask(
+                assembly, recorder, keeper, store, again, questions, target, judging, asked=asked
+            )
 
 
 def _planned(questions: QuestionSet, repeat: int, asked: Set[tuple[str, int]]) -> Iterator[Trial]:
@@ -109,6 +112,7 @@ def _planned(questions: QuestionSet, repeat: int, asked: Set[tuple[str, int]]) -
 async def _ask(
     assembly: Assembly,
     recorder: Recorder,
+    keeper: RunKeeper,
     store: SqlStore,
     info: RunInfo,
     questions: QuestionSet,
@@ -118,24 +122,33 @@ async def _ask(
     asked: Set[tuple[str, int]] = frozenset(),
 ) -> Run:
     planned = len(questions) * info.repeat
-    finish = partial(finish_run, store, info, recorder=recorder, judging=judging, planned=planned)
+    finish = partial(
+        finish_run, store, info, recorder=recorder, keeper=keeper, judging=judging, planned=planned
+    )
     try:
         async with recorder.recording():
             # With a judge, stored replies are scored again along with the new ones, mostly from its cached answers.
             done = 0 if judging is not None else min(len(asked), planned)
             recorder.begin(planned=planned, done=done)
-            if judging is not None and asked:
-                await add_stored(recorder, store, info, questions)
-            async for trial in assembly.engine.ask_all(target, _planned(questions, info.repeat, asked)):
-                await recorder.add(trial)
+            with keeper.asking():
+                if judging is not None and asked:
+                    await add_stored(recorder, store, info, questions)
+                trials = _planned(questions, info.repeat, asked)
+                async for trial in assembly.engine.ask_all(target, trials, keeper.append):
+                    await recorder.add(trial)
+        return finish("complete")
     except asyncio.CancelledError:
-        finish("partial")
+        finish("interrupted")
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None
     except JudgeUnusableError as error:
         if recorder.forgotten:
             raise JudgeUnusableError(f"{error}; nothing was judged or kept") from None
-        finish("partial")
+        finish("interrupted")
         raise JudgeUnusableError(
             f"{error}; the replies are kept, so go on with: answerkey resume {info.id} --judge MODEL"
         ) from None
-    return finish("complete")
+    except (StoreAwayError, StoreFullError) as error:
+        # If that cannot be written either, the lease of a process that has ended says the same.
+        with suppress(StoreError):
+            finish("interrupted")
+        raise keeper.interrupted(error) from None

@@ -1,21 +1,20 @@
-"""Recorder: trials are journalled as they arrive, and scored and stored off the asking loop, in small durable batches.
+"""Recorder: trials are scored and stored as they arrive, off the asking loop, in small durable batches.
 
 With a judge, a reply is stored at once and its scorecard follows when it has been judged, while the asking goes on.
 Nothing is stored before the judge is known to work, or has kept silent for long: a wrong model's name leaves no run behind.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Protocol
 
 from answerkey.evaluation.grading import Grading
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.protocols import Store
 from answerkey.scorers.grader import Grader
 
 if TYPE_CHECKING:
@@ -23,9 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorder"]
 
-# A killed process loses at most what arrived within this time.
+# What arrives within this time is written together; until then the journal has it.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
+# While the store is slow or away, the asking goes on until so many replies wait for it in memory.
+_MOST_UNWRITTEN = 10_000
 # So long, a judge that has not answered yet may still turn out to be unusable, and replies wait in memory.
 _HOLD_SECONDS = 2.0
 # Replies that wait for their judgement in memory, at least; when there are more, the asking waits too, so that the judge
@@ -36,12 +37,22 @@ _MOST_KEPT = 2000
 _MOST_CHARACTERS_KEPT = 20_000_000
 
 
+class ReplyStore(Protocol):
+    """What a recorder writes to: a store, or what keeps a run's replies safe on their way to it."""
+
+    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
+        """Keep replies and scorecards."""
+
+    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
+        """Keep replies that are scored later."""
+
+
 class Recorder:
     """Keeps what a run produces."""
 
     def __init__(
         self,
-        store: Store,
+        store: ReplyStore,
         info: RunInfo,
         grader: Grader,
         progress: Progress,
@@ -51,21 +62,18 @@ class Recorder:
         keep: bool = False,
         watch: Callable[[Trial], None] | None = None,
         most_unjudged: int | None = None,
-        begin: Callable[[], None] | None = None,
-        journal: Callable[[Trial], None] | None = None,
+        hold: bool = False,
     ) -> None:
         self._store = store
         self._info = info
         self._progress = progress
-        # Told of every reply as it arrives, before anything else happens to it.
-        self._journal = journal
         # Everything that may take time happens there, not on the loop.
         self._grading = Grading(
             grader, self._keep, budget=info.options.scoring_seconds, most_waiting=most_unjudged
         )
         self._judging = judging
-        # Writes the run itself down, before the first of its replies; None when that has been done.
-        self._begin = begin
+        # Whether nothing is written until the judge is known to work.
+        self._hold = hold
         self._hold_until = 0.0
         # Told of everything that has been scored.
         self._watch = watch
@@ -84,6 +92,8 @@ class Recorder:
         ahead = 0 if judging is None else 2 * judging.at_once
         self._room = asyncio.Semaphore(most_unjudged or max(_LEAST_AHEAD, ahead))
         self._failure: BaseException | None = None
+        # Set when there is much to write.
+        self._many = asyncio.Event()
 
     @asynccontextmanager
     async def recording(self) -> AsyncIterator[None]:
@@ -115,7 +125,7 @@ class Recorder:
     @property
     def forgotten(self) -> bool:
         """Whether the judge turned out to be unusable before anything was written."""
-        return self._begin is not None and self._judging is not None and self._judging.failure is not None
+        return self._hold and self._judging is not None and self._judging.failure is not None
 
     def begin(self, *, planned: int, done: int) -> None:
         """Tell whoever watches what is to come."""
@@ -129,8 +139,6 @@ class Recorder:
 
     async def add(self, trial: Trial, *, stored: bool = False) -> None:
         """Take a trial that has been answered; `stored`: its replies are in the store already."""
-        if self._journal is not None and not stored:
-            self._journal(trial)
         failure = self._failure or (None if self._judging is None else self._judging.failure)
         if failure is not None:
             raise failure
@@ -143,7 +151,10 @@ class Recorder:
             task = asyncio.create_task(self._judge(self._judging, trial))
             self._judged.add(task)
             task.add_done_callback(self._after_judging)
-        if len(self._pending) + len(self._ahead) >= _FLUSH_ROWS:
+        unwritten = len(self._pending) + len(self._ahead)
+        if unwritten >= _FLUSH_ROWS:
+            self._many.set()
+        if unwritten >= _MOST_UNWRITTEN:
             await self._flush()
 
     async def _judge(self, judging: "JudgingSession", trial: Trial) -> None:
@@ -178,11 +189,14 @@ class Recorder:
 
     async def _flush_regularly(self) -> None:
         while True:
-            await asyncio.sleep(_FLUSH_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSH_SECONDS):
+                    await self._many.wait()
+            self._many.clear()
             await self._flush()
 
     def _held(self) -> bool:
-        if self._begin is None or self._judging is None:
+        if not self._hold or self._judging is None:
             return False
         waiting = self._judging.pending and asyncio.get_running_loop().time() < self._hold_until
         return waiting or self._judging.failure is not None
@@ -206,8 +220,6 @@ class Recorder:
             self._failure = self._failure or failure
 
     def _write(self, ahead: list[Trial], batch: list[Trial]) -> None:
-        if self._begin is not None:
-            self._begin()
-            self._begin = None
+        self._hold = False
         self._store.add_replies(self._info, ahead)
         self._store.add(self._info, batch, with_replies=self._judging is None)

@@ -77,17 +77,20 @@ def score_again(
     grader: Grader,
     progress: Progress | None = None,
 ) -> None:
-    """Write scorecards for the stored replies that still count."""
+    """Write scorecards for the stored replies that still count, each in the place of the one that was there."""
     watched = progress or Silent()
     running = RunningScore()
-    store.clear_scorecards(info)
     batch: list[Trial] = []
+    written: set[tuple[int, int]] = set()
     for trial in grader.ahead(stored_trials(store, info, questions)):
         scored = trial.scored(grader.grade(trial.question, trial.replies))
         batch.append(scored)
+        written.add((trial.position, trial.number))
         running.add(scored.scorecard)
         watched.advance(running)
         if len(batch) >= _BATCH:
             store.add(info, batch, with_replies=False)
             batch = []
     store.add(info, batch, with_replies=False)
+    # At last: whoever is killed on the way leaves no run without scores.
+    store.drop_scorecards(info, but=written)

@@ -177,6 +177,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     baseline: str | None = None
     # Where the run is kept; None: the configured or default store.
     store: str | None = None
+    # Seconds to wait for a store that cannot be reached, before the run is interrupted.
+    store_patience: float = 300.0
     engine: Literal["local", "ray"] = "local"
     judge: JudgeSettings = JudgeSettings()
 
@@ -185,6 +187,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for name in ("timeout", "scoring_seconds"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} = {getattr(self, name):g}: must be more than 0 seconds")
+        if not self.store_patience >= 0:
+            raise ConfigError(f"store_patience = {self.store_patience:g}: must be 0 seconds or more")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
         for condition in self.where:

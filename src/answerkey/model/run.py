@@ -29,7 +29,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    status: Literal["running", "partial", "complete"]
+    # Interrupted: stopped before every question was asked, and can go on. Partial: it ended, and a question has no reply.
+    status: Literal["running", "interrupted", "partial", "complete"]
     created_at: str
     target: str
     target_hash: str
@@ -53,6 +54,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
     judge: dict[str, Any] = {}
     experiment: ExperimentLink | None = None
+    # The run whose replies it began with (`resume --accept-changes`).
+    made_from: str | None = None
 
 
 class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -37,7 +37,7 @@ def run_header(run: "Run") -> dict[str, Any]:
         "schema": SCHEMA,
         "run": {
             **{name: getattr(info, name) for name in _RUN_FIELDS},
-            "status": "complete" if info.status == "complete" else "partial",
+            "status": info.status,
             **({"directions": info.directions} if info.directions else {}),
         },
         "summary": plain,

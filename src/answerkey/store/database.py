@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ClassVar
 
 from answerkey.errors import StoreError
@@ -82,10 +83,14 @@ class Database(ABC):
     like: ClassVar[str]
     # What the driver raises.
     error: ClassVar[type[Exception]]
+    # SQL for its own clock, in seconds since 1970.
+    clock: ClassVar[str]
     # Where it is, without a password.
     address: str
     # Whether nothing can be written to it.
     read_only = False
+    # Whether it is being brought up to date.
+    migrating = False
 
     def __init__(self) -> None:
         self._idle: list[Any] = []
@@ -107,12 +112,19 @@ class Database(ABC):
         """Whether a connection that lay idle still works."""
 
     @abstractmethod
-    def explain(self, reason: str) -> StoreError:
-        """What the driver says as one line with a remedy and without a password."""
+    def explain(self, error: Exception, reason: str) -> StoreError:
+        """What the driver raised as one line with a remedy and without a password; `reason` is its first line."""
+
+    @abstractmethod
+    def journal_path(self, run_id: str) -> Path | None:
+        """Where the replies of a run are kept until the store has them; None: the store itself does not last."""
 
     @abstractmethod
     def tables(self, connection: Connection) -> set[str]:
         """The tables there are."""
+
+    def work_on_a_copy(self) -> None:  # noqa: B027  # a server's database is never read-only as a whole
+        """Read what cannot be written through a copy, which can be brought up to date."""
 
     def tune_for_serving(self) -> None:  # noqa: B027  # few kinds of database have something to tune
         """Serve readers at pages, who must not wait as long as a run that writes may."""
@@ -165,7 +177,7 @@ class Database(ABC):
                     opened.close()
         except self.error as error:
             lines = str(error).strip().splitlines()
-            raise self.explain(lines[0] if lines else type(error).__name__) from None
+            raise self.explain(error, lines[0] if lines else type(error).__name__) from None
 
     def _undone(self, opened: Any) -> bool:
         """Whether a transaction that failed could be taken back; if not, the connection was cut."""

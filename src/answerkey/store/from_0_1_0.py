@@ -13,10 +13,10 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Database, Row
 from answerkey.store.feedback_book import feedback_row
-from answerkey.store.packing import id_hashes, pack_card, pack_replies
+from answerkey.store.packing import id_hashes, pack_card
 from answerkey.store.production import production_row
 from answerkey.store.schema import TABLES, create_statements, insert
-from answerkey.store.writing import known_questions, name_key, question_row, run_row
+from answerkey.store.writing import known_questions, name_key, question_row, reply_row, run_row
 
 __all__ = ["carry_over"]
 
@@ -103,7 +103,7 @@ class _Carrier:
                 replies = _decode_replies(payload)
                 key = (self._runs[run_id][0], bytes.fromhex(ask_hash), self._name(target_hash), trial)
                 moment = datetime.fromisoformat(created_at).timestamp()
-                new.append((*key, moment, *pack_replies(replies)))
+                new.append(reply_row(*key, moment, replies))
                 ids += [(found, *key) for found in id_hashes(replies)]
             self._connection.run_many(insert("replies"), new)
             self._connection.run_many(insert("reply_ids"), ids)

@@ -1,4 +1,4 @@
-"""Bringing a store up to date: a new one is made from the schema, one of version 0.1.0 is carried over.
+"""Bringing a store up to date: a new one is made from the schema, an older one is carried over.
 
 All of it happens in one transaction: whoever is killed on the way leaves the store as it was.
 """
@@ -22,26 +22,36 @@ def bring_up_to_date(database: Database) -> None:
     if version == VERSION:
         return
     if database.read_only:
-        raise StoreError(
-            f"store {database.address}: it must be brought to schema {VERSION} (it has {version}) but cannot be "
-            "written; make it writable once"
-        )
-    with database.transaction() as connection:
-        if database.kind == "postgresql":
-            connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
-        version = _version(database, connection)
-        if version == VERSION:
-            return
-        if version == 0:
-            connection.run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
-            for statement in create_statements(database.kind):
-                connection.run(statement)
-        else:
-            # Few stores are old, and every command opens one.
-            from answerkey.store.from_0_1_0 import carry_over
+        # As on a mount that is read-only: only the copy that is read is changed.
+        database.work_on_a_copy()
+    database.migrating = True
+    try:
+        with database.transaction() as connection:
+            _migrate(database, connection)
+    finally:
+        database.migrating = False
 
-            carry_over(database, connection)
-        connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
+
+def _migrate(database: Database, connection: Connection) -> None:
+    if database.kind == "postgresql":
+        connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+    version = _version(database, connection)
+    if version == VERSION:
+        return
+    if version == 0:
+        connection.run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
+        for statement in create_statements(database.kind):
+            connection.run(statement)
+    # Few stores are old, and every command opens one.
+    elif version == _RELEASED:
+        from answerkey.store.from_0_1_0 import carry_over
+
+        carry_over(database, connection)
+    else:
+        from answerkey.store.from_schema_7 import add_checksums
+
+        add_checksums(database, connection)
+    connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
 
 
 def _version(database: Database, connection: Connection) -> int:

@@ -16,12 +16,14 @@ from answerkey.model.scorecard import Score, Scorecard
 __all__ = [
     "CARD_COLUMNS",
     "Measures",
+    "check_details",
     "fold",
     "id_hash",
     "id_hashes",
     "pack_card",
     "pack_replies",
     "read_measures",
+    "reply_checksum",
     "reply_digest",
     "storable",
     "tools_text",
@@ -96,6 +98,13 @@ def unpack_replies(text: str | None, payload: str) -> tuple[Reply, ...]:
             # Nobody else has seen it yet.
             msgspec.structs.force_setattr(reply, "text", said)
     return replies
+
+
+def reply_checksum(ask_hash: bytes, trial: int, text: str | None, payload: str) -> int:
+    """CRC-32 of what a row of replies says, with a sign: four bytes in either database."""
+    found = zlib.crc32(payload.encode(), zlib.crc32(ask_hash, trial))
+    found = zlib.crc32(b"" if text is None else text.encode(), found)
+    return found - 2**32 if found >= 2**31 else found
 
 
 def reply_digest(replies: Sequence[Reply]) -> int:
@@ -210,6 +219,14 @@ def unpack_card(
         error=None if error_kind is None else Failure(error_kind, details.error_message or ""),
         turns=details.turns,
     )
+
+
+def check_details(payload: bytes) -> None:
+    """Raises ValueError for details that cannot be read."""
+    try:
+        _decode_details(zlib.decompressobj(_WINDOW, _COMMON).decompress(payload))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
 
 
 def unpack_values(*measured: bytes) -> "array[float]":

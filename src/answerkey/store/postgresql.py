@@ -1,14 +1,16 @@
 """A store in a PostgreSQL database, through psycopg 3."""
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from answerkey.errors import MissingExtraError, StoreError
+from answerkey.errors import MissingExtraError, StoreAwayError, StoreError
 from answerkey.store.database import BATCH, Connection, Database, Row
 from answerkey.store.sql import SqlStore
 
@@ -59,6 +61,7 @@ class PostgresqlDatabase(Database):
     kind = "postgresql"
     like = "ILIKE"
     error = psycopg.Error
+    clock = "EXTRACT(EPOCH FROM clock_timestamp())::double precision"
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -73,9 +76,19 @@ class PostgresqlDatabase(Database):
         query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         return {name for (name,) in connection.run(query)}
 
-    def explain(self, reason: str) -> StoreError:
+    def explain(self, error: Exception, reason: str) -> StoreError:
         """An error of the driver as one line with a remedy."""
-        return StoreError(f"store {self.address}: {reason}; check the address and that the server runs")
+        said = f"store {self.address}: {reason}"
+        # A server that is gone, starts, has no room, or broke a deadlock: the same may work a little later.
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            return StoreAwayError(f"{said}; check the address and that the server runs")
+        return StoreError(f"{said}; check the address and that the server runs")
+
+    def journal_path(self, run_id: str) -> Path | None:
+        """In the user's folder of states, by the database's address: the server may be gone when it is needed."""
+        folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+        place = blake2b(self.address.encode(), digest_size=6).hexdigest()
+        return Path(folder).expanduser() / "answerkey" / "journals" / f"{place}-{run_id}.journal"
 
     def _connect(self) -> "psycopg.Connection[Any]":
         return psycopg.connect(self._url, connect_timeout=30)

@@ -54,7 +54,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
 
 
-_decode_info = msgspec.json.Decoder(RunInfo).decode
 _decode_figures = msgspec.json.Decoder(Figures).decode
 
 
@@ -88,9 +87,9 @@ class RunList:
         with self._database.reading() as connection:
             total = int(connection.value(f"SELECT COUNT(*) FROM runs WHERE {where}", where.values))
             rows = connection.run(query, (*where.values, limit, offset)).fetchall()
+            listed = [(self._store.read_info(connection, payload), summary) for payload, summary in rows]
         found = []
-        for payload, summary in rows:
-            info = _decode_info(payload)
+        for info, summary in listed:
             figures = None if summary is None else _decode_figures(summary)
             found.append(RunRow(info, figures, tuple(sorted(names.get(info.id, ())))))
         return found, total
@@ -114,10 +113,11 @@ class RunList:
         with self._database.reading() as connection:
             done, score, passed, errors = connection.run(query, of_run(info)).fetchone()
             questions = int(connection.value(planned, (info.question_set_hash,)))
-            status = connection.value("SELECT status FROM runs WHERE id = ?", (info.id,))
+            now = connection.value("SELECT info FROM runs WHERE id = ?", (info.id,))
+            status = info.status if now is None else self._store.read_info(connection, now).status
         return Progress(
             id=info.id,
-            status=status or info.status,
+            status=status,
             done=done,
             planned=max(questions * info.repeat, done),
             score=None if score is None else round_score(score),

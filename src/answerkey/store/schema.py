@@ -4,6 +4,7 @@ A column is "name type"; a `?` marks one that may be empty. Types are text, inte
 number: an integer that the database gives a row when it is written.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
@@ -14,7 +15,7 @@ __all__ = ["TABLES", "VERSION", "Kind", "Table", "create_statements", "insert"]
 Kind = Literal["sqlite", "postgresql"]
 
 # Changes with the tables; `migration.py` brings older stores here.
-VERSION = 7
+VERSION = 8
 
 _TYPES: dict[str, dict[Kind, str]] = {
     "text": {"sqlite": "TEXT", "postgresql": "TEXT"},
@@ -105,6 +106,8 @@ _DECLARED = (
         "text text?, folded text?",
         # The replies to the question's turns as a JSON list, without their texts.
         "payload text",
+        # CRC-32 of what the row says, with a sign: `store check` finds rows that a disk has changed.
+        "checksum integer",
         identity="run, ask_hash, target, trial",
     ),
     # The chatbot's own ids of replies, hashed with their kind, by which feedback refers to them.
@@ -136,6 +139,15 @@ _DECLARED = (
         "run integer, scoring integer, position integer, trial integer, payload bytes",
         identity="run, scoring, position, trial",
         ordered=True,
+    ),
+    # Which process is asking a run's questions; `ownership.py` says how one is taken over.
+    _table(
+        "leases",
+        # The owner is a random id; the process is that of a machine, so that it can be looked for there.
+        "run_id text, owner text, host text, pid integer, process text, since text",
+        # How often its heart has beaten, and when it last did by the database's clock, in seconds since 1970.
+        "beats integer, beat_at real",
+        identity="run_id",
     ),
     _table("baselines", "name text, run_id text, set_at text", identity="name"),
     _table(
@@ -184,10 +196,10 @@ _DECLARED = (
 TABLES = {table.name: table for table in _DECLARED}
 
 
-def create_statements(kind: Kind) -> list[str]:
-    """SQL that makes the tables and their indexes."""
+def create_statements(kind: Kind, names: Iterable[str] = TABLES) -> list[str]:
+    """SQL that makes tables and their indexes."""
     statements = []
-    for table in TABLES.values():
+    for table in map(TABLES.__getitem__, names):
         parts = []
         for name, declared in table.columns.items():
             required = "" if declared.endswith("?") or declared == "number" else " NOT NULL"

@@ -17,6 +17,7 @@ from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.store.database import Connection, Database, Row, now, signs
 from answerkey.store.migration import bring_up_to_date
+from answerkey.store.ownership import with_true_status
 from answerkey.store.packing import (
     CARD_COLUMNS,
     Measures,
@@ -106,18 +107,24 @@ class SqlStore(RunWriter):
     def list_runs(self, *, limit: int | None = None, offset: int = 0) -> list[tuple[RunInfo, Summary | None]]:
         """Runs, newest first."""
         with self.database.reading() as connection:
+            rows = connection.run(
+                f"SELECT info, summary FROM runs {_NEWEST} LIMIT ? OFFSET ?", (_limit(limit), offset)
+            ).fetchall()
             return [
-                (_decode_info(info), None if summary is None else _decode_summary(summary))
-                for info, summary in connection.run(
-                    f"SELECT info, summary FROM runs {_NEWEST} LIMIT ? OFFSET ?", (_limit(limit), offset)
-                )
+                (self.read_info(connection, info), None if summary is None else _decode_summary(summary))
+                for info, summary in rows
             ]
 
     def list_infos(self, *, limit: int | None = None, offset: int = 0) -> list[RunInfo]:
         """What runs there are, newest first, without their summaries."""
         query = f"SELECT info FROM runs {_NEWEST} LIMIT ? OFFSET ?"
         with self.database.reading() as connection:
-            return [_decode_info(info) for (info,) in connection.run(query, (_limit(limit), offset))]
+            rows = connection.run(query, (_limit(limit), offset)).fetchall()
+            return [self.read_info(connection, info) for (info,) in rows]
+
+    def read_info(self, connection: Connection, payload: str) -> RunInfo:
+        """What a run is, with the status that it really has."""
+        return with_true_status(self.database, connection, _decode_info(payload))
 
     def count_runs(self) -> int:
         """How many runs there are."""
@@ -130,8 +137,8 @@ class SqlStore(RunWriter):
             return self._latest(reference)
         with self.database.reading() as connection:
             found = self._named(connection, reference)
-        if len(found) == 1:
-            return _decode_info(found[0])
+            if len(found) == 1:
+                return self.read_info(connection, found[0])
         if found:
             raise UnknownNameError(
                 f"run {reference!r} is ambiguous: several ids begin so; give more of the id"

@@ -1,6 +1,7 @@
 """A store in an SQLite file, through the standard library."""
 
 import os
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from answerkey.errors import StoreError
+from answerkey.errors import StoreAwayError, StoreError, StoreFullError
 from answerkey.store.database import BATCH, Connection, Database, Row
 from answerkey.store.sql import SqlStore
 
@@ -54,12 +55,15 @@ class SqliteDatabase(Database):
     kind = "sqlite"
     like = "LIKE"
     error = sqlite3.Error
+    clock = "((julianday('now') - 2440587.5) * 86400.0)"
 
     def __init__(self, name: str, *, folder: Path | None = None, create: bool = True) -> None:
         super().__init__()
         self._patience = _PATIENCE
         self._serving = False
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        # Whether this is a copy of what cannot be written: nothing but a migration may write to it.
+        self._copied = False
         if name in ("", ":memory:"):
             # Until it is closed. In a file all the same, so that several connections see the same.
             self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
@@ -79,6 +83,21 @@ class SqliteDatabase(Database):
                 f"store {path}: its folder cannot be made: {error.strerror}; use another --store"
             ) from None
         self.read_only = path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+        # A log that nobody has written into the file yet cannot be read where no file of locks can be made.
+        left = Path(f"{path}-wal")
+        if self.read_only and left.exists() and left.stat().st_size and not Path(f"{path}-shm").exists():
+            self.work_on_a_copy()
+
+    def work_on_a_copy(self) -> None:
+        """Read a file that cannot be written through a temporary copy, which can be brought up to date."""
+        super().close()
+        self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
+        place = Path(self._temporary.name) / "store.db"
+        for ending in ("", "-wal"):
+            if Path(f"{self._path}{ending}").exists():
+                shutil.copyfile(f"{self._path}{ending}", f"{place}{ending}")
+        self._path = place
+        self._copied = True
 
     def tables(self, connection: Connection) -> set[str]:
         """The tables there are."""
@@ -90,16 +109,26 @@ class SqliteDatabase(Database):
         self._serving = True
         super().close()
 
-    def explain(self, reason: str) -> StoreError:
+    def explain(self, error: Exception, reason: str) -> StoreError:
         """An error of SQLite as one line with a remedy."""
+        code = getattr(error, "sqlite_errorname", None) or ""
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            return StoreFullError(f"store {self.address}: {reason}; make room on its disk")
         remedy = "use another --store"
         if "readonly" in reason or "read-only" in reason or "unable to open" in reason:
             remedy = "it cannot be written; make it writable or use another --store"
-        elif "locked" in reason:
+        elif code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             remedy = "another program is writing to it; try again or use another --store"
+            return StoreAwayError(f"store {self.address}: {reason}; {remedy}")
+        elif code.startswith("SQLITE_CORRUPT"):
+            remedy = f"see what is left of it: answerkey store check {self.address}"
         elif "not a database" in reason:
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
+
+    def journal_path(self, run_id: str) -> Path | None:
+        """Beside the file."""
+        return None if self._temporary is not None else Path(f"{self._path}.{run_id}.journal")
 
     def close(self) -> None:
         """Close the connections; what was kept in memory is gone."""
@@ -109,7 +138,8 @@ class SqliteDatabase(Database):
 
     def _connect(self) -> sqlite3.Connection:
         place = str(self._path)
-        if self.read_only:
+        read_only = self.read_only and not self._copied
+        if read_only:
             # Without a log beside it nobody writes it, and no file of locks need be made.
             alone = "" if Path(f"{place}-wal").exists() else "&immutable=1"
             place = f"file:{quote(place)}?mode=ro{alone}"
@@ -121,10 +151,10 @@ class SqliteDatabase(Database):
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
-            uri=self.read_only,
+            uri=read_only,
         )
         try:
-            if not self.read_only:
+            if not read_only:
                 # Write-ahead logging lets readers go on while a run writes; FULL keeps commits over a power cut.
                 opened.execute("PRAGMA journal_mode=WAL").close()
                 opened.execute("PRAGMA synchronous=FULL").close()
@@ -140,6 +170,8 @@ class SqliteDatabase(Database):
 
     def _begin(self, opened: sqlite3.Connection, *, writing: bool) -> None:
         # At once for writing: a transaction that first reads could find that another has written meanwhile.
+        if writing and self.read_only and not self.migrating:
+            raise sqlite3.OperationalError("attempt to write a readonly database")
         opened.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     def _usable(self, opened: sqlite3.Connection) -> bool:

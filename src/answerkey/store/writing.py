@@ -1,20 +1,30 @@
 """RunWriter: how a run is written, in small durable transactions."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from answerkey.errors import UnknownNameError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial, total_latency
 from answerkey.store.database import Connection, Database, signs
-from answerkey.store.packing import fold, id_hashes, pack_card, pack_replies, reply_digest, storable
-from answerkey.store.schema import insert
+from answerkey.store.packing import (
+    fold,
+    id_hashes,
+    pack_card,
+    pack_replies,
+    reply_checksum,
+    reply_digest,
+    storable,
+    unpack_replies,
+)
+from answerkey.store.schema import TABLES, insert
 
 __all__ = ["NAME_KEY", "OF_RUN", "RUN_KEY", "RunWriter", "of_run"]
 
@@ -46,7 +56,8 @@ class RunWriter:
         with self.database.transaction() as connection:
             _keep_questions(connection, questions)
             row = run_row(connection, info)
-            connection.run(insert("runs", tuple(row), replace=True), tuple(row.values()))
+            if not connection.run(insert("runs", tuple(row)), tuple(row.values())).rowcount:
+                raise UsageError(f"run {info.id} is in this store already")
 
     def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
         """Change what a run is; with `questions`, also which set it asks."""
@@ -67,6 +78,7 @@ class RunWriter:
         with self.database.transaction() as connection:
             run, target = run_key(connection, info), name_key(connection, info.target_hash)
             if with_replies:
+                _check_open(connection, info)
                 write_replies(connection, run, target, trials)
             write_scorecards(connection, run, name_key(connection, info.scoring_hash), target, trials)
 
@@ -75,22 +87,64 @@ class RunWriter:
         if trials:
             with self.database.transaction() as connection:
                 run, target = run_key(connection, info), name_key(connection, info.target_hash)
+                _check_open(connection, info)
                 write_replies(connection, run, target, trials)
 
-    def clear_scorecards(self, info: RunInfo) -> None:
-        """Forget the scorecards under the run's scoring, before they are written anew."""
+    def copy_replies(self, old: RunInfo, new: RunInfo) -> None:
+        """Begin a run with another one's replies, as far as they are of its target, questions and repeats."""
+        asked = (
+            "SELECT q.ask_hash FROM set_items i JOIN questions q ON q.key = i.question "
+            f"WHERE i.question_set = {NAME_KEY}"
+        )
+        where = f"run = {RUN_KEY} AND target = {NAME_KEY} AND trial <= ? AND ask_hash IN ({asked})"
+        values = (old.id, new.target_hash, new.repeat, new.question_set_hash)
         with self.database.transaction() as connection:
+            run = run_key(connection, new)
+            query = f"SELECT {', '.join(TABLES['replies'].columns)} FROM replies WHERE {where}"
+            for rows in connection.batches(query, values):
+                connection.run_many(insert("replies"), [(run, *row[1:]) for row in rows])
+                # The key, then the text and the payload.
+                ids = [
+                    (found, run, *row[1:4])
+                    for row in rows
+                    for found in id_hashes(unpack_replies(row[6], row[8]))
+                ]
+                connection.run_many(insert("reply_ids"), ids)
+
+    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
+        """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
+        where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
+        with self.database.transaction() as connection:
+            listed = connection.run(f"SELECT position, trial FROM scorecards WHERE {where}", of_run(info))
+            stale = [(*of_run(info), *key) for key in listed.fetchall() if tuple(key) not in but]
             for table in ("scorecards", "scorecard_details"):
-                where = f"run = {RUN_KEY} AND scoring = {NAME_KEY}"
-                connection.run(f"DELETE FROM {table} WHERE {where}", of_run(info))
+                sql = f"DELETE FROM {table} WHERE {where} AND position = ? AND trial = ?"
+                connection.run_many(sql, stale)
 
     def delete_run(self, run_id: str) -> None:
         """Forget a run, its replies and its scorecards."""
         with self.database.transaction() as connection:
-            for table in ("replies", "reply_ids", "scorecards", "scorecard_details"):
+            _delete_ids(connection, run_id)
+            for table in ("replies", "scorecards", "scorecard_details"):
                 connection.run(f"DELETE FROM {table} WHERE run = {RUN_KEY}", (run_id,))
+            connection.run("DELETE FROM leases WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM baselines WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM runs WHERE id = ?", (run_id,))
+
+
+def _delete_ids(connection: Connection, run_id: str) -> None:
+    """Forget the chatbot's own ids of a run's replies: found through the replies, since an index by run would take more
+    room in each store than deleting ever saves."""
+    columns = ("id_hash", "run", "ask_hash", "target", "trial")
+    where = " AND ".join(f"{column} = ?" for column in columns)
+    query = f"SELECT run, ask_hash, target, trial, text, payload FROM replies WHERE run = {RUN_KEY}"
+    for rows in connection.batches(query, (run_id,)):
+        found = [
+            (identity, *key)
+            for *key, text, payload in rows
+            for identity in id_hashes(unpack_replies(text, payload))
+        ]
+        connection.run_many(f"DELETE FROM reply_ids WHERE {where}", found)
 
 
 def run_row(connection: Connection, info: RunInfo) -> dict[str, Any]:
@@ -117,6 +171,12 @@ def run_key(connection: Connection, info: RunInfo) -> int:
     if key is None:
         raise UnknownNameError(f"run {info.id} is not in this store any more; `answerkey runs` lists them")
     return int(key)
+
+
+def _check_open(connection: Connection, info: RunInfo) -> None:
+    """A run that is complete is evidence: nothing is added to its replies."""
+    if connection.value("SELECT status FROM runs WHERE id = ?", (info.id,)) == "complete":
+        raise UsageError(f"run {info.id} is complete and can only be read; make a new one: answerkey run")
 
 
 def name_key(connection: Connection, name: str) -> int:
@@ -170,16 +230,26 @@ def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
 
 
 def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
-    now = time.time()
+    # Whole seconds, which take half the room.
+    now = float(int(time.time()))
     rows: list[tuple[Any, ...]] = []
     ids: list[tuple[Any, ...]] = []
     for trial in trials:
         ask_hash = bytes.fromhex(trial.question.ask_hash)
-        rows.append((run, ask_hash, target, trial.number, now, *pack_replies(trial.replies)))
+        rows.append(reply_row(run, ask_hash, target, trial.number, now, trial.replies))
         ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
     # What is recorded stays: the same trial again is the same trial.
     connection.run_many(insert("replies"), rows)
     connection.run_many(insert("reply_ids"), ids)
+
+
+def reply_row(
+    run: int, ask_hash: bytes, target: int, trial: int, stored_at: float, replies: Sequence[Reply]
+) -> tuple[Any, ...]:
+    """Replies as their table has them."""
+    tools, text, folded, payload = pack_replies(replies)
+    checksum = reply_checksum(ask_hash, trial, text, payload)
+    return run, ask_hash, target, trial, stored_at, tools, text, folded, payload, checksum
 
 
 def write_scorecards(

@@ -1,0 +1,184 @@
+"""Ownership: one process at a time asks a run's questions, by a lease in the store with a heartbeat.
+
+Taking a run over relies on no clock that can jump. A process of this machine is looked for itself; of another machine's,
+the heartbeat is watched, by this process's own monotonic time, for longer than it may pause.
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from answerkey.errors import RunOwnedError, StoreError
+from answerkey.model.run import RunInfo
+from answerkey.store.database import Connection, Database, now
+from answerkey.store.schema import insert
+
+__all__ = ["Lease", "Owner", "claim_run", "owner_of", "with_true_status"]
+
+# Between two beats of a heart.
+BEAT_SECONDS = 3.0
+# So long without a beat, an owner elsewhere is dead.
+WATCH_SECONDS = 12.0
+# Between two looks at an owner that is watched.
+_LOOK_SECONDS = 0.25
+
+_COLUMNS = "run_id, owner, host, pid, process, since, beats, beat_at"
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The process that asks a run's questions."""
+
+    run_id: str
+    # A random id, which no other lease has.
+    owner: str
+    host: str
+    pid: int
+    # Machine, process id and when the process began: no other process is ever called the same.
+    process: str
+    since: str
+    beats: int
+    beat_at: float
+
+    @property
+    def alive(self) -> bool | None:
+        """Whether the process is there; None: it is on another machine, or in another container."""
+        machine, pid, began = self.process.rsplit("/", 2)
+        return None if machine != _machine() else _began(pid) == began
+
+
+class Lease:
+    """This process's hold on a run. Entered, its heart beats; left, the run is anybody's."""
+
+    def __init__(self, database: Database, owner: Owner) -> None:
+        self._database = database
+        self._owner = owner
+        # Set when another process has taken the run over, as after a long sleep of this machine.
+        self.lost = threading.Event()
+        self._released = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name="answerkey-lease", daemon=True)
+
+    def __enter__(self) -> "Lease":
+        self._heart.start()
+        return self
+
+    def _beat(self) -> None:
+        sql = (
+            f"UPDATE leases SET beats = beats + 1, beat_at = {self._database.clock} "
+            "WHERE run_id = ? AND owner = ?"
+        )
+        while not self._released.wait(BEAT_SECONDS):
+            try:
+                with self._database.transaction() as connection:
+                    kept = connection.run(sql, (self._owner.run_id, self._owner.owner)).rowcount
+            except StoreError:
+                # The database is away: nobody else can look at the lease either.
+                continue
+            if not kept:
+                self.lost.set()
+                return
+
+    def __exit__(self, *exc: object) -> None:
+        self._released.set()
+        self._heart.join()
+        try:
+            with self._database.transaction() as connection:
+                connection.run(
+                    "DELETE FROM leases WHERE run_id = ? AND owner = ?",
+                    (self._owner.run_id, self._owner.owner),
+                )
+        except StoreError:
+            # The end of this process says the same.
+            return
+
+
+def claim_run(
+    database: Database, run_id: str, *, wait: bool = False, watch_seconds: float = WATCH_SECONDS
+) -> Lease:
+    """Become a run's owner; raises RunOwnedError while another process is, or waits for its end."""
+    seen: Owner | None = None
+    seen_at = 0.0
+    while True:
+        with database.transaction() as connection:
+            found = owner_of(connection, run_id)
+            alive = False if found is None else found.alive
+            if found is not None and alive is None:
+                if seen is None or (seen.owner, seen.beats) != (found.owner, found.beats):
+                    alive = None if seen is None else True
+                    seen, seen_at = found, time.monotonic()
+                elif time.monotonic() - seen_at > watch_seconds:
+                    alive = False
+            lease = _take(database, connection, run_id, found) if alive is False else None
+        if lease is not None:
+            return Lease(database, lease)
+        if alive and found is not None and not wait:
+            raise RunOwnedError(
+                f"run {run_id} is being asked by process {found.pid} on {found.host} since {found.since[:19]}; "
+                f"stop that one first, or wait for it: answerkey resume {run_id} --wait"
+            )
+        time.sleep(_LOOK_SECONDS)
+
+
+def owner_of(connection: Connection, run_id: str) -> Owner | None:
+    """Who owns a run, alive or not."""
+    row = connection.run(f"SELECT {_COLUMNS} FROM leases WHERE run_id = ?", (run_id,)).fetchone()
+    return None if row is None else Owner(*row)
+
+
+def with_true_status(database: Database, connection: Connection, info: RunInfo) -> RunInfo:
+    """A run as it is: one that says it is running has been interrupted if its owner is dead."""
+    if info.status != "running":
+        return info
+    owner = owner_of(connection, info.id)
+    alive = False if owner is None else owner.alive
+    if owner is not None and alive is None:
+        # Only shown, so the database's clock is good enough.
+        alive = float(connection.value(f"SELECT {database.clock}")) - owner.beat_at < WATCH_SECONDS
+    return info if alive else msgspec.structs.replace(info, status="interrupted")
+
+
+def _take(database: Database, connection: Connection, run_id: str, dead: Owner | None) -> Owner | None:
+    """Write this process's lease, unless another one was quicker."""
+    pid = os.getpid()
+    process = f"{_machine()}/{pid}/{_began(str(pid))}"
+    clock = float(connection.value(f"SELECT {database.clock}"))
+    mine = Owner(run_id, secrets.token_hex(8), socket.gethostname(), pid, process, now(), 0, clock)
+    values = msgspec.structs.astuple(mine)
+    if dead is None:
+        return mine if connection.run(insert("leases"), values).rowcount else None
+    changes = ", ".join(f"{column} = ?" for column in _COLUMNS.split(", "))
+    sql = f"UPDATE leases SET {changes} WHERE run_id = ? AND owner = ? AND beats = ?"
+    return mine if connection.run(sql, (*values, run_id, dead.owner, dead.beats)).rowcount else None
+
+
+@cache
+def _machine() -> str:
+    """This machine since it was started, and the container in it: where process ids mean the same."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
+
+
+def _began(pid: str) -> str | None:
+    """When a process began, as the system counts; None: there is no such process."""
+    try:
+        # After the program's name, which may hold anything: the state, and as 20th the start.
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in "ZX" else fields[18]
+    except FileNotFoundError:
+        if Path("/proc/self/stat").exists() or os.name != "posix":
+            return None
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "?"
