@@ -28,9 +28,9 @@ from answerkey.evaluation.bookkeeping import (
 )
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
-from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.store_patience import Patience
 from answerkey.evaluation.stored import open_configured_store
 from answerkey.evaluation.verdicts import with_wordings
 from answerkey.model.comparison import Comparison
