@@ -19,12 +19,13 @@ def keep(store: SqlStore, run: Run) -> None:
     results = list(run.results)
     questions = QuestionSet(questions=tuple({r.question.id: r.question for r in results}.values()))
     places = {question.id: place for place, question in enumerate(questions)}
-    info = run.info
+    info = msgspec.structs.replace(run.info, status="running")
     store.create_run(info, questions)
     store.add(
         info,
         [Trial(r.question, r.number, places[r.question.id], r.replies, r.scorecard) for r in results],
     )
+    store.finish_run(run.info, run.summary)
 
 
 def same(first: Columns, second: Columns) -> bool:

@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,7 +70,7 @@ class Asker:
 
     def wait_for_questions(self, number: int, process: "subprocess.Popen[str]") -> None:
         while len(self.bot.asked) < number and process.poll() is None:
-            os.sched_yield()
+            time.sleep(0.002)
 
     def asked_twice(self) -> int:
         return sum(Counter(body["question"] for body in self.bot.asked).values()) - len(
@@ -166,7 +167,7 @@ def test_two_resumes_at_once_ask_nothing_twice(asker: Asker) -> None:
     process.wait()
     again = [asker.start("resume", "it"), asker.start("resume", "it")]
     while all(one.poll() is None for one in again):
-        os.sched_yield()
+        time.sleep(0.002)
     (refused,) = [one for one in again if one.poll() is not None]
     (owner,) = [one for one in again if one is not refused]
     _, err = refused.communicate()

@@ -16,7 +16,7 @@ import msgspec
 
 from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
-from answerkey.errors import InterruptedRunError, UsageError
+from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import (
     changes_since,
@@ -28,9 +28,9 @@ from answerkey.evaluation.bookkeeping import (
 )
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
-from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.store_patience import Patience
 from answerkey.evaluation.stored import open_configured_store
 from answerkey.evaluation.verdicts import with_wordings
 from answerkey.model.comparison import Comparison
@@ -288,6 +288,10 @@ class _Arms:
                 self._finish("interrupted")
                 raise InterruptedRunError(
                     f"interrupted; go on with: answerkey ab --resume {self.infos[0].id}"
+                ) from None
+            except (StoreAwayError, StoreFullError) as error:
+                raise InterruptedRunError(
+                    f"{error}; then go on with: answerkey ab --resume {self.infos[0].id}"
                 ) from None
             finally:
                 progress.end()

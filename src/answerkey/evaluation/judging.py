@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.store_patience import Patience
 from answerkey.evaluation.stored import stored_trials
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
@@ -37,7 +37,7 @@ async def judging_on(
         yield None
         return
     # Most runs have no judge, and need not load what judging takes.
-    from answerkey.evaluation.patience import PatientJudgements
+    from answerkey.evaluation.store_patience import PatientJudgements
     from answerkey.judge.session import open_judging
 
     kept = None if store is None else PatientJudgements(store, patience or Patience(0.0))

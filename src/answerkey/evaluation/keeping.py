@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import InterruptedRunError, RunOwnedError, StoreAwayError, StoreError, StoreFullError
-from answerkey.evaluation.patience import Patience
+from answerkey.evaluation.store_patience import Patience
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
 from answerkey.store.ownership import Lease

@@ -17,10 +17,10 @@ from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import finish_run, going_on, new_id, new_run, store_writer
 from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run
-from answerkey.evaluation.patience import Patience
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
+from answerkey.evaluation.store_patience import Patience
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial

@@ -5,8 +5,6 @@ the heartbeat is watched, by this process's own monotonic time, for longer than 
 """
 
 import os
-import secrets
-import socket
 import threading
 import time
 from functools import cache
@@ -147,7 +145,7 @@ def _take(database: Database, connection: Connection, run_id: str, dead: Owner |
     pid = os.getpid()
     process = f"{_machine()}/{pid}/{_began(str(pid))}"
     clock = float(connection.value(f"SELECT {database.clock}"))
-    mine = Owner(run_id, secrets.token_hex(8), socket.gethostname(), pid, process, now(), 0, clock)
+    mine = Owner(run_id, os.urandom(8).hex(), _host(), pid, process, now(), 0, clock)
     values = msgspec.structs.astuple(mine)
     if dead is None:
         return mine if connection.run(insert("leases"), values).rowcount else None
@@ -163,7 +161,14 @@ def _machine() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
-        return socket.gethostname()
+        return _host()
+
+
+def _host() -> str:
+    # Commands that only read start without it.
+    import socket
+
+    return socket.gethostname()
 
 
 def _began(pid: str) -> str | None:
