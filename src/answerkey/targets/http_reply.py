@@ -13,6 +13,8 @@ from answerkey.model.reply import Evidence, Failure, Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets.secrets import Secrets, safe_url
 from answerkey.targets.stopwatch import Stopwatch
+from answerkey.text.boundary import clean_text, decode_text
+from answerkey.transcripts.admission import too_large
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["read_at_most", "read_error", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+# A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
+_TAG = re.compile(r"<[^<>]*>")
+_UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
 
 
 async def read_reply(
@@ -53,8 +57,7 @@ async def read_reply(
             size += len(chunk)
             if size > most_bytes:
                 response.close()
-                message = f"the reply is larger than {most_bytes / _MEGABYTE:g} MB; raise max_reply_mb if that is right"
-                return Reply(failure=Failure("malformed", message))
+                return too_large(most_bytes / _MEGABYTE)
             if reader is None:
                 chunks.append(chunk)
                 continue
@@ -67,9 +70,11 @@ async def read_reply(
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        return _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
-    events += reader.feed(b"", last=True)
-    return _from_events(kind, events, reader.done, broken, mapping, secrets)
+        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping)
+    else:
+        events += reader.feed(b"", last=True)
+        reply = _from_events(kind, events, reader.done, broken, mapping)
+    return secrets.redact_reply(reply)
 
 
 def _from_events(
@@ -78,11 +83,10 @@ def _from_events(
     done: bool,
     broken: Failure | None,
     mapping: ReplyMapping | None,
-    secrets: Secrets,
 ) -> Reply:
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
-    payload, whole = assemble(kind, [secrets.redact_reply(event) for event in events], done=done)
+    payload, whole = assemble(kind, events, done=done)
     reply = reply_from_payload(payload, mapping=mapping)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
@@ -93,18 +97,10 @@ def _from_events(
     )
 
 
-def _from_body(
-    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, secrets: Secrets
-) -> Reply:
-    try:
-        text = body.decode(charset or "utf-8-sig")
-    except (UnicodeDecodeError, LookupError):
-        text = body.decode("utf-8", "replace")
-        return Reply(
-            text=secrets.redact_reply(text),
-            failure=Failure("malformed", "the reply is not text in its encoding"),
-        )
-    text = secrets.redact_reply(text)
+def _from_body(body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None) -> Reply:
+    text, wrong = decode_text(body, charset)
+    if wrong is not None:
+        return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
     is_json = content_type == "application/json" or content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
@@ -112,10 +108,10 @@ def _from_body(
         except (ValueError, RecursionError) as error:
             if is_json:
                 return Reply(
-                    text=text or None,
+                    text=clean_text(text) or None,
                     failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")),
                 )
-    return Reply(text=text, evidence=Evidence())
+    return Reply(text=clean_text(text), evidence=Evidence())
 
 
 async def read_error(
@@ -126,7 +122,7 @@ async def read_error(
     429 and 503 are for the engine to retry.
     """
     status = response.status
-    body = secrets.redact_reply((await read_at_most(response, _MEGABYTE)).decode("utf-8", "replace"))
+    body, _ = decode_text(await read_at_most(response, _MEGABYTE), response.charset)
     if status < 400:
         place = safe_url(response.headers.get("Location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"
@@ -135,17 +131,17 @@ async def read_error(
     try:
         payload = decode_json(body)
     except (ValueError, RecursionError):
-        said = failure_message(_TAG.sub(" ", body), 300)
+        said = failure_message(_without_tags(body), 300)
     else:
         said = _reason_in(payload)
     message = f"HTTP {status}: {said or response.reason or 'no reason given'}"
-    failure = Failure(kind_of_status(status), failure_message(message))
+    failure = Failure(kind_of_status(status), failure_message(secrets.redact_message(message)))
     if status in (429, 503):
         raise RetryableError(failure, retry_after_seconds(response.headers.get("Retry-After")))
     if isinstance(payload, dict):
         reply = reply_from_payload(payload, mapping=mapping)
         if reply.evidence.tools_observed:
-            return msgspec.structs.replace(reply, failure=failure)
+            return secrets.redact_reply(msgspec.structs.replace(reply, failure=failure))
     return Reply(failure=failure)
 
 
@@ -157,6 +153,20 @@ async def read_at_most(response: "aiohttp.ClientResponse", most_bytes: int) -> b
     return body
 
 
+def _without_tags(page: str) -> str:
+    """What a page says, without its markup, scripts and styles."""
+    kept: list[str] = []
+    position = 0
+    inside = False
+    for mark in _UNSEEN.finditer(page):
+        if not inside:
+            kept.append(page[position : mark.start()])
+        inside = not mark[1]
+        position = mark.start()
+    kept.append(page[position:])
+    return _TAG.sub(" ", " ".join(kept))
+
+
 def _reason_in(payload: Json) -> str:
     if isinstance(payload, dict):
         for name in ("error", "detail", "message", "reason", "title", "errors"):
@@ -166,7 +176,13 @@ def _reason_in(payload: Json) -> str:
             if isinstance(found, (dict, list)) and found:
                 failure = read_failure(found)
                 return failure.message if failure else ""
-    return payload if isinstance(payload, str) else json.dumps(payload, default=str)[:300] if payload else ""
+    return (
+        payload
+        if isinstance(payload, str)
+        else failure_message(json.dumps(payload, default=str), 300)
+        if payload
+        else ""
+    )
 
 
 def retry_after_seconds(value: str | None) -> float | None:

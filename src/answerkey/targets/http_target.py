@@ -15,6 +15,7 @@ from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.admission import MOST_MEGABYTES
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
@@ -39,7 +40,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # A PEM file with the authority that signed the server's certificate.
     ca_file: str | None = None
     # A reply that is larger is a failure.
-    max_reply_mb: float = 16.0
+    max_reply_mb: float = MOST_MEGABYTES
 
 
 def make_http_target(rest: str, context: TargetContext) -> "HttpTarget":
@@ -82,10 +83,10 @@ class HttpTarget:
         settings, expand = self._settings, self._secrets.expand
         where = f"target {self.name}:"
         try:
-            url = URL(expand(settings.url, f"{where} url", private=True))
+            url = URL(expand(settings.url, f"{where} url"))
         except ValueError:
             raise ConfigError(f"{where} url is not a valid address") from None
-        query = expand(settings.query, f"{where} query", private=True)
+        query = expand(settings.query, f"{where} query")
         self._query = compile_template(query, f"{where} query")
         if url.user is not None or url.password is not None:
             self._secrets.add("URL_PASSWORD", url.password or url.user or "")
@@ -99,7 +100,7 @@ class HttpTarget:
         self._has_body = self._method not in ("GET", "HEAD")
         if self._has_body and not _names_type(settings.headers):
             headers["Content-Type"] = "application/json"
-        headers.update(expand(settings.headers, f"{where} headers", private=True))
+        headers.update(expand(settings.headers, f"{where} headers"))
         await self._client.open(url, self.name, headers, connections=self._concurrency)
         return self
 

@@ -56,10 +56,8 @@ class Tool:
         self._function: Callable[..., object] | None = None
         if settings.python is not None:
             self._function = load_callable(settings.python, start)[0]
-        self._url = (
-            None if settings.url is None else secrets.expand(settings.url, f"{where} url", private=True)
-        )
-        self._headers = secrets.expand(settings.headers, f"{where} headers", private=True)
+        self._url = None if settings.url is None else secrets.expand(settings.url, f"{where} url")
+        self._headers = secrets.expand(settings.headers, f"{where} headers")
         described = settings.description or (inspect.getdoc(self._function) or "" if self._function else "")
         schema = settings.parameters
         if schema is None:
