@@ -15,7 +15,7 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
-from answerkey.targets.line_program import LineHabits, LineProgram
+from answerkey.targets.line_program import Asked, LineHabits, LineProgram
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
@@ -130,9 +130,8 @@ class CommandTarget:
         slot.waiting += 1
         try:
             async with slot.lock:
-                if slot.program is None or not await slot.program.is_in_step():
+                if slot.program is None or not await slot.program.is_in_step(begins=not ask.turn):
                     if slot.program is not None:
-                        slot.program.child.kill()
                         await slot.program.close()
                     slot.program = await self._start_program()
                 return await self._exchange(slot.program, ask)
@@ -144,7 +143,7 @@ class CommandTarget:
         identity = self._habits.next_id()
         try:
             await self._send(program.child, ask, identity)
-            line = await program.reply_to(identity)
+            line = await program.reply_to(Asked(identity, ask.conversation_id))
         except asyncio.CancelledError:
             # Its answer would come when the next question is waiting for one.
             program.child.kill()

@@ -96,8 +96,10 @@ class IsolatedTarget:
         self._said_blocked = False
         # Set whenever a process has room, ended or was started.
         self._changed = asyncio.Event()
-        # Ending old processes and starting those that take their place.
+        # Starting processes and waiting for the end of old ones, which is given up when the target closes.
         self._chores: set[asyncio.Task[None]] = set()
+        # Ending old processes, which is not.
+        self._endings: set[asyncio.Task[None]] = set()
         self._replaced: weakref.WeakSet[PythonProcess] = weakref.WeakSet()
         self._lingering: weakref.WeakSet[PythonProcess] = weakref.WeakSet()
         self._places: UnderWay[PythonProcess] = UnderWay(concurrency)
@@ -117,7 +119,7 @@ class IsolatedTarget:
             chore.cancel()
         await asyncio.gather(*chores, return_exceptions=True)
         processes, self._processes = self._processes, []
-        await asyncio.gather(*(process.close() for process in processes))
+        await asyncio.gather(*(process.close() for process in processes), *self._endings)
 
     async def wait_for_room(self, ask: Ask) -> None:
         """Until a process is there that takes the question: starting one is not the chatbot's time."""

@@ -1,13 +1,15 @@
 """A program that is kept alive and answers lines with lines: which of its lines is the reply to which question.
 
-Every question has an id. A program that echoes it is understood exactly, whatever else it writes. One that does not is
-asked one question at a time, and started anew whenever it wrote a line too many, so that no line is ever taken for the
-reply to a later question.
+Every question has an id. A program that echoes it (or the conversation's) is understood exactly, whatever else it
+writes. One that answers in JSON without it is started anew whenever it wrote a line too many. One that answers in plain
+text, where nothing tells a reply from any other line, is started anew for every conversation.
 """
 
 import asyncio
+import contextlib
 import os
 import sys
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,12 +17,14 @@ from answerkey.model.reply import Failure
 from answerkey.targets.child_process import Child
 from answerkey.text.sanitise import one_line
 
-__all__ = ["LineHabits", "LineProgram"]
+__all__ = ["Asked", "LineHabits", "LineProgram"]
 
 # A program that writes without being asked fills no more memory than so many lines.
 _MOST_WAITING = 1000
 # So long, what a program has already written needs to get here.
 _ARRIVAL_S = 0.002
+# So long, the first line of all that echoes nothing is held back: it may be a greeting, and the reply follow.
+_SETTLE_S = 1.0
 _MOST_SHOWN = 20
 # After so many lines too many, what a program that echoes no id writes is no reply to anything.
 _MOST_MISTAKES = 2
@@ -36,8 +40,10 @@ class LineHabits:
         self._count = 0
         # It has given back a question's id.
         self.echoes = False
-        # Its replies are JSON objects, so that a line of text is none.
+        # Its replies are JSON, so that a line of text is none.
         self.speaks_json = False
+        # Its replies are text.
+        self.speaks_text = False
         # How often a program that echoes nothing wrote a line too many.
         self.mistakes = 0
         self._stray = 0
@@ -47,29 +53,38 @@ class LineHabits:
         self._count += 1
         return f"{self._prefix}{self._count}"
 
-    def id_in(self, line: bytes) -> str | None:
-        """The id of a question of ours that a line echoes."""
-        found = _object_in(line).get("id")
-        return found if isinstance(found, str) and found.startswith(self._prefix) else None
-
-    def is_object(self, line: bytes) -> bool:
-        """Whether a line is a JSON object."""
-        return bool(_object_in(line))
+    def question_of(self, line: bytes, asked: "Asked") -> str | None:
+        """The id of a question of ours that a line echoes; that of its conversation will do."""
+        found = _decoded(line)
+        if not isinstance(found, dict):
+            return None
+        identity = found.get("id")
+        if isinstance(identity, str) and identity.startswith(self._prefix):
+            return identity
+        return asked.identity if found.get("conversation_id") == asked.conversation_id else None
 
     def show_stray(self, line: bytes, why: str = "") -> None:
         """Tell the user of a line that is no reply; nothing is dropped in silence."""
         self._stray += 1
         if self._stray <= _MOST_SHOWN:
             said = one_line(line.decode("utf-8", "replace"), 200)
-            self._say(f"a line that is no reply{why}: {said}")
+            self.say(f"a line that is no reply{why}: {said}")
 
     def conclude(self) -> None:
         """At the end, count what was not shown."""
         if self._stray > _MOST_SHOWN:
-            self._say(f"{self._stray - _MOST_SHOWN} further lines that are no replies")
+            self.say(f"{self._stray - _MOST_SHOWN} further lines that are no replies")
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
+        """Tell the user of something that it wrote."""
         sys.stderr.write(f"answerkey: {self._name} wrote {message}\n")
+
+
+class Asked(NamedTuple):
+    """What a reply may echo."""
+
+    identity: str
+    conversation_id: str
 
 
 class LineProgram:
@@ -81,79 +96,110 @@ class LineProgram:
         # Lines that were read and not used; what it wrote when it ended may lack its line break.
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self._too_long = False
+        self._answered = 0
         self._reading = asyncio.create_task(self._read_lines())
 
     async def close(self) -> None:
-        """End it, and show what it wrote last and nobody asked for."""
-        for line in self._waiting():
-            self._habits.show_stray(line, " (after its last reply, which may not be one either)")
+        """Let it finish, and show what it wrote last and nobody asked for."""
+        habits = self._habits
+        unfinished = self.child.alive and not await self.child.finish()
+        if not unfinished:
+            await asyncio.wait({self._reading}, timeout=_SETTLE_S)
+        stray = self._waiting()
+        if self._answered and not habits.echoes:
+            self._note_strays(stray)
+            if not stray and unfinished and habits.speaks_text:
+                habits.mistakes += 1
+                habits.say("its reply before it had finished, so that it may not be one")
+        else:
+            for line in stray:
+                habits.show_stray(line)
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
         await self.child.close()
 
-    async def is_in_step(self) -> bool:
-        """Whether the next line will belong to the next question; if not, it has to be started anew."""
+    async def is_in_step(self, *, begins: bool) -> bool:
+        """Whether the next line will belong to the next question, which may begin a conversation; if not, start it anew."""
+        habits = self._habits
         if not self.child.alive:
             return False
-        if not self._habits.echoes:
-            await asyncio.sleep(_ARRIVAL_S)
-        stray = self._waiting()
-        for line in stray:
-            if not self._habits.echoes:
-                # Then the line before it, which was text, was none.
-                self._habits.speaks_json = self._habits.speaks_json or self._habits.is_object(line)
-                self._habits.show_stray(line, " (after a reply, which may not be one either)")
-            else:
-                self._habits.show_stray(line)
-        if stray and not self._habits.echoes:
-            self._habits.mistakes += 1
+        if habits.echoes:
+            for line in self._waiting():
+                habits.show_stray(line)
+            return True
+        if self._answered and begins and habits.speaks_text:
             return False
-        return True
+        await asyncio.sleep(_ARRIVAL_S if self._answered else 0)
+        stray = self._waiting() if self._answered else []
+        self._note_strays(stray)
+        return not stray
 
-    async def reply_to(self, identity: str) -> bytes | Failure | None:
+    def _note_strays(self, stray: list[bytes]) -> None:
+        for line in stray:
+            # Then the line of text before it was none.
+            self._habits.speaks_json = self._habits.speaks_json or _is_json(line)
+            self._habits.show_stray(line, " (after a reply, which may not be one either)")
+        self._habits.mistakes += bool(stray)
+
+    async def reply_to(self, asked: Asked) -> bytes | Failure | None:
         """The line that answers a question; None if one is too long, a failure if there is no telling or it ended."""
         habits = self._habits
         while True:
             line = await self._next_line()
             if not line.endswith(b"\n"):
                 return None if self._too_long else await self._ended(line)
-            echoed = habits.id_in(line)
-            if echoed == identity:
+            echoed = habits.question_of(line, asked)
+            if echoed == asked.identity:
                 habits.echoes = True
                 return line
-            if habits.echoes or (habits.speaks_json and not habits.is_object(line)):
+            if habits.echoes or (habits.speaks_json and not _is_json(line)):
                 habits.show_stray(line)
                 continue
             if echoed is not None:
                 return self._out_of_step("the program answered with the id of another question")
-            return await self._only_one(identity, line)
+            return await self._only_one(asked, line)
 
-    async def _only_one(self, identity: str, line: bytes) -> bytes | Failure:
+    async def _only_one(self, asked: Asked, line: bytes) -> bytes | Failure:
         """The reply among the lines that are there, of a program that has not echoed an id so far."""
         habits = self._habits
-        await asyncio.sleep(_ARRIVAL_S)
-        lines = [line, *self._waiting()]
-        replies = [one for one in lines if habits.id_in(one) == identity]
+        lines = [line, *await self._further(_ARRIVAL_S)]
+        replies = self._echoing(lines, asked)
+        while not (replies or habits.speaks_json or habits.speaks_text):
+            more = await self._further(_SETTLE_S)
+            if not more:
+                break
+            lines += more
+            replies = self._echoing(lines, asked)
         habits.echoes = bool(replies)
         if not replies:
-            objects = [one for one in lines if habits.is_object(one)]
-            replies = objects or lines
-            habits.speaks_json = habits.speaks_json or bool(objects)
-        if len(replies) == 1:
-            reply = replies[0]
-            if reply.endswith(b"\n"):
-                for stray in lines:
-                    if stray is not reply:
-                        habits.show_stray(stray)
-                if len(lines) > 1 and not habits.echoes:
-                    # More may come that would be taken for the next reply.
-                    self.child.kill()
-                if habits.mistakes < _MOST_MISTAKES or habits.echoes or habits.is_object(reply):
-                    return reply
+            in_json = [one for one in lines if _is_json(one)]
+            replies = in_json or lines
+            habits.speaks_json = habits.speaks_json or bool(in_json)
+        if len(replies) > 1 or (habits.mistakes >= _MOST_MISTAKES and not _is_json(replies[0])):
+            for stray in lines:
+                habits.show_stray(stray)
+            habits.mistakes += 1
+            return self._out_of_step("the program writes more lines than replies")
         for stray in lines:
-            habits.show_stray(stray)
-        habits.mistakes += 1
-        return self._out_of_step("the program writes more lines than replies")
+            if stray is not replies[0]:
+                habits.show_stray(stray)
+        if len(lines) > 1 and not habits.echoes:
+            # More may come that would be taken for the next reply.
+            self.child.kill()
+        habits.speaks_text = not habits.speaks_json
+        self._answered += 1
+        return replies[0]
+
+    def _echoing(self, lines: list[bytes], asked: Asked) -> list[bytes]:
+        return [line for line in lines if self._habits.question_of(line, asked) == asked.identity]
+
+    async def _further(self, seconds: float) -> list[bytes]:
+        """Lines that come within so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                first = await self._next_line()
+                return [first, *self._waiting()] if first.endswith(b"\n") else []
+        return []
 
     async def _ended(self, rest: bytes) -> Failure:
         failure = await self.child.failure()
@@ -196,9 +242,14 @@ class LineProgram:
             await self._lines.put(line)
 
 
-def _object_in(line: bytes) -> dict[str, object]:
+def _decoded(line: bytes) -> object:
     try:
-        found = msgspec.json.decode(line)
+        return msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return msgspec.UNSET
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether a line is an object, a list or null; a bare number or word is text."""
+    found = _decoded(line)
+    return found is None or isinstance(found, (dict, list))

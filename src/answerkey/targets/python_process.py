@@ -253,7 +253,7 @@ def _writable(ask: Ask) -> Ask:
 async def start_python_process(begin: Begin) -> PythonProcess:
     """A process with the chatbot loaded; raises UsageError if it cannot be."""
     ours, theirs = socket.socketpair()
-    with theirs:
+    try:
         # -P: nothing in the current folder is imported in the place of a module that the worker needs.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -264,6 +264,11 @@ async def start_python_process(begin: Begin) -> PythonProcess:
             pass_fds=(theirs.fileno(),),
             start_new_session=True,
         )
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
     reader, writer = await asyncio.open_connection(sock=ours)
     started = PythonProcess(process, reader, writer, begin)
     try:
