@@ -285,7 +285,9 @@ def test_one_size_limit() -> None:
             yield "x" * 1000
 
     def huge(question: str) -> Any:
-        return {"answer": "a", "sources": [{"text": "x" * 2_000_000}]} if question == "dict" else "x" * 2_000_000
+        return (
+            {"answer": "a", "sources": [{"text": "x" * 2_000_000}]} if question == "dict" else "x" * 2_000_000
+        )
 
     for function, question in ((endless, ""), (huge, "text"), (huge, "dict")):
         reply = ask(PythonTarget(function, max_reply_mb=1), question)

@@ -41,7 +41,17 @@ def test_charsets_of_real_servers(charset: str | None, text: str) -> None:
 @pytest.mark.parametrize(
     "charset",
     [
-        *("utf-7", "punycode", "idna", "unicode_escape", "raw_unicode_escape", "rot13", "hex", "zlib", "base64"),
+        *(
+            "utf-7",
+            "punycode",
+            "idna",
+            "unicode_escape",
+            "raw_unicode_escape",
+            "rot13",
+            "hex",
+            "zlib",
+            "base64",
+        ),
         *("undefined", "mbcs", "no-such", "a\0b", "ü", "../x", "x" * 10_000, ""),
     ],
 )
@@ -76,7 +86,7 @@ def test_halves_that_stand_together_are_one_character() -> None:
 
 def seconds(work: Callable[[], object]) -> float:
     times = []
-    for _ in range(5):
+    for _ in range(3):
         began = time.process_time()
         work()
         times.append(time.process_time() - began)
@@ -84,7 +94,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 @pytest.mark.parametrize("unit", ["a", "ü", "\0", "\ud800", "<", "+2AA-"])
-@pytest.mark.parametrize("charset", [None, "utf-7", "punycode", "utf-16", "shift_jis", "gb18030", "iso-2022-jp"])
+@pytest.mark.parametrize(
+    "charset", [None, "utf-7", "punycode", "utf-16", "shift_jis", "gb18030", "iso-2022-jp"]
+)
 def test_time_grows_with_the_length_and_no_faster(unit: str, charset: str | None) -> None:
     def work(length: int) -> Callable[[], object]:
         text = unit * (length // len(unit))

@@ -14,6 +14,7 @@ _ALLOWED = re.compile(
     r"utf-8|utf-(?:16|32)(?:-[bl]e)?|ascii|iso8859-\d+|cp(?:125\d|437|85\d|86\d|874|932|949|950)"
     r"|shift_jis\w*|euc_\w+|gb2312|gbk|gb18030|big5\w*|koi8-\w|iso2022_\w+|johab|tis-620|mac-\w+"
 )
+_LONE_SURROGATE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _REPLACEMENT = "\ufffd"
 
 
@@ -42,8 +43,9 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
+        text = _LONE_SURROGATE.sub(_REPLACEMENT, text)
         # Two halves that stand together are one character.
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
     return text
 
 

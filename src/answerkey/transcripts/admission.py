@@ -9,13 +9,14 @@ import msgspec
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.plain_json import DEEPEST, as_json
 
-__all__ = ["MOST_MEGABYTES", "admit_reply", "too_large"]
+__all__ = ["MOST_MEGABYTES", "admit_reply", "plain_reply", "too_large"]
 
 # The size limit of a reply, for all kinds of targets that do not say otherwise.
 MOST_MEGABYTES = 16.0
 _MEGABYTE = 1024 * 1024
 
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Reply).decode
 
 
 def admit_reply(reply: Reply, most_megabytes: float | None = None) -> Reply:
@@ -29,7 +30,16 @@ def admit_reply(reply: Reply, most_megabytes: float | None = None) -> Reply:
     openings = encoded.count(b"[") + encoded.count(b"{")
     if b"\\u0000" in encoded or (openings > DEEPEST and _is_deep(reply)):
         return _rebuilt(reply, most_megabytes)
-    return reply
+    # A number that JSON lacks is written as null; what is scored is what will be read again.
+    return plain_reply(reply) if b"null" in encoded else reply
+
+
+def plain_reply(reply: Reply) -> Reply:
+    """The reply as it is read again: with lists for tuples, texts for other keys, and nothing for NaN."""
+    try:
+        return _decode(_encode(reply))
+    except msgspec.ValidationError:
+        return _rebuilt(reply, None)
 
 
 def too_large(most_megabytes: float) -> Reply:

@@ -8,7 +8,7 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
-from answerkey.transcripts.admission import admit_reply
+from answerkey.transcripts.admission import admit_reply, plain_reply
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.payloads import read_named, read_payload
@@ -64,7 +64,8 @@ def reply_from_payload(
 
 def reply_from_object(value: object, *, mapping: ReplyMapping | None = None) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
-    return reply_from_payload(as_builtin(value), mapping=mapping)
+    reply = reply_from_payload(as_builtin(value), mapping=mapping)
+    return plain_reply(reply) if reply.tool_calls or reply.sources else reply
 
 
 def reply_from_exception(error: BaseException) -> Reply:
