@@ -1,7 +1,7 @@
 """Python chatbots in processes of their own: whatever they do, every reply is exact or an explicit failure."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,16 @@ def test_async_misdeeds() -> None:
     assert endless.kind == "malformed"
 
 
+def test_nothing_is_left_open() -> None:
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    run(isolated("async_bot"), "a", concurrency=1)
+    before = descriptors()
+    run(isolated("async_bot"), "exit", "a", "b", concurrency=3)
+    assert descriptors() <= before
+
+
 def turns(*questions: str, conversation: str = "c") -> list[Ask]:
     return [
         Ask(question=text, conversation_id=conversation, turn=turn) for turn, text in enumerate(questions)
@@ -241,10 +251,3 @@ def test_a_document_holds_nothing_that_a_chatbot_printed(command: Callable[..., 
     assert "written by the chatbot" in done.err
     gated = command("run", golden, "--target", f"{HERE}/hostile_bots.py:bot", "--gate", "error_rate == 0")
     assert gated.code == 1
-
-
-@pytest.fixture(autouse=True)
-def _no_descriptor_is_left_open() -> Iterator[None]:
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    yield
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 2
