@@ -226,7 +226,7 @@ targets: Registry["TargetFactory"] = Registry(
     {
         # Also what begins with http:// or https://.
         "url": "answerkey.targets.http_target:make_http_target",
-        "python": "answerkey.targets.python_target:make_python_target",
+        "python": "answerkey.targets.isolated_target:make_isolated_target",
         "cmd": "answerkey.targets.command_target:make_command_target",
         "openai": "answerkey.targets.openai_target:make_openai_target",
         "replay": "answerkey.targets.replay_target:make_replay_target",

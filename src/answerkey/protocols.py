@@ -18,6 +18,7 @@ from answerkey.model.trial import Trial
 
 __all__ = [
     "Ask",
+    "AskAgainError",
     "Direction",
     "Engine",
     "EngineFactory",
@@ -66,9 +67,20 @@ class RetryableError(Exception):
         self.retry_after = retry_after
 
 
+class AskAgainError(RetryableError):
+    """How a target tells the engine that an attempt ended through no fault of the question: it is asked again in any case.
+
+    That is when what it shared with others (a process, an event loop) ended or stood still because of one of them.
+    """
+
+
 @runtime_checkable
 class Target(Protocol):
-    """The chatbot under test: anything that takes a question and gives a Reply."""
+    """The chatbot under test: anything that takes a question and gives a Reply.
+
+    It may have more that the engine looks for: `capacity`, how many questions it can work on at once; `replays`, if its
+    replies bring their own timings; `wait_for_room(ask)`, awaited before the clock of a question starts.
+    """
 
     @property
     def name(self) -> str:

@@ -1,6 +1,5 @@
 import asyncio
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from answerkey.protocols import Ask
 from answerkey.targets.command_target import CommandSettings, CommandTarget
 from answerkey.targets.secrets import Secrets
 
-from .asking import ask, ask_all
+from .asking import ask, ask_all, is_gone
 
 BOT = """
 import json, os, sys, time
@@ -100,19 +99,7 @@ def test_a_timeout_ends_the_program_with_its_children(tmp_path: Path) -> None:
 
     asyncio.run(run())
     for pid in map(int, pids.read_text().split()):
-        assert _gone(pid)
-
-
-def _gone(pid: int) -> bool:
-    for _ in range(200):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.02)
-    return False
+        assert is_gone(pid)
 
 
 def test_the_answer_of_a_timed_out_question_is_not_the_next_ones(bot: list[str]) -> None:
@@ -152,7 +139,7 @@ def test_a_program_that_will_not_end_is_ended(tmp_path: Path) -> None:
         "time.sleep(60)\n",
     )
     reply = ask(command([sys.executable, str(script)]))
-    assert _gone(int(reply.text or ""))
+    assert is_gone(int(reply.text or ""))
 
 
 def test_a_line_that_is_too_long(bot: list[str]) -> None:

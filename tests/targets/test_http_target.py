@@ -283,7 +283,7 @@ def test_secrets_reach_the_server_and_nothing_else() -> None:
         "an echoed secret is taken out of the reply"
     )
     assert seen["query"] == {"key": "${BOT_KEY}"}
-    assert seen["body"]["tenant"] == "acme"
+    assert seen["body"]["tenant"] == "${TENANT}", "what stands in the body is a secret like any other"
 
 
 def test_what_is_kept_of_a_target_holds_no_secret() -> None:

@@ -96,6 +96,10 @@ class ToolExecutionError(Exception):
         (KeyError("x"), "exception"),
         (SystemExit(3), "exception"),
         (StopIteration(), "exception"),
+        (asyncio.CancelledError(), "exception"),
+        (GeneratorExit(), "exception"),
+        (KeyboardInterrupt(), "exception"),
+        (BaseException("odd"), "exception"),
     ],
 )
 def test_what_it_raises_is_the_replys_failure(error: BaseException, kind: str) -> None:
@@ -230,3 +234,63 @@ def test_another_source_is_another_target() -> None:
     second.__qualname__ = first.__qualname__
     assert PythonTarget(first).fingerprint == PythonTarget(first).fingerprint
     assert PythonTarget(first).fingerprint != PythonTarget(second).fingerprint
+
+
+def test_what_it_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    def bot(question: str) -> str:
+        print("from a thread")
+        return question
+
+    async def async_bot(question: str) -> str:
+        print("from the loop")
+        await asyncio.sleep(0)
+        print("from the loop again")
+        return question
+
+    async def run() -> None:
+        async with PythonTarget(bot) as first, PythonTarget(async_bot) as second:
+            asking = [target.ask(Ask(question="q", conversation_id="1")) for target in (first, second)]
+            await asyncio.gather(*asking)
+            print("from the caller")
+
+    asyncio.run(run())
+    print("afterwards")
+    out, err = capsys.readouterr()
+    assert out == "from the caller\nafterwards\n"
+    assert set(err.splitlines()) == {"from a thread", "from the loop", "from the loop again"}
+
+
+def test_a_question_that_the_engine_gives_up_is_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def bot(question: str) -> str:
+        begun.set()
+        await asyncio.Event().wait()
+        return question
+
+    async def run() -> None:
+        async with PythonTarget(bot) as target:
+            task = asyncio.create_task(target.ask(Ask(question="q", conversation_id="1")))
+            await begun.wait()
+            task.cancel()
+            await asyncio.wait({task})
+            assert task.cancelled()
+
+    asyncio.run(run())
+
+
+def test_one_size_limit() -> None:
+    def endless(question: str) -> Iterator[str]:
+        while True:
+            yield "x" * 1000
+
+    def huge(question: str) -> Any:
+        return (
+            {"answer": "a", "sources": [{"text": "x" * 2_000_000}]} if question == "dict" else "x" * 2_000_000
+        )
+
+    for function, question in ((endless, ""), (huge, "text"), (huge, "dict")):
+        reply = ask(PythonTarget(function, max_reply_mb=1), question)
+        assert reply.text is None
+        assert reply.failure is not None
+        assert (reply.failure.kind, "larger than 1 MB" in reply.failure.message) == ("malformed", True)

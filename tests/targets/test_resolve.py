@@ -9,6 +9,7 @@ from answerkey.protocols import Target
 from answerkey.targets.command_target import CommandTarget
 from answerkey.targets.demo_target import DemoTarget
 from answerkey.targets.http_target import HttpTarget
+from answerkey.targets.isolated_target import IsolatedTarget
 from answerkey.targets.openai_target import OpenAITarget
 from answerkey.targets.python_target import PythonTarget
 from answerkey.targets.replay_target import ReplayTarget
@@ -31,10 +32,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("demo:basic", DemoTarget),
         ("http://localhost:8000/chat", HttpTarget),
         ("https://example.com", HttpTarget),
-        ("python:resolve_bot:bot", PythonTarget),
-        ("python:resolve_bot.py:bot", PythonTarget),
-        ("resolve_bot.py:bot", PythonTarget),
-        ("./resolve_bot.py:bot", PythonTarget),
+        ("python:resolve_bot:bot", IsolatedTarget),
+        ("python:resolve_bot.py:bot", IsolatedTarget),
+        ("resolve_bot.py:bot", IsolatedTarget),
+        ("./resolve_bot.py:bot", IsolatedTarget),
         ("cmd:cat -u", CommandTarget),
         ("openai:gpt-x", OpenAITarget),
         ("replay:replies.jsonl", ReplayTarget),

@@ -14,7 +14,8 @@ from answerkey.engine.patience import Patience
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial
-from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
+from answerkey.transcripts.admission import admit_reply
 from answerkey.transcripts.failures import failure_from_exception
 
 __all__ = ["LocalEngine"]
@@ -82,6 +83,10 @@ class LocalEngine:
         """Ask until it counts: a first attempt, and further ones where the chatbot was merely not to be had."""
         queued = time.perf_counter()
         await self._pacer.turn()
+        # Starting a process for the chatbot is not its time.
+        wait_for_room = getattr(target, "wait_for_room", None)
+        if wait_for_room is not None:
+            await wait_for_room(ask)
         first = time.perf_counter()
         attempt = 1
         while True:
@@ -93,6 +98,7 @@ class LocalEngine:
             try:
                 async with Patience(self._options.timeout):
                     reply = await target.ask(attempted)
+                reply = admit_reply(reply)
             except RetryableError as error:
                 retry = error
                 reply = Reply(failure=error.failure)
@@ -103,6 +109,11 @@ class LocalEngine:
             except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
                 reply = Reply(failure=failure_from_exception(error))
             ended = time.perf_counter()
+            if isinstance(retry, AskAgainError):
+                if wait_for_room is not None:
+                    await wait_for_room(ask)
+                attempt += 1
+                continue
             if retry is not None and attempt <= self._options.retries:
                 wait = retry.retry_after if retry.retry_after is not None else backoff(attempt)
                 if wait <= LONGEST_WAIT:

@@ -165,6 +165,11 @@ class _Pair:
     async def __aexit__(self, *exc: object) -> None:
         return None
 
+    async def wait_for_room(self, ask: Ask) -> None:
+        wait_for_room = getattr(self._targets[_arm_and_trial(ask.trial)[0]], "wait_for_room", None)
+        if wait_for_room is not None:
+            await wait_for_room(ask)
+
     async def ask(self, ask: Ask) -> Reply:
         arm, trial = _arm_and_trial(ask.trial)
         return await self._targets[arm].ask(msgspec.structs.replace(ask, trial=trial))

@@ -290,7 +290,7 @@ class JudgeClient:
             text = "".join(str(part.get("text", "")) for part in text if isinstance(part, dict))
         finish = choice.get("finish_reason")
         return Completion(
-            self._secrets.redact_reply(text) if isinstance(text, str) else "",
+            self._secrets.redact(text) if isinstance(text, str) else "",
             refusal if isinstance(refusal, str) and refusal else None,
             finish if isinstance(finish, str) else None,
             read_spent(raw.get("usage"), self._settings.prices),

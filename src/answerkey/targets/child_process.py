@@ -44,10 +44,14 @@ class Child:
         self._killed = True
         self._signal(signal.SIGKILL)
 
+    async def finish(self) -> bool:
+        """Close the program's input; whether it then ends by itself, as one does that waits for the next question."""
+        self.stdin.close()
+        return await self._ended_within(_GRACE_S)
+
     async def close(self) -> None:
         """Ask the program to end, by closing its input and then by a signal; then end what is left of it."""
-        self.stdin.close()
-        if self.alive and not await self._ended_within(_GRACE_S):
+        if self.alive and not await self.finish():
             self._signal(signal.SIGTERM)
             await self._ended_within(_GRACE_S)
         self.kill()

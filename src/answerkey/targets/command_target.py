@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -14,11 +15,14 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
+from answerkey.targets.line_program import Asked, LineHabits, LineProgram
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
-from answerkey.transcripts.json_shapes import as_list
+from answerkey.text.boundary import decode_text
+from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
+from answerkey.transcripts.json_shapes import as_dict, as_list
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
@@ -40,10 +44,11 @@ class CommandSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     env: dict[str, str] = {}
     # Where it is started.
     folder: str | None = None
-    # The JSON that it gets, if not {"question", "conversation_id", "turn"}.
+    # The JSON that it gets, if not {"question", "conversation_id", "turn"}; "id" is added, for it to give back.
     body: dict[str, Any] | None = None
     reply: ReplyMapping | None = None
-    max_reply_mb: float = 16.0
+    # A reply that is larger is a failure.
+    max_reply_mb: float = MOST_MEGABYTES
 
 
 def make_command_target(rest: str, context: TargetContext) -> "CommandTarget":
@@ -90,11 +95,12 @@ class CommandTarget:
         self._env: dict[str, str] = {}
         self._slots: list[_Slot] = []
         self._running: set[Child] = set()
+        self._habits = LineHabits(self.name)
         # Which slot a conversation began in.
         self._places: UnderWay[_Slot] = UnderWay(concurrency)
 
     async def __aenter__(self) -> "CommandTarget":
-        self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env", private=True)
+        self._env = self._secrets.expand(self._settings.env, f"target {self.name}: env")
         if self._settings.mode == "once":
             program = self._command[0]
             place = self._settings.folder if "/" in program else None
@@ -103,51 +109,53 @@ class CommandTarget:
         else:
             self._slots = [_Slot() for _ in range(self._settings.processes)]
             # The first is started at once, so that a program that does not exist is told before the first question.
-            self._slots[0].child = await self._start(self._command)
+            self._slots[0].program = await self._start_program()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        children = [slot.child for slot in self._slots if slot.child is not None] + list(self._running)
+        ending = [slot.program.close() for slot in self._slots if slot.program is not None]
+        ending += [child.close() for child in self._running]
         self._slots = []
-        await asyncio.gather(*(child.close() for child in children))
+        await asyncio.gather(*ending)
         self._running.clear()
+        self._habits.conclude()
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask once; a program that dies is a failure of this reply, and the next question gets a new one."""
         reply = await (self._run_once(ask) if self._settings.mode == "once" else self._ask_line(ask))
-        if reply.failure is not None:
-            message = self._secrets.redact(reply.failure.message)
-            reply = msgspec.structs.replace(reply, failure=Failure(reply.failure.kind, message))
-        return reply
+        return self._secrets.redact_reply(admit_reply(reply))
 
     async def _ask_line(self, ask: Ask) -> Reply:
         slot = self._slot(ask)
         slot.waiting += 1
         try:
             async with slot.lock:
-                if slot.child is None or not slot.child.alive:
-                    if slot.child is not None:
-                        await slot.child.close()
-                    slot.child = await self._start(self._command)
-                return await self._exchange(slot.child, ask)
+                if slot.program is None or not await slot.program.is_in_step(begins=not ask.turn):
+                    if slot.program is not None:
+                        await slot.program.close()
+                    slot.program = await self._start_program()
+                return await self._exchange(slot.program, ask)
         finally:
             slot.waiting -= 1
 
-    async def _exchange(self, child: Child, ask: Ask) -> Reply:
+    async def _exchange(self, program: LineProgram, ask: Ask) -> Reply:
         watch = Stopwatch()
+        identity = self._habits.next_id()
         try:
-            await self._send(child, ask)
-            line = await child.stdout.readline()
+            await self._send(program.child, ask, identity)
+            line = await program.reply_to(Asked(identity, ask.conversation_id))
         except asyncio.CancelledError:
             # Its answer would come when the next question is waiting for one.
-            child.kill()
+            program.child.kill()
             raise
-        except ValueError:
-            child.kill()
-            return msgspec.structs.replace(self._too_large(), timings=watch.timings())
         timings = watch.timings()
-        # Half a line or none: it ended.
-        reply = self._read(line) if line.endswith(b"\n") else Reply(failure=await child.failure())
+        if isinstance(line, Failure):
+            reply = Reply(failure=line)
+        elif line is None:
+            program.child.kill()
+            reply = too_large(self._settings.max_reply_mb)
+        else:
+            reply = self._read(line, identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -161,7 +169,8 @@ class CommandTarget:
             while (chunk := await child.stdout.read(65536)) and len(output) <= self._most_bytes:
                 output += chunk
             if len(output) > self._most_bytes:
-                return msgspec.structs.replace(self._too_large(), timings=watch.timings())
+                large = too_large(self._settings.max_reply_mb)
+                return msgspec.structs.replace(large, timings=watch.timings())
             await child.process.wait()
             timings = watch.timings()
             failed = child.process.returncode != 0
@@ -172,28 +181,33 @@ class CommandTarget:
             self._running.discard(child)
             await asyncio.shield(child.close())
 
-    async def _send(self, child: Child, ask: Ask) -> None:
+    async def _send(self, child: Child, ask: Ask, identity: str | None = None) -> None:
+        body = as_dict(self._body.fill(values_of(ask)))
+        if identity is not None:
+            body = {"id": identity, **body}
         # A program that reads nothing may answer all the same; one that ended is found out by its output.
         with contextlib.suppress(ConnectionError):
-            child.stdin.write(msgspec.json.encode(self._body.fill(values_of(ask))) + b"\n")
+            child.stdin.write(_encoded(body) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes) -> Reply:
+    def _read(self, raw: bytes, identity: str | None = None) -> Reply:
         """JSON as a reply's fields; anything else is the answer itself."""
-        text = self._secrets.redact_reply(raw.decode("utf-8", "replace").strip("\r\n"))
+        text, wrong = decode_text(raw)
+        text = text.strip("\r\n")
+        if wrong is not None:
+            return Reply(text=text, failure=Failure("malformed", wrong))
         try:
             payload = decode_json(text)
         except (ValueError, RecursionError):
             return Reply(text=text)
+        if isinstance(payload, dict) and identity is not None and payload.get("id") == identity:
+            # Our id of the question, not the chatbot's of its reply.
+            del payload["id"]
         # A bare number or word is what it says, not a JSON value.
         return reply_from_payload(
             payload if isinstance(payload, (dict, list)) or payload is None else text,
             mapping=self._settings.reply,
         )
-
-    def _too_large(self) -> Reply:
-        message = f"the reply is larger than {self._settings.max_reply_mb:g} MB; raise max_reply_mb if that is right"
-        return Reply(failure=Failure("malformed", message))
 
     def _slot(self, ask: Ask) -> "_Slot":
         slot = self._places.get(ask.conversation_id) if ask.turn else None
@@ -201,6 +215,9 @@ class CommandTarget:
             slot = min(self._slots, key=lambda one: one.waiting)
         self._places.keep(ask.conversation_id, slot)
         return slot
+
+    async def _start_program(self) -> LineProgram:
+        return LineProgram(await self._start(self._command), self._habits)
 
     async def _start(self, command: list[str]) -> Child:
         return await start_child(
@@ -212,6 +229,14 @@ class _Slot:
     """A place for one living program."""
 
     def __init__(self) -> None:
-        self.child: Child | None = None
+        self.program: LineProgram | None = None
         self.lock = asyncio.Lock()
         self.waiting = 0
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except ValueError:
+        # A lone surrogate in a question is sent as the escape that it is in the golden set.
+        return json.dumps(body).encode()

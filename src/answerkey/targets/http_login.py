@@ -47,12 +47,12 @@ class Login:
         self.cookies: dict[str, str] = {}
         expand = secrets.expand
         try:
-            self._endpoint: Endpoint = read_endpoint(expand(settings.url, f"{self._where} url", private=True))
+            self._endpoint: Endpoint = read_endpoint(expand(settings.url, f"{self._where} url"))
         except ValueError:
             raise ConfigError(f"{self._where} url is not an http:// or https:// address") from None
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        self._headers |= expand(settings.headers, f"{self._where} headers", private=True)
-        self._body = msgspec.json.encode(expand(settings.body, f"{self._where} body", private=True))
+        self._headers |= expand(settings.headers, f"{self._where} headers")
+        self._body = msgspec.json.encode(expand(settings.body, f"{self._where} body"))
 
     async def log_in(self, seen: int) -> None:
         """Log in, unless somebody has since `count` was `seen`."""

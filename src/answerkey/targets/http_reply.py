@@ -14,6 +14,7 @@ from answerkey.model.reply import Evidence, Failure, Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Response
 from answerkey.targets.secrets import Secrets, safe_url
+from answerkey.text.boundary import clean_text, decode_text
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
@@ -26,7 +27,9 @@ from answerkey.transcripts.streams.whole_stream import assemble
 __all__ = ["read_error", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
-_TAG = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+# A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
+_TAG = re.compile(r"<[^<>]*>")
+_UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
 
 
 async def read_reply(response: Response, mapping: ReplyMapping | None, secrets: Secrets) -> Reply:
@@ -50,9 +53,11 @@ async def read_reply(response: Response, mapping: ReplyMapping | None, secrets: 
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        return _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
-    events += reader.feed(b"", last=True)
-    return _from_events(kind, events, reader.done, broken, mapping, secrets)
+        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping)
+    else:
+        events += reader.feed(b"", last=True)
+        reply = _from_events(kind, events, reader.done, broken, mapping)
+    return secrets.redact_reply(reply)
 
 
 def _from_events(
@@ -61,11 +66,10 @@ def _from_events(
     done: bool,
     broken: Failure | None,
     mapping: ReplyMapping | None,
-    secrets: Secrets,
 ) -> Reply:
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
-    payload, whole = assemble(kind, [secrets.redact_reply(event) for event in events], done=done)
+    payload, whole = assemble(kind, events, done=done)
     reply = reply_from_payload(payload, mapping=mapping)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
@@ -76,18 +80,10 @@ def _from_events(
     )
 
 
-def _from_body(
-    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, secrets: Secrets
-) -> Reply:
-    try:
-        text = body.decode(charset or "utf-8-sig")
-    except (UnicodeDecodeError, LookupError):
-        text = body.decode("utf-8", "replace")
-        return Reply(
-            text=secrets.redact_reply(text),
-            failure=Failure("malformed", "the reply is not text in its encoding"),
-        )
-    text = secrets.redact_reply(text)
+def _from_body(body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None) -> Reply:
+    text, wrong = decode_text(body, charset)
+    if wrong is not None:
+        return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
     is_json = content_type == "application/json" or content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
@@ -95,10 +91,10 @@ def _from_body(
         except (ValueError, RecursionError) as error:
             if is_json:
                 return Reply(
-                    text=text or None,
+                    text=clean_text(text) or None,
                     failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")),
                 )
-    return Reply(text=text, evidence=Evidence())
+    return Reply(text=clean_text(text), evidence=Evidence())
 
 
 async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping | None = None) -> Reply:
@@ -107,7 +103,7 @@ async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping
     429 and 503 are for the engine to retry.
     """
     status = response.status
-    body = secrets.redact_reply((await _beginning(response)).decode("utf-8", "replace"))
+    body, _ = decode_text(await _beginning(response), response.charset)
     if status < 400:
         place = safe_url(response.headers.get("location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"
@@ -116,17 +112,17 @@ async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping
     try:
         payload = decode_json(body)
     except (ValueError, RecursionError):
-        said = failure_message(_TAG.sub(" ", body), 300)
+        said = failure_message(_without_tags(body), 300)
     else:
         said = _reason_in(payload)
     message = f"HTTP {status}: {said or response.reason or 'no reason given'}"
-    failure = Failure(kind_of_status(status), failure_message(message))
+    failure = Failure(kind_of_status(status), failure_message(secrets.redact_message(message)))
     if status in (429, 503):
         raise RetryableError(failure, retry_after_seconds(response.headers.get("retry-after")))
     if isinstance(payload, dict):
         reply = reply_from_payload(payload, mapping=mapping)
         if reply.evidence.tools_observed:
-            return msgspec.structs.replace(reply, failure=failure)
+            return secrets.redact_reply(msgspec.structs.replace(reply, failure=failure))
     return Reply(failure=failure)
 
 
@@ -141,6 +137,20 @@ async def _beginning(response: Response) -> bytes:
     return body[:_MEGABYTE]
 
 
+def _without_tags(page: str) -> str:
+    """What a page says, without its markup, scripts and styles."""
+    kept: list[str] = []
+    position = 0
+    inside = False
+    for mark in _UNSEEN.finditer(page):
+        if not inside:
+            kept.append(page[position : mark.start()])
+        inside = not mark[1]
+        position = mark.start()
+    kept.append(page[position:])
+    return _TAG.sub(" ", " ".join(kept))
+
+
 def _reason_in(payload: Json) -> str:
     if isinstance(payload, dict):
         for name in ("error", "detail", "message", "reason", "title", "errors"):
@@ -150,7 +160,13 @@ def _reason_in(payload: Json) -> str:
             if isinstance(found, (dict, list)) and found:
                 failure = read_failure(found)
                 return failure.message if failure else ""
-    return payload if isinstance(payload, str) else json.dumps(payload, default=str)[:300] if payload else ""
+    return (
+        payload
+        if isinstance(payload, str)
+        else failure_message(json.dumps(payload, default=str), 300)
+        if payload
+        else ""
+    )
 
 
 def retry_after_seconds(value: str | None) -> float | None:

@@ -11,6 +11,7 @@ from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, Response, make_tls
 from answerkey.targets.http_parser import ReplyTooLargeError
 from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.admission import too_large
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 
 __all__ = ["TargetSession", "is_refused"]
@@ -97,9 +98,7 @@ class TargetSession:
         try:
             return await exchange
         except ReplyTooLargeError:
-            most = f"{self._most_bytes / _MEGABYTE:g} MB"
-            message = f"the reply is larger than {most}; raise max_reply_mb if that is right"
-            return Reply(failure=Failure("malformed", message))
+            return too_large(self._most_bytes / _MEGABYTE)
         except NotHttpError as error:
             return Reply(failure=Failure("malformed", failure_message(self._secrets.redact(str(error)))))
         except (OSError, EOFError, ValueError) as error:

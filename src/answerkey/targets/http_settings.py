@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from answerkey.targets.http_login import LoginSettings
+from answerkey.transcripts.admission import MOST_MEGABYTES
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
 __all__ = ["HttpSettings"]
@@ -26,7 +27,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # A PEM file with the authority that signed the server's certificate.
     ca_file: str | None = None
     # A reply that is larger is a failure.
-    max_reply_mb: float = 16.0
+    max_reply_mb: float = MOST_MEGABYTES
     # False, for a chatbot that must never get a question twice: each has a connection of its own.
     retry_reused: bool = True
     # A request before the first question that gives a token or cookies.

@@ -73,14 +73,12 @@ class HttpTarget:
     async def __aenter__(self) -> "HttpTarget":
         settings, expand = self.settings, self.secrets.expand
         where = f"target {self.name}:"
-        url = expand(settings.url, f"{where} url", private=True)
+        url = expand(settings.url, f"{where} url")
         try:
             self._endpoint = read_endpoint(url)
         except ValueError:
             raise ConfigError(f"{where} url is not a valid address") from None
-        self._query = compile_template(
-            expand(settings.query, f"{where} query", private=True), f"{where} query"
-        )
+        self._query = compile_template(expand(settings.query, f"{where} query"), f"{where} query")
         if self._endpoint.password:
             self.secrets.add("URL_PASSWORD", self._endpoint.password)
         self._body = compile_template(expand(self._body_template(), f"{where} body"), f"{where} body")
@@ -92,7 +90,7 @@ class HttpTarget:
         self._has_body = self._method not in ("GET", "HEAD")
         if self._has_body and not _names_type(settings.headers):
             headers["Content-Type"] = "application/json"
-        headers.update(expand(settings.headers, f"{where} headers", private=True))
+        headers.update(expand(settings.headers, f"{where} headers"))
         await self._session.open(self._endpoint, self.name, headers)
         if settings.login is not None:
             self._login = Login(settings.login, self.name, self.secrets, self._session)

@@ -57,12 +57,12 @@ class Tool:
         self._url: Endpoint | None = None
         if settings.url is not None:
             try:
-                self._url = read_endpoint(secrets.expand(settings.url, f"{where} url", private=True))
+                self._url = read_endpoint(secrets.expand(settings.url, f"{where} url"))
             except ValueError:
                 raise ConfigError(f"{where}: url is not an http:// or https:// address") from None
         self._headers = {
             "Content-Type": "application/json",
-            **secrets.expand(settings.headers, f"{where} headers", private=True),
+            **secrets.expand(settings.headers, f"{where} headers"),
         }
         described = settings.description or (inspect.getdoc(self._function) or "" if self._function else "")
         schema = settings.parameters

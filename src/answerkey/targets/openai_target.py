@@ -21,6 +21,8 @@ from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.text.boundary import decode_text
+from answerkey.transcripts.admission import admit_reply
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.usage import add_usage
@@ -100,7 +102,7 @@ class OpenAITarget:
 
     async def __aenter__(self) -> "OpenAITarget":
         settings, where = self._settings, f"target {self.name}:"
-        base = str(self._secrets.expand(self._base, f"{where} base_url", private=True)).rstrip("/")
+        base = str(self._secrets.expand(self._base, f"{where} base_url")).rstrip("/")
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{where} base_url {safe_url(base)!r} is not an http:// or https:// address")
         try:
@@ -111,7 +113,7 @@ class OpenAITarget:
         key = self._key(base)
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        headers.update(self._secrets.expand(settings.headers, f"{where} headers", private=True))
+        headers.update(self._secrets.expand(settings.headers, f"{where} headers"))
         self._tools = make_tools(settings.tools, self._secrets, self._folder)
         self._threads = WorkerThreads(self._concurrency)
         await self._session.open(self._endpoint, safe_url(base), headers)
@@ -128,12 +130,13 @@ class OpenAITarget:
         calls: list[ToolCall] = []
         reply = await self._session.reply(self._loop(sent, ask, calls))
         self._conversations.end_turn(ask.conversation_id, sent, reply.text)
-        return msgspec.structs.replace(
+        reply = msgspec.structs.replace(
             reply,
             tool_calls=tuple(calls),
             evidence=Evidence(kind="transcript", tools_observed=True),
             timings=watch.timings(),
         )
+        return self._secrets.redact_reply(admit_reply(reply))
 
     async def _loop(self, sent: list[dict[str, str]], ask: Ask, calls: list[ToolCall]) -> Reply:
         messages: list[JsonObject] = [{**message} for message in sent]
@@ -176,7 +179,7 @@ class OpenAITarget:
                 return {}, await read_error(response, self._secrets)
             raw = await response.read(_MOST_BYTES)
         try:
-            payload = decode_json(self._secrets.redact_reply(raw.decode("utf-8", "replace")))
+            payload = decode_json(decode_text(raw)[0])
         except (ValueError, RecursionError) as error:
             return {}, _malformed(f"the reply is not valid JSON: {error}")
         if not isinstance(payload, dict) or not openai_chat.detect(payload):
@@ -190,18 +193,16 @@ class OpenAITarget:
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             return ToolCall(name=str(name), id=identity, error=f"there is no tool {name!r}")
-        call = await tool.call(function.get("arguments"), identity, self._threads, self._session.client)
-        error = None if call.error is None else self._secrets.redact(call.error)
-        return msgspec.structs.replace(call, error=error)
+        return await tool.call(function.get("arguments"), identity, self._threads, self._session.client)
 
     def _key(self, base: str) -> str | None:
         if self._settings.api_key is not None:
-            key = self._secrets.expand(self._settings.api_key, f"target {self.name}: api_key", private=True)
+            key = self._secrets.expand(self._settings.api_key, f"target {self.name}: api_key")
             if key == self._settings.api_key:
                 self._secrets.add("api_key", key)
             return str(key)
         if "OPENAI_API_KEY" in os.environ or base.startswith(_DEFAULT_URL):
-            return str(self._secrets.expand("${OPENAI_API_KEY}", f"target {self.name}", private=True))
+            return str(self._secrets.expand("${OPENAI_API_KEY}", f"target {self.name}"))
         return None
 
 

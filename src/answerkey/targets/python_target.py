@@ -1,8 +1,14 @@
-"""The target `python:module:callable` (also `file.py:callable`): any function of the user's, sync or async."""
+"""A callable as a target, sync or async, in answerkey's own process.
 
+It is what `evaluate(target=function)` asks, and what the process of `python:module:callable` asks on its side.
+"""
+
+import asyncio
 import hashlib
 import inspect
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -10,39 +16,25 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
-from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.secrets import settings_hash
+from answerkey.protocols import Ask
+from answerkey.targets.diverted_output import divert_here, diverting
 from answerkey.targets.stopwatch import Stopwatch
-from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
 
-__all__ = ["PythonTarget", "load_callable", "make_python_target"]
+__all__ = ["PythonTarget", "load_callable"]
 
 # Parameters that are filled by name, beside the question itself.
 _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")
 
 
-class PythonSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of a callable under test."""
-
-    # "module:callable" or "file.py:callable".
-    python: str
-    reply: ReplyMapping | None = None
+_MEGABYTE = 1024 * 1024
 
 
-def make_python_target(rest: str, context: TargetContext) -> "PythonTarget":
-    """The factory of the kind `python`."""
-    settings = read_settings(context, PythonSettings)
-    function, source = load_callable(settings.python, context.folder)
-    return PythonTarget(
-        function,
-        name=context.name or f"python:{settings.python}",
-        fingerprint=settings_hash("python", [settings, source]),
-        mapping=settings.reply,
-        concurrency=context.concurrency,
-    )
+class _TooLargeError(Exception):
+    """A stream of text has grown beyond the limit."""
 
 
 class PythonTarget:
@@ -56,6 +48,7 @@ class PythonTarget:
         fingerprint: str | None = None,
         mapping: ReplyMapping | None = None,
         concurrency: int = 10,
+        max_reply_mb: float = MOST_MEGABYTES,
     ) -> None:
         self.name = name or f"python:{_name_of(function)}"
         self.fingerprint = fingerprint or _hash(
@@ -63,7 +56,12 @@ class PythonTarget:
         )
         self._function = function
         self._arguments = _arguments_for(function)
-        self._is_async = _is_async(function)
+        # Whether a call runs on the event loop, where it can be cancelled and can block.
+        self.is_async = _is_async(function)
+        # Whether it is told which conversation a question belongs to.
+        self.remembers = _is_told_conversation(function)
+        self._max_reply_mb = max_reply_mb
+        self._open = ExitStack()
         self._mapping = mapping
         self._concurrency = concurrency
         self._threads = WorkerThreads(concurrency)
@@ -71,25 +69,38 @@ class PythonTarget:
     async def __aenter__(self) -> "PythonTarget":
         # Anew each time: it may be opened again in another event loop.
         self._threads = WorkerThreads(self._concurrency)
+        self._open.enter_context(diverting())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         self._threads.close()
+        self._open.close()
 
     async def ask(self, ask: Ask) -> Reply:
-        """Call it once; what it raises is the reply's failure."""
+        """Call it once; whatever it raises is the reply's failure, unless the user or the engine has had enough."""
         watch = Stopwatch()
         try:
-            reply = reply_from_object(await self._call(ask, watch), mapping=self._mapping)
-        except (Exception, SystemExit) as error:  # the user's code may raise anything, and it is data
+            with divert_here():
+                result = await self._call(ask, watch)
+            reply = self._read(result)
+        except _TooLargeError:
+            reply = too_large(self._max_reply_mb)
+        except BaseException as error:
+            if _is_not_the_chatbots(error):
+                raise
             retryable = retryable_from_exception(error)
             if retryable is not None:
                 raise retryable from error
-            return msgspec.structs.replace(reply_from_exception(error), timings=watch.timings())
+            reply = reply_from_exception(error)
         timings = watch.timings()
         if reply.timings.first_byte_ms is not None and timings.first_byte_ms is None:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
         return msgspec.structs.replace(reply, timings=timings)
+
+    def _read(self, result: object) -> Reply:
+        if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
+            return too_large(self._max_reply_mb)
+        return admit_reply(reply_from_object(result, mapping=self._mapping), self._max_reply_mb)
 
     async def _call(self, ask: Ask, watch: Stopwatch) -> object:
         positional, named = self._arguments(ask)
@@ -98,31 +109,49 @@ class PythonTarget:
             watch.start()
             result = self._function(*positional, **named)
             if isinstance(result, Iterator):
-                result = "".join(_chunks(result, watch))
+                result = "".join(self._chunks(result, watch))
             watch.stop()
             return result
 
-        result = call() if self._is_async else await self._threads.run(call)
+        result = call() if self.is_async else await self._threads.run(call)
         # An async generator function is async without being awaitable.
         if isinstance(result, AsyncIterator) or inspect.isawaitable(result):
             watch.resume()
-            result = await (_joined(result, watch) if isinstance(result, AsyncIterator) else result)
+            result = await (self._joined(result, watch) if isinstance(result, AsyncIterator) else result)
             watch.stop()
         return result
 
+    def _chunks(self, stream: Iterator[object], watch: Stopwatch) -> Iterator[str]:
+        room = self._max_reply_mb * _MEGABYTE
+        for part in stream:
+            watch.chunk()
+            text = part if isinstance(part, str) else str(part)
+            room -= len(text)
+            if room < 0:
+                raise _TooLargeError
+            yield text
 
-def _chunks(stream: Iterator[object], watch: Stopwatch) -> Iterator[str]:
-    for part in stream:
-        watch.chunk()
-        yield part if isinstance(part, str) else str(part)
+    async def _joined(self, stream: AsyncIterator[object], watch: Stopwatch) -> str:
+        room = self._max_reply_mb * _MEGABYTE
+        parts: list[str] = []
+        async for part in stream:
+            watch.chunk()
+            parts.append(part if isinstance(part, str) else str(part))
+            room -= len(parts[-1])
+            if room < 0:
+                raise _TooLargeError
+        return "".join(parts)
 
 
-async def _joined(stream: AsyncIterator[object], watch: Stopwatch) -> str:
-    parts: list[str] = []
-    async for part in stream:
-        watch.chunk()
-        parts.append(part if isinstance(part, str) else str(part))
-    return "".join(parts)
+def _is_not_the_chatbots(error: BaseException) -> bool:
+    """Whether the engine cancelled the question or the user pressed Ctrl-C; chatbots raise the same exceptions."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    # Where a loop handles Ctrl-C, it cancels the run instead of raising this.
+    return (
+        isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def _is_async(function: Callable[..., object]) -> bool:
@@ -130,6 +159,21 @@ def _is_async(function: Callable[..., object]) -> bool:
         function = function.func
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004  # the method itself is wanted
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
+def _is_told_conversation(function: Callable[..., object]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(
+        part.name == "conversation_id" or part.kind is part.VAR_KEYWORD or _takes_ask(part)
+        for part in parameters
+    )
+
+
+def _takes_ask(part: inspect.Parameter) -> bool:
+    return part.name == "ask" or part.annotation in (Ask, "Ask")
 
 
 def _arguments_for(
@@ -145,7 +189,7 @@ def _arguments_for(
     ]
     if not positional and not any(part.kind is part.VAR_POSITIONAL for part in parameters):
         raise UsageError(f"{_name_of(function)} takes no argument; a target takes the question")
-    if positional and (positional[0].name == "ask" or positional[0].annotation in (Ask, "Ask")):
+    if positional and _takes_ask(positional[0]):
         return lambda ask: ((ask,), {})
     names = [part.name for part in positional]
     if names[:3] == ["prompt", "options", "context"]:

@@ -1,24 +1,28 @@
 """Secrets: `${ENV}` in settings becomes its value when a target opens, and its value becomes `${ENV}` in all that is kept."""
 
+import base64
 import hashlib
+import html
 import json
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.reply import Failure, Reply, Source, ToolCall
 
 __all__ = ["Secrets", "safe_url", "settings_hash"]
 
 _TELLING = re.compile(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-# Shorter values are not secrets, and replacing them would garble ordinary text.
+# Shorter values are not secrets, and replacing them would garble ordinary text: they are left as they are.
 _SHORTEST = 4
-_SHORTEST_IN_REPLIES = 8
+# From so many bytes on, a value is also found inside a longer text in base64 ("user:password"), at any of its three places.
+_SHORTEST_INSIDE_BASE64 = 8
 
 
 class Secrets:
@@ -26,45 +30,81 @@ class Secrets:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
-        # How a value may appear in text → the reference to put there instead; longest first.
-        self._seen: dict[str, str] = {}
-        # The same for values that went into headers or addresses: those are removed from replies as well.
-        self._private: dict[str, str] = {}
+        # How a value may appear in text → the reference to put there instead.
+        self._forms: dict[str, str] = {}
+        # Any of the forms, the longest first.
+        self._pattern: re.Pattern[str] | None = None
 
-    def expand(self, value: Any, where: str, *, private: bool = False) -> Any:
+    def expand(self, value: Any, where: str) -> Any:
         """`value` with every `${NAME}` and `${NAME:-default}` in its strings replaced; `where` names the setting in errors."""
         if isinstance(value, str):
-            return _REFERENCE.sub(lambda match: self._value(match, where, private), value)
+            return _REFERENCE.sub(lambda match: self._value(match, where), value)
         if isinstance(value, Mapping):
-            return {key: self.expand(part, where, private=private) for key, part in value.items()}
+            return {key: self.expand(part, where) for key, part in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.expand(part, where, private=private) for part in value]
+            return [self.expand(part, where) for part in value]
         return value
 
     def add(self, name: str, value: str) -> None:
-        """Keep a value out of everything that is kept, as if it had come from `${name}` in a header."""
-        self._hide(value, "${" + name + "}", private=True)
+        """Keep a value out of everything that is kept, as if it had come from `${name}`."""
+        if len(value) < _SHORTEST:
+            return
+        self._forms.update(dict.fromkeys(_forms_of(value), "${" + name + "}"))
+        longest_first = sorted(self._forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
     def redact(self, text: str) -> str:
-        """A message without the value of any variable that was expanded."""
-        for value, reference in self._seen.items():
-            text = text.replace(value, reference)
+        """A text without the value of any variable that was expanded."""
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda found: self._forms[found[0]], text)
+
+    def redact_message(self, message: str) -> str:
+        """The same of a message, and without the beginning of a value where the message was cut short."""
+        return self.redact(self._without_cut_secret(message[:-1]) + "…" if message[-1:] == "…" else message)
+
+    def _without_cut_secret(self, text: str) -> str:
+        for form in sorted(self._forms, key=len, reverse=True):
+            for length in range(min(len(form) - 1, len(text)), 0, -1):
+                if text.endswith(form[:length]):
+                    return text[:-length]
         return text
 
-    def redact_reply(self, body: str) -> str:
-        """What a chatbot sent, without the values that were sent to it as credentials."""
-        for value, reference in self._private.items():
-            body = body.replace(value, reference)
-        return body
+    def redact_reply(self, reply: Reply) -> Reply:
+        """What a chatbot sent, without the values that were sent to it: in its text, its calls, its sources and its ids."""
+        if self._pattern is None:
+            return reply
+        written = msgspec.json.encode(reply).decode()
+        if "…" not in written and self._pattern.search(written) is None:
+            return reply
+        calls = self._redact_json(msgspec.to_builtins(reply.tool_calls))
+        sources = self._redact_json(msgspec.to_builtins(reply.sources))
+        failure = reply.failure
+        return msgspec.structs.replace(
+            reply,
+            text=self._redact_json(reply.text),
+            tool_calls=msgspec.convert(calls, tuple[ToolCall, ...]),
+            sources=msgspec.convert(sources, tuple[Source, ...]),
+            failure=None if failure is None else Failure(failure.kind, self.redact_message(failure.message)),
+            conversation_id=self._redact_json(reply.conversation_id),
+            response_id=self._redact_json(reply.response_id),
+            trace_id=self._redact_json(reply.trace_id),
+        )
 
-    def _hide(self, value: str, reference: str, private: bool) -> None:
-        forms = dict.fromkeys((value, quote(value, safe=""), json.dumps(value)[1:-1]), reference)
-        if len(value) >= _SHORTEST:
-            self._seen = _longest_first(self._seen | forms)
-        if private and len(value) >= _SHORTEST_IN_REPLIES:
-            self._private = _longest_first(self._private | forms)
+    def _redact_json(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, dict):
+            # Where a secret is a name of ours ("text"), a struct must still be read from this; only names inside it change.
+            return {
+                name if name in _FIELDS else self.redact(name): self._redact_json(part)
+                for name, part in value.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self._redact_json(part) for part in value]
+        return value
 
-    def _value(self, match: re.Match[str], where: str, private: bool) -> str:
+    def _value(self, match: re.Match[str], where: str) -> str:
         name, default = match[1], match[2]
         value = self._environ.get(name)
         if value is None:
@@ -73,12 +113,30 @@ class Secrets:
             raise ConfigError(
                 f"{where} needs the environment variable {name}, which is not set: export {name}=… first",
             )
-        self._hide(value, "${" + name + "}" if private else match[0], private)
+        self.add(name, value)
         return value
 
 
-def _longest_first(forms: dict[str, str]) -> dict[str, str]:
-    return dict(sorted(forms.items(), key=lambda item: -len(item[0])))
+_FIELDS = frozenset({*ToolCall.__struct_fields__, *Source.__struct_fields__})
+
+
+def _forms_of(value: str) -> set[str]:
+    """A value as it is, and as addresses, JSON, HTML and base64 write it."""
+    quoted = {quote(value, safe=""), quote(value), quote_plus(value)}
+    lower = {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), form) for form in quoted}
+    escaped = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], html.escape(value)}
+    return {value, *quoted, *lower, *escaped, *_base64_forms(value.encode("utf-8", "surrogateescape"))}
+
+
+def _base64_forms(value: bytes) -> set[str]:
+    whole = base64.b64encode(value).decode()
+    forms = {whole, whole.rstrip("=")}
+    if len(value) >= _SHORTEST_INSIDE_BASE64:
+        for before in range(3):
+            # What stands before and after decides the characters at the edges; those between are the value's own.
+            text = base64.b64encode(b"\0" * before + value).decode()
+            forms.add(text[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
+    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
 
 
 def safe_url(url: str) -> str:

@@ -59,10 +59,10 @@ class WebSocketTarget:
         import jmespath
 
         settings, expand, where = self._settings, self._secrets.expand, f"target {self.name}:"
-        self._url = str(expand(settings.url, f"{where} url", private=True))
+        self._url = str(expand(settings.url, f"{where} url"))
         body = settings.body or {"question": "{{question}}", "conversation_id": "{{conversation_id}}"}
         self._body = compile_template(expand(body, f"{where} body"), f"{where} body")
-        self._headers = dict(expand(settings.headers, f"{where} headers", private=True))
+        self._headers = dict(expand(settings.headers, f"{where} headers"))
         if settings.last is not None:
             try:
                 self._last = jmespath.compile(settings.last)
@@ -112,10 +112,10 @@ class WebSocketTarget:
         )
         if isinstance(said, Failure):
             return Reply(failure=said, timings=timings)
-        payload, _ = assemble("lines", [self._secrets.redact_reply(text) for text in said], done=True)
+        payload, _ = assemble("lines", said, done=True)
         reply = reply_from_payload(payload, mapping=self._settings.reply)
         evidence = msgspec.structs.replace(reply.evidence, kind="stream") if len(said) > 1 else reply.evidence
-        return msgspec.structs.replace(reply, timings=timings, evidence=evidence)
+        return self._secrets.redact_reply(msgspec.structs.replace(reply, timings=timings, evidence=evidence))
 
     async def _socket(self, ask: Ask) -> "aiohttp.ClientWebSocketResponse":
         """The conversation's connection; each question begins with a new one."""

@@ -12,17 +12,17 @@ from answerkey.model.reply import Reply
 from answerkey.transcripts.fields.content_text import safe_text
 from answerkey.transcripts.fields.reply_names import has_reply_names
 
-__all__ = ["as_builtin", "as_json", "decode_json"]
+__all__ = ["DEEPEST", "as_builtin", "as_json", "decode_json"]
 
 # Nobody's reply is nested deeper; an object that holds itself would be.
-_DEEPEST = 50
+DEEPEST = 50
 
 
 def as_builtin(value: object, within: tuple[int, ...] = ()) -> object:
     """An SDK's or a user's object as the dict that it would be in JSON."""
     if value is None or isinstance(value, (str, bytes, int, float, Reply)):
         return value
-    if id(value) in within or len(within) > _DEEPEST:
+    if id(value) in within or len(within) > DEEPEST:
         return "…"
     inside = (*within, id(value))
     if type(value) is dict:
@@ -57,7 +57,7 @@ def as_json(value: object, within: tuple[int, ...] = ()) -> Json:
         return value if abs(value) < 2**63 else str(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
-    if id(value) in within or len(within) > _DEEPEST:
+    if id(value) in within or len(within) > DEEPEST:
         return "…"
     inside = (*within, id(value))
     if isinstance(value, msgspec.Struct):

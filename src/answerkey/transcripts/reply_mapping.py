@@ -8,10 +8,11 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
+from answerkey.transcripts.admission import admit_reply, plain_reply
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import read_text
 from answerkey.transcripts.payloads import read_named, read_payload
-from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.plain_json import as_builtin
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
@@ -57,19 +58,14 @@ def reply_from_payload(
     In a recorded reply `id` is the question's, elsewhere the reply's own.
     """
     if mapping is not None and isinstance(payload, (dict, list)):
-        return _mapped(payload, mapping, recorded)
-    return read_payload(payload, recorded)
+        return admit_reply(_mapped(payload, mapping, recorded))
+    return admit_reply(read_payload(payload, recorded))
 
 
 def reply_from_object(value: object, *, mapping: ReplyMapping | None = None) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
     reply = reply_from_payload(as_builtin(value), mapping=mapping)
-    try:
-        msgspec.json.encode(reply)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        plain = as_json(msgspec.structs.asdict(reply))
-        return msgspec.convert(plain, Reply, strict=False)
-    return reply
+    return plain_reply(reply) if reply.tool_calls or reply.sources else reply
 
 
 def reply_from_exception(error: BaseException) -> Reply:

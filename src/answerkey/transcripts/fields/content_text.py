@@ -3,6 +3,7 @@
 import json
 
 from answerkey.model.json_value import Json
+from answerkey.text.boundary import clean_text
 
 __all__ = ["json_text", "read_text", "safe_text"]
 
@@ -16,14 +17,8 @@ _UNSPOKEN = frozenset(
 
 
 def safe_text(text: str) -> str:
-    """`text` without lone surrogates, which no file or database takes."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    """`text` as files and databases take it."""
+    return clean_text(text)
 
 
 def json_text(value: object) -> str:

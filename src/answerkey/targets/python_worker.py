@@ -1,0 +1,192 @@
+"""The process of a Python chatbot: loads it, asks it what comes in over the socket, and tells when it stands still.
+
+It is started by `python_process` with the socket's number as its argument. Its standard output is answerkey's standard
+error, so that whatever the chatbot prints is shown and is never part of a document.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from answerkey.errors import AnswerkeyError
+from answerkey.protocols import RetryableError
+from answerkey.targets.python_frames import (
+    LENGTH_BYTES,
+    Answered,
+    Begin,
+    Blocked,
+    Cancel,
+    FromBot,
+    Question,
+    Ready,
+    Refused,
+    Stopped,
+    ToBot,
+    TurnedAway,
+    encode_frame,
+)
+from answerkey.targets.python_target import PythonTarget, load_callable
+from answerkey.transcripts.failures import failure_message
+
+__all__ = ["main"]
+
+# So long, what the chatbot registered to do at its end may take when answerkey has gone.
+_FAREWELL_S = 1.0
+
+
+def main() -> None:
+    """Serve one chatbot until the socket closes."""
+    channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
+    # Ctrl-C is answerkey's to handle; what is left of a line must not wait for the next.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    begin = channel.receive()
+    if not isinstance(begin, Begin):
+        return
+    try:
+        sys.path[:] = begin.path
+        function, _ = load_callable(begin.reference, None if begin.folder is None else Path(begin.folder))
+        target = PythonTarget(
+            function,
+            mapping=begin.mapping,
+            concurrency=begin.concurrency,
+            max_reply_mb=begin.max_reply_mb,
+        )
+    except AnswerkeyError as error:
+        channel.send(Refused(str(error)))
+        return
+    except BaseException as error:  # noqa: BLE001  # whatever loading it raises is told to the user
+        message = f"importing {begin.reference} failed: {type(error).__name__}: {error}"
+        channel.send(Refused(failure_message(message)))
+        return
+    channel.send(Ready(target.is_async, target.remembers))
+    asyncio.run(_Asking(channel, target, begin.patience_s).serve())
+
+
+class _Channel:
+    """The socket, for one reader and several writers."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._writing = threading.Lock()
+        self._decode = msgspec.json.Decoder(ToBot).decode
+        # A process that the chatbot forks must not keep the socket open, nor answer in its place.
+        os.register_at_fork(after_in_child=connection.close)
+
+    def send(self, message: FromBot) -> None:
+        """Send a message; where nobody is there to read it, nothing is left to do."""
+        try:
+            with self._writing:
+                self._connection.sendall(encode_frame(message))
+        except OSError:
+            os._exit(0)
+
+    def receive(self) -> ToBot | None:
+        """The next message; None when the other side has gone."""
+        try:
+            length = self._exactly(LENGTH_BYTES)
+            return None if length is None else self._message(int.from_bytes(length, "big"))
+        except OSError:
+            return None
+
+    def _message(self, length: int) -> ToBot | None:
+        content = self._exactly(length)
+        return None if content is None else self._decode(content)
+
+    def _exactly(self, count: int) -> bytes | None:
+        content = bytearray()
+        while len(content) < count:
+            more = self._connection.recv(min(count - len(content), 1 << 20))
+            if not more:
+                return None
+            content += more
+        return bytes(content)
+
+
+class _Asking:
+    """The questions that are under way."""
+
+    def __init__(self, channel: _Channel, target: PythonTarget, patience_s: float) -> None:
+        self._channel = channel
+        self._target = target
+        self._patience_s = patience_s
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        """Answer until the socket closes."""
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        async with self._target:
+            for work in (lambda: self._receive(loop, over), lambda: self._watch(loop)):
+                threading.Thread(target=work, name="answerkey", daemon=True).start()
+            await over.wait()
+
+    def _receive(self, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+        """In a thread of its own, since the loop is the chatbot's to block."""
+        while (message := self._channel.receive()) is not None:
+            if isinstance(message, Question):
+                loop.call_soon_threadsafe(self._begin, message)
+            elif isinstance(message, Cancel):
+                loop.call_soon_threadsafe(self._cancel, message.number)
+        _soon(loop, over.set)
+        # What does not end by itself is ended.
+        threading.Event().wait(_FAREWELL_S)
+        os._exit(0)
+
+    def _begin(self, question: Question) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(question))
+        self._under_way[question.number] = task
+
+    def _cancel(self, number: int) -> None:
+        if number in self._under_way:
+            self._under_way[number].cancel()
+
+    async def _answer(self, question: Question) -> None:
+        number = question.number
+        try:
+            reply = await self._target.ask(question.ask)
+            self._channel.send(Answered(number, reply))
+        except RetryableError as error:
+            self._channel.send(TurnedAway(number, error.failure, error.retry_after))
+        except asyncio.CancelledError:
+            # A thread goes on whatever becomes of the task that waits for it.
+            if self._target.is_async:
+                self._channel.send(Stopped(number))
+        finally:
+            self._under_way.pop(number, None)
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Tell when the loop stands still: then none of its questions gets on."""
+        pause = threading.Event()
+        while True:
+            moves = threading.Event()
+            if not _soon(loop, moves.set):
+                return
+            if not moves.wait(self._patience_s):
+                task = asyncio.current_task(loop)
+                numbers = [number for number, one in list(self._under_way.items()) if one is task]
+                self._channel.send(Blocked(numbers[0] if numbers else None))
+                moves.wait()
+            pause.wait(self._patience_s / 4)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> bool:
+    try:
+        loop.call_soon_threadsafe(call)
+    except RuntimeError:
+        # The loop is closed.
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    main()
