@@ -1,8 +1,8 @@
 """Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only]`.
 
-Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate and
-model) with weights fitted to the others, writes these verdicts to benchmarks/judgement/errors_held_out.json, and then the weights of
-all authors to src/answerkey/detect/data/weights.npz. `python benchmarks/judgement errors` shows the verdicts as a table.
+Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate,
+model) with weights fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights
+of all authors to src/answerkey/detect/data/weights.npz. `python benchmarks/judgement errors` shows the verdicts as a table.
 """
 
 import hashlib
@@ -25,11 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent
 LABELLED = ROOT / "labelled"
 WEIGHTS = ROOT / "src/answerkey/detect/data/weights.npz"
 HELD_OUT = ROOT / "benchmarks/judgement/errors_held_out.json"
-# Written while older rules were mended, so never evaluated on; at less than full weight they help with authors that were left out.
-OLD = "old"
-OLD_WEIGHT = 0.3
-# Replies of other labelled sets are answers, apart from those that are marked as a tool's error; only the gate learns from them.
-ANSWER_WEIGHT = 0.3
+# Rows that are fitted to and never evaluated on: those written while older rules were mended, and answers of other labelled
+# sets, in full and as a keyword by itself: without those, two replies of few words in three would pass for broken off.
+OLD, ANSWER, TERSE = "old", "answer", "terse"
+WEIGHTS_OF = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.3}
+# Plain answers are what the gate is for.
+GATE_WEIGHTS_OF = {**WEIGHTS_OF, ANSWER: 0.3}
 STRENGTH, GATE_STRENGTH = 10.0, 1.0
 ITERATIONS = 80
 # The gate keeps words with at least this weight.
@@ -59,15 +60,22 @@ def read_rows(authors: str = "*") -> list[Row]:
     return rows
 
 
-def read_answers() -> list[str]:
-    """Replies of the other labelled sets that are answers."""
-    answers = []
+def read_answers() -> list[Row]:
+    """Answers of the other labelled sets: their replies, and each expected keyword as a reply of a few words."""
+    rows = []
     for path in sorted([*LABELLED.glob("keywords_*.jsonl"), *LABELLED.glob("grounded_*.jsonl")]):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             if row.get("phenomenon") != "tool_error":
-                answers.append(row["answer"])
-    return answers
+                rows.append(Row(row["answer"], False, ANSWER, "?", "answer"))
+            for keyword in row.get("expected_keywords", ()):
+                said = (
+                    [keyword]
+                    if isinstance(keyword, str)
+                    else [word for word in keyword if isinstance(word, str)]
+                )
+                rows += [Row(word, False, TERSE, "?", "answer") for word in said]
+    return list(dict.fromkeys(rows))
 
 
 def to_matrix(texts: Sequence[str]) -> csr_matrix:
@@ -81,7 +89,9 @@ def to_matrix(texts: Sequence[str]) -> csr_matrix:
     return matrix
 
 
-def fit_logistic(x: csr_matrix, y: np.ndarray, weights: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
+def fit_logistic(
+    x: csr_matrix, y: np.ndarray, weights: np.ndarray, strength: float
+) -> tuple[np.ndarray, float]:
     """Logistic regression with a ridge penalty on all but the bias. What occurs only once is left out."""
     frequent = np.bincount(x.indices, minlength=x.shape[1]) > 1
     x = x.multiply(frequent.astype(float)).tocsr()
@@ -104,7 +114,9 @@ def fit_gate(rows: Sequence[tuple[str, bool, float]]) -> tuple[dict[str, float],
     """The gate's weight of each word's beginning, from text, label and weight of a row."""
     read = [(gate_prefixes(text.strip()), is_error, weight) for text, is_error, weight in rows]
     kept = [(sorted(set(prefixes)), is_error, weight) for prefixes, is_error, weight in read if prefixes]
-    vocabulary = {prefix: n for n, prefix in enumerate(sorted({p for prefixes, _, _ in kept for p in prefixes}))}
+    vocabulary = {
+        prefix: n for n, prefix in enumerate(sorted({p for prefixes, _, _ in kept for p in prefixes}))
+    }
     ends = np.cumsum([0, *(len(prefixes) for prefixes, _, _ in kept)])
     columns = [vocabulary[prefix] for prefixes, _, _ in kept for prefix in prefixes]
     x = csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(kept), len(vocabulary)))
@@ -114,15 +126,16 @@ def fit_gate(rows: Sequence[tuple[str, bool, float]]) -> tuple[dict[str, float],
     return {p: float(rounded[n]) for p, n in vocabulary.items() if abs(rounded[n]) >= GATE_SMALLEST}, bias
 
 
-def fit(rows: Sequence[Row], x: csr_matrix, answers: Sequence[str]) -> Model:
+def fit(rows: Sequence[Row], x: csr_matrix) -> Model:
     """The weights of the model and of the gate, rounded as they are shipped."""
     y = np.array([row.is_error for row in rows])
-    weights = np.array([OLD_WEIGHT if row.author == OLD else 1.0 for row in rows])
+    weights = np.array([WEIGHTS_OF.get(row.author, 1.0) for row in rows])
     coefficients, bias = fit_logistic(x, y, weights, STRENGTH)
     scale = np.abs(coefficients[:BUCKETS]).max() / 127
     coefficients[:BUCKETS] = np.round(coefficients[:BUCKETS] / scale) * scale
-    gated = [(row.text, row.is_error, weight) for row, weight in zip(rows, weights.tolist(), strict=True)]
-    gate, gate_bias = fit_gate([*gated, *((answer, False, ANSWER_WEIGHT) for answer in answers)])
+    gate, gate_bias = fit_gate(
+        [(row.text, row.is_error, GATE_WEIGHTS_OF.get(row.author, 1.0)) for row in rows]
+    )
     return Model(coefficients, bias, gate, gate_bias)
 
 
@@ -150,7 +163,9 @@ def digest() -> str:
     for path in paths:
         # Comments and layout may change.
         text = path.read_text(encoding="utf-8")
-        together.update(re.sub(r"\s+|#[^\n\"']*\n", "", text).encode() if path.suffix == ".py" else text.encode())
+        together.update(
+            re.sub(r"\s+|#[^\n\"']*\n", "", text).encode() if path.suffix == ".py" else text.encode()
+        )
     return together.hexdigest()[:16]
 
 
@@ -161,19 +176,19 @@ def verdict(text: str, fitted: Model) -> tuple[bool, float]:
 
 
 def main(arguments: list[str]) -> None:
-    rows, answers = read_rows(), read_answers()
+    labelled = read_rows()
+    rows = [*labelled, *read_answers()]
     x = to_matrix([row.text for row in rows])
-    authors = [author for author in dict.fromkeys(row.author for row in rows) if author != OLD]
     held_out: dict[str, Any] = {"digest": digest(), "flagged": {}}
-    for left_out in authors:
+    for left_out in dict.fromkeys(row.author for row in labelled if row.author != OLD):
         train = [n for n, row in enumerate(rows) if row.author != left_out]
-        fitted = fit([rows[n] for n in train], x[train], answers)
+        fitted = fit([rows[n] for n in train], x[train])
         flagged = [verdict(row.text, fitted)[0] for row in rows if row.author == left_out]
         held_out["flagged"][left_out] = "".join("1" if flag else "0" for flag in flagged)
         print(left_out, len(flagged), sum(flagged), flush=True)
     HELD_OUT.write_text(json.dumps(held_out, indent=1) + "\n", encoding="utf-8")
     if "--figures-only" not in arguments:
-        save(fit(rows, x, answers), WEIGHTS)
+        save(fit(rows, x), WEIGHTS)
         print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes")
 
 

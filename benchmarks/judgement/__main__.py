@@ -1,4 +1,4 @@
-"""How well the small text decisions hold on authors that they were not fitted to: `python benchmarks/judgement [PART …] [--old SRC]`.
+"""How well the small text decisions hold on authors left out of the fit: `python benchmarks/judgement [PART …] [--old SRC]`.
 
 A PART is a module beside this file with `table(arguments)`, which prints its table: errors, keywords, links. Without one, all of
 them. SRC is the `src` folder of an older checkout, whose detector is shown beside the present one.
@@ -15,7 +15,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 if __name__ == "__main__":
     parts = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "__main__")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("part", nargs="*", choices=[*parts, []], default=[])
     parser.add_argument("--old", metavar="SRC", help="src folder of an older checkout to compare with")
     arguments = parser.parse_args()

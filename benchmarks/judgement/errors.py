@@ -15,8 +15,9 @@ from fit_errors import BUCKETS, HELD_OUT, OLD, Row
 RESAMPLES = 2000
 # What somebody in a hurry would look for.
 KEYWORDS = (
-    "error", "exception", "traceback", "failed", "went wrong", "unable to", "try again", "timed out", "timeout", "unavailable", "undefined",
-    "null", "{{", "rate limit", "quota", "fehler", "erreur", "errore", "erro ", "ошибка", "エラー", "错误", "오류", "خطأ",
+    "error", "exception", "traceback", "failed", "went wrong", "unable to", "try again", "timed out", "timeout", "unavailable",
+    "undefined", "null", "{{", "rate limit", "quota", "fehler", "erreur", "errore", "erro ", "ошибка", "エラー", "错误", "오류",
+    "خطأ",
 )  # fmt: skip
 _OLD_CODE = """
 import json, sys
@@ -53,7 +54,12 @@ def figures(flagged: np.ndarray, failed: np.ndarray) -> Figures:
     low, high = np.quantile(f1(flagged[draws], failed[draws]), [0.025, 0.975])
     both = (flagged & failed).sum()
     return Figures(
-        both / max(1, flagged.sum()), both / max(1, failed.sum()), float(f1(flagged, failed)), low, high, len(failed)
+        both / max(1, flagged.sum()),
+        both / max(1, failed.sum()),
+        float(f1(flagged, failed)),
+        low,
+        high,
+        len(failed),
     )
 
 
@@ -67,7 +73,9 @@ def held_out() -> tuple[list[Row], np.ndarray]:
 
 def by_keywords(rows: Sequence[Row]) -> np.ndarray:
     """The verdicts of the keyword list."""
-    return np.array([any(word in row.text.lower() for word in KEYWORDS) or not row.text.strip() for row in rows])
+    return np.array(
+        [any(word in row.text.lower() for word in KEYWORDS) or not row.text.strip() for row in rows]
+    )
 
 
 def by_ngrams(rows: Sequence[Row]) -> np.ndarray:
@@ -76,11 +84,13 @@ def by_ngrams(rows: Sequence[Row]) -> np.ndarray:
     x = fit_errors.to_matrix([row.text for row in everything])[:, :BUCKETS]
     labels = np.array([row.is_error for row in everything])
     authors = np.array([row.author for row in everything])
-    weights = np.where(authors == OLD, fit_errors.OLD_WEIGHT, 1.0)
+    weights = np.where(authors == OLD, fit_errors.WEIGHTS_OF[OLD], 1.0)
     flagged = np.zeros(len(everything), dtype=bool)
     for author in dict.fromkeys(row.author for row in rows):
         train = np.flatnonzero(authors != author)
-        coefficients, bias = fit_errors.fit_logistic(x[train], labels[train], weights[train], fit_errors.STRENGTH)
+        coefficients, bias = fit_errors.fit_logistic(
+            x[train], labels[train], weights[train], fit_errors.STRENGTH
+        )
         flagged[authors == author] = x[authors == author] @ coefficients + bias > 0
     return flagged[authors != OLD]
 

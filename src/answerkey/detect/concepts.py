@@ -1,22 +1,23 @@
-"""What a text speaks of, in 32 languages: apology, error, another try, machinery, explanation, … as `data/concepts.txt` lists them.
+"""What a text speaks of, in 32 languages: apology, error, another try, machinery, … as `data/concepts.txt` lists them.
 
 A concept is no verdict. It is what lets a weight that was fitted to one language hold in the others.
 """
 
-import re
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from answerkey.text.lazy import lazy
+
 __all__ = ["CONCEPTS", "UNSPACED", "Mention", "find_mentions"]
 
-CONCEPTS = tuple(
-    "sorry error fail cannot retry later machine timeout limit busy down now request result support memory load but explain solved "
-    "advise absent policy askback".split()
+CONCEPTS = (
+    "sorry", "error", "fail", "cannot", "retry", "later", "machine", "timeout", "limit", "busy", "down", "now", "request",
+    "result", "support", "memory", "load", "but", "explain", "solved", "advise", "absent", "policy", "askback",
 )  # fmt: skip
 # Thai, kana, Han, Hangul: there a term matches anywhere.
-UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_WORD = re.compile(r"[^\W_]{2,}")
+UNSPACED = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WORD = lazy(r"[^\W_]{2,}")
 # A term this long also matches longer words that begin with it.
 _PREFIX_LENGTH = 5
 

@@ -1,18 +1,22 @@
-"""What the model reads of a reply: named figures about its build, the concepts it speaks of, and hashed word and character n-grams.
+"""What the model reads of a reply: named figures on its build, the concepts it speaks of, and hashed word and character n-grams.
 
 Only the beginning and the end of a long reply are read, so the cost has a bound. Every feature has a fixed place in one vector of
 SIZE weights; a reply is the places and the values there.
 """
 
+# ruff: noqa: E501 — lists of names, figures and marks.
+
 import re
 import zlib
 from bisect import bisect_right
+from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
 
 import numpy as np
 
 from answerkey.detect.concepts import CONCEPTS, UNSPACED, Mention, find_mentions
+from answerkey.text.lazy import lazy
 
 __all__ = ["BUCKETS", "NAMES", "SIZE", "Reading", "clip", "place_in_whole", "read_features"]
 
@@ -22,32 +26,32 @@ _HEAD, _TAIL = 1500, 500
 # N-grams count for one together; figures and concepts are scaled so that the one penalty of the fit suits them all.
 _FIGURE_SCALE, _CONCEPT_SCALE, _PAIR_SCALE = 0.5, 0.5, 0.3
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|[。！？।؟]|\n+")
-_WORD = re.compile(r"[^\W_]+")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_DIGIT = re.compile(r"\d")
-_EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d\\s]")
-_NAME = re.compile(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ]\w+")
-_LIST_LINE = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
-_PLACEHOLDER = re.compile(
+_SENTENCE_END = lazy(r"(?<=[.!?…])\s+|[。！？।؟]|\n+")
+_WORD = lazy(r"[^\W_]+")
+_TOKEN = lazy(r"\w+|[^\w\s]")
+_DIGIT = lazy(r"\d")
+_EMOJI = lazy("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d\\s]")
+_NAME = lazy(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ]\w+")
+_LIST_LINE = lazy(r"^[ \t]*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
+_PLACEHOLDER = lazy(
     r"\{\{|\$\{|%\(?\w+\)?[sd]\b|\{%|<%|\{[^\W\d][\w.|]*\}|\[\[|\[[A-Z_]{3,}\]|<[A-Z_]{3,}>|__[A-Z]|%[A-Z_]{3,}%|@@|\|\||<\|"
 )
-_UNSET = re.compile(r"\b(?:undefined|NaN|null|None|nil|Invalid Date)\b")
-_RAW_OBJECT = re.compile(
+_UNSET = lazy(r"\b(?:undefined|NaN|null|None|nil|Invalid Date)\b")
+_RAW_OBJECT = lazy(
     r"\[object |<\w+ object|object at 0x|<(?:function|class|Response)|\w\(\w+=|tool_calls?|function_call|\"arguments\"|Action Input:"
 )
-_TRACE = re.compile(
+_TRACE = lazy(
     r"Traceback \(|^[ \t]+at [\w.$<>]+\(|File \"[^\"\n]+\", line \d|\w(?:Error|Exception)\b|panic:|goroutine \d|^[ \t]*from \S+:\d|in `"
     r"|#\d+ /|[Ss]tack ?trace|Caused by:",
     re.MULTILINE,
 )
-_IDENTIFIER = re.compile(
+_IDENTIFIER = lazy(
     r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,}|[A-Z]{2,5}-?\d{3,5}|[a-z]+_[a-z_]+|0x[0-9A-Fa-f]{4,})\b"
 )
-_HTTP_CODE = re.compile(r"\b(?:4[0-2]\d|50\d|52\d)\b")
-_MONEY = re.compile(r"[$€£¥₹₩]|\b(?:USD|EUR|kr|zł|Kč|Rp|TL|lei|Ft)\b")
-_DATE = re.compile(r"\d{1,2}[./:-]\d{1,2}")
-_CODE_IN_BRACKETS = re.compile(r"\([^()\n]{0,40}\d[^()\n]{0,40}\)")
+_HTTP_CODE = lazy(r"\b(?:4[0-2]\d|50\d|52\d)\b")
+_MONEY = lazy(r"[$€£¥₹₩]|\b(?:USD|EUR|kr|zł|Kč|Rp|TL|lei|Ft)\b")
+_DATE = lazy(r"\d{1,2}[./:-]\d{1,2}")
+_CODE_IN_BRACKETS = lazy(r"\([^()\n]{0,40}\d[^()\n]{0,40}\)")
 
 _FAILING = frozenset(
     map(CONCEPTS.index, ("error", "fail", "cannot", "timeout", "limit", "busy", "down", "memory"))
@@ -243,7 +247,9 @@ _BITS = np.uint64(64 - 18)
 
 def _characters(lowered: str) -> tuple[np.ndarray, np.ndarray]:
     """Hashed runs of 2 to 5 characters that do not cross from one word to the next, and where they begin."""
-    codes = np.frombuffer(f" {lowered} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    codes = np.frombuffer(f" {lowered} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
+        np.uint64
+    )
     codes = np.where((codes >= 9) & (codes <= 13), np.uint64(32), codes)
     space = codes == 32
     hashes = codes + np.uint64(7)
@@ -272,7 +278,7 @@ def _words(lowered: str) -> tuple[np.ndarray, np.ndarray]:
     """Hashed words and pairs of neighbouring words."""
     found = [(token.group(), token.start()) for token in _TOKEN.finditer(lowered)]
     hashed = [_bucket(word) for word, _ in found]
-    hashed += [_bucket(f"{one[0]} {two[0]}") for one, two in zip(found, found[1:], strict=False)]
+    hashed += [_bucket(f"{one[0]} {two[0]}") for one, two in pairwise(found)]
     begins = [start for _, start in found] + [start for _, start in found[:-1]]
     return np.array(hashed, dtype=np.int64), np.array(begins, dtype=np.int64)
 
@@ -281,6 +287,11 @@ def _edges(lowered: str) -> tuple[np.ndarray, np.ndarray]:
     """Hashed first and last words and last characters."""
     tokens = _TOKEN.findall(lowered[:80])
     ends = _TOKEN.findall(lowered[-80:])
-    grams = [f"^{' '.join(tokens[:1])}", f"^{' '.join(tokens[:2])}", f"{' '.join(ends[-1:])}$", f"{' '.join(ends[-2:])}$"]
+    grams = [
+        f"^{' '.join(tokens[:1])}",
+        f"^{' '.join(tokens[:2])}",
+        f"{' '.join(ends[-1:])}$",
+        f"{' '.join(ends[-2:])}$",
+    ]
     grams += [f"$$$ {lowered[-size:]}" for size in (1, 2, 3)]
     return np.array([_bucket(gram) for gram in grams], dtype=np.int64), np.full(len(grams), -1)

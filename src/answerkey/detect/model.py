@@ -6,18 +6,30 @@ from itertools import repeat
 from math import exp
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from answerkey.detect.features import BUCKETS, NAMES, Reading, read_features
+from answerkey.detect.detected import DetectedFailure
+from answerkey.detect.features import BUCKETS, NAMES, Reading, clip, place_in_whole, read_features
+from answerkey.detect.forms import kind_by_marks, marked_form
 
-__all__ = ["THRESHOLD", "Model", "Verdict", "gate_prefixes", "looks_plain", "shipped_model", "weigh"]
+__all__ = [
+    "THRESHOLD",
+    "Model",
+    "Verdict",
+    "decide",
+    "gate_prefixes",
+    "looks_plain",
+    "shipped_model",
+    "weigh",
+]
 
-# A reply is an error if its probability is above this; fitted replies are errors a little less often than not, and so are half of these.
-THRESHOLD = 0.45
-# A reply whose first and last words weigh less than this is an answer without further reading: one error in a hundred goes lost here.
-GATE = -1.9
+# A reply is an error if its probability is above this: below the even chance, since misses are more frequent than false alarms.
+THRESHOLD = 0.35
+# A reply whose first and last words weigh less than this is an answer at once: one error in a hundred is lost here.
+GATE = -3.0
 _GATE_HEAD, _GATE_TAIL, _GATE_LETTERS, _GATE_SHORTEST = 200, 100, 6, 60
-_PLAIN_ENDS = frozenset(".!?…)؟।\"”»")
+_PLAIN_ENDS = frozenset('.!?…)؟।"”»')
 _WORDS_SHOWN = 5
 
 
@@ -54,6 +66,31 @@ def shipped_model() -> Model:
         return Model(weights, float(stored["bias"]), gate, float(stored["gate_bias"]))
 
 
+def decide(text: str, stripped: str, model: Model | None) -> DetectedFailure | None:
+    """What gate, marks and model say of a reply that has none of the certain forms."""
+    model = model or shipped_model()
+    if looks_plain(stripped, model):
+        return None
+    clipped = clip(stripped)
+    found = marked_form(clipped)
+    if found is None:
+        verdict = weigh(clipped, model)
+        if verdict.probability <= THRESHOLD:
+            return None
+        breaks_off = not verdict.reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
+        found = DetectedFailure(
+            kind_by_marks(clipped, breaks_off),
+            " ".join(clipped[verdict.start : verdict.end].split())[:200],
+            verdict.start,
+            verdict.end,
+            verdict.because,
+            round(verdict.probability, 3),
+        )
+    begin = text.find(stripped[0])
+    start, end = (begin + place_in_whole(place, len(stripped)) for place in (found.start, found.end))
+    return msgspec.structs.replace(found, start=start, end=end)
+
+
 def gate_prefixes(stripped: str) -> list[str] | None:
     """What the gate reads of a reply: the first letters of its first and last words; None where it must not decide.
 
@@ -61,10 +98,8 @@ def gate_prefixes(stripped: str) -> list[str] | None:
     """
     if len(stripped) < _GATE_SHORTEST or stripped[-1] not in _PLAIN_ENDS or stripped[0] in "{[<`":
         return None
-    if len(stripped) > _GATE_HEAD + _GATE_TAIL:
-        looked_at = f"{stripped[:_GATE_HEAD]} {stripped[-_GATE_TAIL:]}"
-    else:
-        looked_at = stripped
+    is_long = len(stripped) > _GATE_HEAD + _GATE_TAIL
+    looked_at = f"{stripped[:_GATE_HEAD]} {stripped[-_GATE_TAIL:]}" if is_long else stripped
     if not looked_at.isascii() and len(looked_at.encode("utf-8", "replace")) > 2.2 * len(looked_at):
         return None
     if "{" in stripped or "<" in stripped or "```" in stripped or "||" in stripped or "@@" in stripped:
@@ -75,7 +110,7 @@ def gate_prefixes(stripped: str) -> list[str] | None:
 def looks_plain(stripped: str, model: Model) -> bool:
     """Whether the gate lets a reply go as an answer."""
     prefixes = gate_prefixes(stripped)
-    return prefixes is not None and sum(map(model.gate.get, prefixes, repeat(0.0))) + model.gate_bias < GATE  # type: ignore[arg-type]
+    return prefixes is not None and sum(map(model.gate.get, prefixes, repeat(0.0))) + model.gate_bias < GATE
 
 
 def weigh(text: str, model: Model) -> Verdict:
