@@ -52,6 +52,11 @@ _HTTP_CODE = lazy(r"\b(?:4[0-2]\d|50\d|52\d)\b")
 _MONEY = lazy(r"[$€£¥₹₩]|\b(?:USD|EUR|kr|zł|Kč|Rp|TL|lei|Ft)\b")
 _DATE = lazy(r"\d{1,2}[./:-]\d{1,2}")
 _CODE_IN_BRACKETS = lazy(r"\([^()\n]{0,40}\d[^()\n]{0,40}\)")
+# One to three words or numbers and no other marks.
+_PLAIN_WORDS = lazy(
+    r"(?!.*\b(?:undefined|NaN|null|None|nil)\b)[\w$€£%&'’.,/-]*[\w%.!](?: [\w$€£%&'’.,/-]*[\w%.!]){0,2}"
+)
+_TERSE = 40
 
 _FAILING = frozenset(
     map(CONCEPTS.index, ("error", "fail", "cannot", "timeout", "limit", "busy", "down", "memory"))
@@ -75,7 +80,7 @@ _FIGURES = (
     "placeholder", "placeholders", "unset", "unset_share", "raw_object", "trace", "traces", "identifiers", "http_code",
     # what it speaks of, sentence by sentence
     "failing_share", "failing_first", "failing_mentions", "notice_share", "free_sentences", "free_length", "free_longest", "free_digits",
-    "free_figures", "first_failing", "concepts", "text_after_but",
+    "free_figures", "first_failing", "concepts", "text_after_but", "few_plain_words",
 )  # fmt: skip
 _PLACES = ("", " first", " last")
 NAMES = (
@@ -238,6 +243,8 @@ def _measure_content(
         log1p(min(told, default=len(text))) / 5,
         len({mention.concept for mention in mentions}) / 5,
         len(text) - but > 40,
+        # A terse answer, as far as one can see: "Neil Young", "442300".
+        all(free) and len(text) <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
     ]
 
 
