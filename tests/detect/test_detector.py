@@ -1,53 +1,12 @@
-"""The error detector, on a labelled corpus and on bad input."""
+"""The error detector on replies as users meet them, and on bad input."""
 
-import json
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from answerkey.detect.detector import detect_failure
-
-
-def read(name: str) -> list[dict[str, Any]]:
-    lines = (Path(__file__).parent / "data" / name).read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-CORPUS = read("failures.jsonl")
-# Written by people who had not seen the detector, and odd wordings; measured before the detector was adjusted to them.
-# The figurative stories are kept apart: what a machine's notice looks like is known better than how people tell of one.
-BY_AUTHOR = [row for row in read("failures_by_author.jsonl") if row["set"] != "plain people"]
-# Typical texts of chatbots, servers and libraries beside answers on errors; "kind" says no more than failure or answer.
-TYPICAL = read("failures_typical.jsonl")
-FIGURATIVE = [row for row in read("failures_by_author.jsonl") if row["set"] == "plain people"]
-
-
-def test_the_corpus_is_large_and_half_of_it_is_answers() -> None:
-    answers = sum(row["kind"] is None for row in CORPUS)
-    assert len(CORPUS) >= 300
-    assert 0.4 <= answers / len(CORPUS) <= 0.6
-
-
-@pytest.mark.parametrize(
-    ("rows", "precision", "recall"),
-    [(CORPUS, 0.98, 0.98), (TYPICAL, 0.98, 0.98), (BY_AUTHOR, 0.98, 0.96), (FIGURATIVE, 0.98, 0.75)],
-    ids=["corpus", "typical", "by author", "plain people"],
-)
-def test_precision_and_recall(rows: list[dict[str, Any]], precision: float, recall: float) -> None:
-    detected = [detect_failure(row["text"]) is not None for row in rows]
-    failed = [row["kind"] is not None for row in rows]
-    both = sum(d and f for d, f in zip(detected, failed, strict=True))
-    assert both / sum(detected) >= precision
-    assert both / sum(failed) >= recall
-
-
-def test_kinds_agree_with_the_labels() -> None:
-    failures = [row for row in CORPUS if row["kind"]]
-    found = [detect_failure(row["text"]) for row in failures]
-    agree = sum(f is not None and f.kind == row["kind"] for f, row in zip(found, failures, strict=True))
-    assert agree / len(failures) >= 0.95
 
 
 @pytest.mark.parametrize(
@@ -65,102 +24,144 @@ def test_rows_of_the_standard(text: str | None, kind: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "ENOENT is the errno for a path that does not exist.",
-        '"Segmentation fault" tells you that the program touched memory it does not own.',
-        'Trace:\n\n  File "a.py", line 3, in load\nValueError: bad\n\nIt holds text, so convert it to dates before comparing.',
-        "```python\nexcept TimeoutError:\n    raise\n```\nWith this the caller can tell a timeout from an empty answer.",
-        "The job failed because the disk was full. Delete the old backups and start it again.",
-        "The failed jobs stay in the queue and are printed in the morning.",
-    ],
-)
-def test_an_error_that_is_explained_or_put_to_use_is_an_answer(text: str) -> None:
-    assert detect_failure(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Search for “Nevada” returned no results: there are no properties there.",
-        "No, the import has finished.",
-        "The function returns null if the key is missing.",
-        "0/0 is undefined.",
-        "Here is the draft:\n\nDear [Landlord's Name],\n\nthe heater has failed twice.\n\nSincerely,\n[Your Name]",
-        '{"errors": 3, "warnings": 1, "file": "return_2023.pdf"}',
-        "The system was down for maintenance last Sunday, and your payment posted on Monday instead.",
-        "Segmentation faults are mostly caused by dereferencing a null pointer.",
-        "Der Server war am Sonntag zwei Stunden nicht erreichbar, seither läuft er.",
-        "What happens if the payment fails? We try again the next day, and you get an e-mail.",
-        "Lost your card or can't sign in? Call 555-0100 and we will block it at once.",
-        "query_database: used for questions about rent and income. It reads the ledger.",
-        "Job 14 was killed (signal 9) because the machine ran out of memory; give it 4 GB and start it again.",
-        "The rent is $1,450 — an error in the lease was fixed last May.",
-    ],
-)
-def test_what_is_over_not_there_or_ordered_is_an_answer(text: str) -> None:
-    assert detect_failure(text) is None
-
-
-@pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("connect ECONNREFUSED 10.2.0.9:8080", "connection"),
-        ("canceling statement due to statement timeout", "timeout"),
-        ("Object reference not set to an instance of an object.", "error_text"),
-        ("Your flight undefined departs from undefined at NaN:NaN.", "malformed"),
-        ("Hi [Customer Name], thanks for reaching out.", "malformed"),
+        ("", "empty"),
+        (" \u200b\n", "empty"),
+        ("...", "empty"),
         ("<p>&nbsp;</p>", "empty"),
         ("Final Answer:", "empty"),
+        ("null", "null"),
         ("null, null", "null"),
-        ("<think>I should query the database first.", "malformed"),
-        ('{"answer": "", "sources": []}', "null"),
-        ("The total rental income for August was [connection lost]", "connection"),
-        ("There isn't enough memory to load the model.", "memory"),
-        ("no healthy upstream", "error_text"),
-        ("insufficient_quota", "rate_limit"),
-        ("This is taking longer than expected and I had to stop.", "timeout"),
-        ('The deposit is{"error": {"message": "stream closed"}}', "error_text"),
-        ("[10:02:11] INFO asked\n[10:02:41] ERROR query timed out", "timeout"),
-        ("Dear %FIRST_NAME%, your rent is due.", "malformed"),
-        ("Le délai d'attente a été dépassé.", "timeout"),
-        ("search_document_content -> ERROR: index not loaded", "error_text"),
-        ("query_database: connection refused", "connection"),
-        ("The deposit for Unit 3 is — An error occurred while generating the response.", "error_text"),
-        ("The rent is 1,450 and the late fee\n\nReadTimeout: HTTPConnectionPool: Read timed out.", "timeout"),
-        ("Worker 3 killed (signal 9): out of memory.", "memory"),
-        ("Your property is located at undefined, undefined.", "malformed"),
-        ("Why was I logged out? Sorry, something went wrong and I can't load your account.", "error_text"),
+        ("undefined", "null"),
+        ('Traceback (most recent call last):\n  File "a.py", line 3, in load\nValueError: bad', "trace"),
+        (
+            "java.lang.IllegalStateException: closed\n\tat a.Pool.get(Pool.java:41)\n\tat a.Main.main(Main.java:9)",
+            "trace",
+        ),
+        ('{"error": {"code": 500, "message": "Internal Server Error"}}', "error_text"),
+        ('{"success": false, "message": "backend gone"}', "error_text"),
+        ('{"name": "query_database", "arguments": {"sql": "SELECT 1"}}', "malformed"),
+        ('{"role": "assistant", "content": null}', "malformed"),
+        ("[object Object]", "malformed"),
+        ("<|im_start|>assistant", "malformed"),
+        ("\ufffd\ufffd\ufffd\ufffd", "malformed"),
     ],
 )
-def test_what_programs_leave_in_the_place_of_an_answer(text: str, kind: str) -> None:
+def test_certain_forms(text: str, kind: str) -> None:
     found = detect_failure(text)
     assert found is not None
     assert found.kind == kind
 
 
-def test_the_span_is_the_telling_part() -> None:
-    text = "  Error: Document not found"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "none",
+        "Neil Young",
+        "442300",
+        "Switzerland",
+        "Yes.",
+        '{"rent": 1450, "currency": "USD"}',
+        '{"order": 17, "errors": 0, "status": "shipped"}',
+        'Yours:\n\n  File "a.py", line 3\nValueError: bad\n\nThe column holds text, so convert it to dates before you compare.',
+        "The rent for Unit 3 is $1,450, due on the first of each month.",
+        "Error 0x80070005 means that access was denied. Start the installer as administrator, then it goes through.",
+    ],
+)
+def test_answers(text: str) -> None:
+    assert detect_failure(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sorry, something went wrong on our end. Please try again later.",
+        "Entschuldigung, bei der Abfrage ist ein Fehler aufgetreten. Bitte versuchen Sie es später erneut.",
+        "Désolé, le service est momentanément indisponible. Veuillez réessayer plus tard.",
+        "Lo siento, no se pudo conectar con la base de datos. Inténtelo de nuevo más tarde.",
+        "申し訳ありません。サーバーでエラーが発生しました。後でもう一度お試しください。",
+        "抱歉,系统出现错误,请稍后重试。",
+        "죄송합니다. 서버 오류가 발생했습니다. 잠시 후 다시 시도해 주세요.",
+        "عذراً، حدث خطأ في الخادم. يرجى المحاولة مرة أخرى لاحقاً.",
+        "Извините, произошла ошибка сервера. Попробуйте позже.",
+        "Rate limit reached: too many requests. Please wait 20 seconds and retry.",
+    ],
+)
+def test_notices_in_many_languages(text: str) -> None:
     found = detect_failure(text)
     assert found is not None
-    assert text[found.start : found.end].strip().startswith("Error")
+    assert found.kind == "error_text"
 
 
-def test_odd_input_does_not_crash() -> None:
-    for text in [
-        "\ud800",
+def test_it_says_what_decided_and_where() -> None:
+    text = "  Hello Dana!\nThe ledger database crashed while I was reading it, sorry. "
+    found = detect_failure(text)
+    assert found is not None
+    assert text[found.start : found.end].strip().startswith("The ledger database crashed")
+    assert found.message.startswith("The ledger database crashed")
+    assert any("database" in reason or "crashed" in reason for reason in found.because)
+    assert 0.35 < found.probability <= 1
+
+
+def test_the_span_in_a_long_reply_is_one_of_the_whole_reply() -> None:
+    text = "Sorry, the server crashed. " + "The server failed again and I could not load anything. " * 200
+    found = detect_failure(text)
+    assert found is not None
+    assert " ".join(text[found.start : found.end].split())[:50] == found.message[:50]
+
+
+def test_a_rule_before_the_last_line_is_read_like_any_line() -> None:
+    assert detect_failure("The rent is $1,450 a month.\n\n---\nSource: the lease of Unit 3, page 2.") is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(codec=None, exclude_categories=()), max_size=300))
+def test_any_text_gets_a_verdict(text: str) -> None:
+    found = detect_failure(text)
+    if found is not None:
+        assert found.kind in {"empty", "null", "error_text", "trace", "malformed"}
+        assert 0 <= found.start <= found.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "\ud800\udfff" * 10,
         "\x00",
         "{" * 5000,
         "[" * 100_000,
         "`" * 5000,
-        "I am " * 2000,
         "\u200b" * 5000,
-    ]:
-        detect_failure(text)
+        "שלום " * 400,
+        "İ" * 50,
+        "🙂" * 3000,
+    ],
+)
+def test_odd_input_does_not_crash(text: str) -> None:
+    detect_failure(text)
 
 
-@pytest.mark.parametrize("piece", ["an error ", "a", " ", "at x(", "{{ ", "sorry, ", "\u200b"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "an error ",
+        "a",
+        "at x(",
+        "{{ ",
+        "sorry, ",
+        "\u200b",
+        "hundred ",
+        "null ",
+        "\n",
+        "[1,",
+        '{"error": ',
+        "---\n",
+        "<p>",
+        "🙂",
+        "抱歉",
+    ],
+)
 def test_time_is_linear_in_the_length(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
@@ -168,6 +169,6 @@ def test_time_is_linear_in_the_length(piece: str) -> None:
         detect_failure(text)
         return time.process_time() - start
 
-    seconds(1_000_000)
+    seconds(1000)
     # Ten times the length may cost ten times the time, not a hundred; a floor absorbs what is too short to measure.
-    assert seconds(10_000_000) <= 30 * max(seconds(1_000_000), 0.005)
+    assert seconds(1_000_000) <= 30 * max(seconds(100_000), 0.01)

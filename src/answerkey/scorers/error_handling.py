@@ -17,7 +17,7 @@ class ErrorHandling:
     """1.0 without an error, 0.0 with one."""
 
     name = "error_handling"
-    version = "error_handling/2"
+    version = "error_handling/3"
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 

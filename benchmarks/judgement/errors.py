@@ -1,0 +1,140 @@
+"""The error detector on authors that it was not fitted to, beside a keyword list, plain n-grams and an older checkout's rules."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import fit_errors
+import numpy as np
+from fit_errors import BUCKETS, HELD_OUT, OLD, Row
+
+RESAMPLES = 2000
+# What somebody in a hurry would look for.
+KEYWORDS = (
+    "error", "exception", "traceback", "failed", "went wrong", "unable to", "try again", "timed out", "timeout", "unavailable",
+    "undefined", "null", "{{", "rate limit", "quota", "fehler", "erreur", "errore", "erro ", "ошибка", "エラー", "错误", "오류",
+    "خطأ",
+)  # fmt: skip
+_OLD_CODE = """
+import json, sys
+from answerkey.detect.detector import detect_failure
+flags = []
+for text in json.load(sys.stdin):
+    try:
+        flags.append(detect_failure(text) is not None)
+    except Exception:
+        flags.append(False)
+print(json.dumps(flags))
+"""
+
+
+class Figures(NamedTuple):
+    """Precision, recall and F1 with the 95% interval of F1 over replies."""
+
+    precision: float
+    recall: float
+    f1: float
+    low: float
+    high: float
+    replies: int
+
+
+def figures(flagged: np.ndarray, failed: np.ndarray) -> Figures:
+    """The figures of verdicts against labels."""
+
+    def f1(flags: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        both = (flags & labels).sum(axis=-1)
+        return 2 * both / np.maximum(1, flags.sum(axis=-1) + labels.sum(axis=-1))
+
+    draws = np.random.default_rng(7).integers(0, len(failed), (RESAMPLES, len(failed)))
+    low, high = np.quantile(f1(flagged[draws], failed[draws]), [0.025, 0.975])
+    both = (flagged & failed).sum()
+    return Figures(
+        both / max(1, flagged.sum()),
+        both / max(1, failed.sum()),
+        float(f1(flagged, failed)),
+        low,
+        high,
+        len(failed),
+    )
+
+
+def held_out() -> tuple[list[Row], np.ndarray]:
+    """The evaluated rows and the committed verdicts, each by weights that were fitted without the row's author."""
+    rows = [row for row in fit_errors.read_rows() if row.author != OLD]
+    stored = json.loads(HELD_OUT.read_text(encoding="utf-8"))["flagged"]
+    flags = "".join(stored[author] for author in dict.fromkeys(row.author for row in rows))
+    return rows, np.array([flag == "1" for flag in flags])
+
+
+def by_keywords(rows: Sequence[Row]) -> np.ndarray:
+    """The verdicts of the keyword list."""
+    return np.array(
+        [any(word in row.text.lower() for word in KEYWORDS) or not row.text.strip() for row in rows]
+    )
+
+
+def by_ngrams(rows: Sequence[Row]) -> np.ndarray:
+    """The verdicts of the hashed n-grams by themselves, fitted on the same folds."""
+    everything = fit_errors.read_rows()
+    x = fit_errors.to_matrix([row.text for row in everything])[:, :BUCKETS]
+    labels = np.array([row.is_error for row in everything])
+    authors = np.array([row.author for row in everything])
+    weights = np.where(authors == OLD, fit_errors.WEIGHTS_OF[OLD], 1.0)
+    flagged = np.zeros(len(everything), dtype=bool)
+    for author in dict.fromkeys(row.author for row in rows):
+        train = np.flatnonzero(authors != author)
+        coefficients, bias = fit_errors.fit_logistic(
+            x[train], labels[train], weights[train], fit_errors.STRENGTH
+        )
+        flagged[authors == author] = x[authors == author] @ coefficients + bias > 0
+    return flagged[authors != OLD]
+
+
+def by_older(rows: Sequence[Row], source: str) -> np.ndarray:
+    """The verdicts of the detector in an older checkout; a crash counts as no error."""
+    done = subprocess.run(
+        [sys.executable, "-c", _OLD_CODE],
+        input=json.dumps([row.text for row in rows]),
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    return np.array(json.loads(done.stdout))
+
+
+def show(name: str, found: Figures) -> None:
+    print(
+        f"{name:<28}{found.replies:>6}{found.precision:>10.3f}{found.recall:>8.3f}{found.f1:>8.3f}"
+        f"   {found.low:.3f}–{found.high:.3f}"
+    )
+
+
+def table(arguments: argparse.Namespace) -> None:
+    """Print the table."""
+    rows, flagged = held_out()
+    failed = np.array([row.is_error for row in rows])
+    if json.loads(HELD_OUT.read_text(encoding="utf-8"))["digest"] != fit_errors.digest():
+        print("! the held-out verdicts are older than code or labels: run python benchmarks/fit_errors.py")
+    print(f"{'errors, author left out':<28}{'n':>6}{'precision':>10}{'recall':>8}{'F1':>8}   95% interval")
+    show("detector", figures(flagged, failed))
+    show("n-grams only", figures(by_ngrams(rows), failed))
+    show("keyword list", figures(by_keywords(rows), failed))
+    if arguments.old:
+        show("older checkout", figures(by_older(rows, arguments.old), failed))
+    for field in ("author", "language"):
+        values = np.array([getattr(row, field) for row in rows])
+        for value in sorted(set(values)):
+            chosen = values == value
+            show(f"  {field} {value}", figures(flagged[chosen], failed[chosen]))
+    kinds = np.array([row.kind for row in rows])
+    print("rightly decided, by the author's kind:")
+    for kind in sorted(set(kinds)):
+        chosen = kinds == kind
+        print(f"  {kind:<24}{chosen.sum():>6}{(flagged == failed)[chosen].mean():>8.3f}")

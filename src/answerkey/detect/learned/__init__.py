@@ -1,1 +1,0 @@
-"""Notices of failure in prose: words have roles, sentences give evidence, a small model weighs it."""

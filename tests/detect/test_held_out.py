@@ -1,0 +1,57 @@
+"""How well the detector does on authors that its weights were not fitted to."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "judgement")]
+
+import errors  # noqa: E402 — benchmarks are scripts, not a package
+import fit_errors  # noqa: E402
+
+# Languages with fewer replies say too little by themselves.
+FEWEST = 40
+
+
+def test_the_verdicts_are_those_of_the_present_code_and_labels() -> None:
+    stored = json.loads(fit_errors.HELD_OUT.read_text(encoding="utf-8"))
+    assert stored["digest"] == fit_errors.digest(), "run python benchmarks/fit_errors.py"
+
+
+def test_all_authors_left_out_in_turn() -> None:
+    rows, flagged = errors.held_out()
+    found = errors.figures(flagged, np.array([row.is_error for row in rows]))
+    assert found.replies > 3500
+    assert found.f1 >= 0.90
+    assert found.precision >= 0.90
+
+
+def test_no_language_is_left_behind() -> None:
+    rows, flagged = errors.held_out()
+    failed = np.array([row.is_error for row in rows])
+    languages = np.array([row.language for row in rows])
+    found = {
+        language: errors.figures(flagged[languages == language], failed[languages == language])
+        for language in sorted(set(languages))
+        if (languages == language).sum() >= FEWEST
+    }
+    assert len(found) >= 30
+    assert {language: f.f1 for language, f in found.items() if f.f1 < 0.80} == {}
+
+
+@pytest.mark.slow
+def test_a_fit_without_one_author_holds_on_that_author() -> None:
+    rows = [*fit_errors.read_rows(), *fit_errors.read_answers()]
+    train = [row for row in rows if row.author != "d"]
+    fitted = fit_errors.fit(train, fit_errors.to_matrix([row.text for row in train]))
+    left_out = [row for row in rows if row.author == "d"]
+    flagged = np.array([fit_errors.verdict(row.text, fitted)[0] for row in left_out])
+    assert errors.figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.87
+
+
+def test_the_shipped_weights_are_small() -> None:
+    assert fit_errors.WEIGHTS.stat().st_size < 1_000_000
