@@ -97,3 +97,10 @@ def test_every_option_of_every_command_has_help_and_every_command_an_example() -
                 assert parameter.help, f"{path} {parameter.opts[0]} has no help"
 
     check(cli, "answerkey")
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    promised = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "reliability.md").read_text())
+    assert promised
+    for file, name in promised:
+        assert re.search(rf"def {name}\(", (ROOT / file).read_text()), f"{file}::{name}"

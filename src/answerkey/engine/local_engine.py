@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
@@ -25,6 +26,8 @@ class LocalEngine:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._pacer = Pacer(options.rate)
+        # Ids must differ, not be hard to guess; asking the system for each of them lets other threads in.
+        self._ids = random.Random(os.urandom(32))
 
     async def ask_all(
         self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None
@@ -61,7 +64,7 @@ class LocalEngine:
 
     async def _converse(self, target: Target, trial: Trial) -> tuple[Reply, ...]:
         """Ask a question's turns one after the other under one conversation id."""
-        conversation = os.urandom(16).hex()
+        conversation = f"{self._ids.getrandbits(128):032x}"
         replies: list[Reply] = []
         for turn, question in enumerate(trial.question.asks):
             ask = Ask(
@@ -83,8 +86,9 @@ class LocalEngine:
         attempt = 1
         while True:
             begun = time.perf_counter()
-            trace_id = os.urandom(16).hex()
-            attempted = msgspec.structs.replace(ask, traceparent=f"00-{trace_id}-{os.urandom(8).hex()}-01")
+            trace_id = f"{self._ids.getrandbits(128):032x}"
+            traceparent = f"00-{trace_id}-{self._ids.getrandbits(64):016x}-01"
+            attempted = msgspec.structs.replace(ask, traceparent=traceparent)
             retry: RetryableError | None = None
             try:
                 async with Patience(self._options.timeout):

@@ -209,11 +209,11 @@ class Grading:
             one_line(f"scoring failed: {type(error).__name__}: {error}", 200), "scorer"
         )
 
-    def process_ended(self, item: _Item, code: int, *, answered: bool) -> Scorecard:
+    def process_ended(self, item: _Item, code: int, *, ready: bool) -> Scorecard:
         """The scorecard of a trial whose process ended instead of answering."""
         if -code in (signal.SIGPROF, signal.SIGALRM):
             return self.too_costly(item[0])
-        if not answered:
+        if not ready:
             # It never got as far as to grade, as where a module is found here only.
             return self.grade_here(item)
         return self._grader.unscored(f"scoring failed: its process ended with {code}", "scorer")
@@ -250,8 +250,8 @@ class _Lane:
         self._begun = 0.0
         self._cpu_begun = 0.0
         self._process: subprocess.Popen[bytes] | None = None
-        # Whether a process of its has ever graded anything.
-        self._answered = False
+        # Whether its process got as far as to make the grader.
+        self._ready = False
         name = "answerkey-grading-process" if apart else "answerkey-grading"
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
@@ -302,6 +302,7 @@ class _Lane:
         trial, judged = item
         if self._process is None:
             self._process = self._grading.start_process()
+            self._ready = read_frame(cast("BinaryIO", self._process.stdout)) is not None
         process = self._process
         try:
             write_frame(
@@ -312,10 +313,9 @@ class _Lane:
         except OSError:
             content = None
         if content is not None:
-            self._answered = True
             return msgspec.msgpack.decode(content, type=Scorecard)
         self._process = None
-        return self._grading.process_ended(item, process.wait(), answered=self._answered)
+        return self._grading.process_ended(item, process.wait(), ready=self._ready)
 
 
 def _is_long(trial: Trial) -> bool:

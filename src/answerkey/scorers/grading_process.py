@@ -1,8 +1,8 @@
 """Grading in a process of its own: the recipe by which the grader is made there, and the process itself.
 
 The parent writes frames (four bytes of length, then MessagePack) to its standard input: the recipe first, then trials. For each
-trial one frame comes back, in order. A reply that costs more than its budget ends the process by a signal of the kernel's, so
-that not even a pattern that never returns can hold up a run.
+trial one frame comes back, in order, after a first one that says that the grader was made. A reply that costs more than its
+budget ends the process by a signal of the kernel's, so that not even a pattern that never returns can hold up a run.
 """
 
 import os
@@ -101,6 +101,8 @@ def _serve() -> None:
     grader = recipe.make()
     # Ctrl-C is for the parent, which closes the pipe when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ready: from here on, an end of this process is a scorer's doing.
+    write_frame(answers, None)
     decoder = msgspec.msgpack.Decoder(ToGrade)
     while (content := read_frame(given)) is not None:
         trial = decoder.decode(content)

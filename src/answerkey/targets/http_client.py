@@ -10,7 +10,6 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
-from email.message import Message
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
@@ -117,13 +116,11 @@ class Response:
     @property
     def charset(self) -> str | None:
         """The encoding that the reply says it is in."""
-        given = self.headers.get("content-type", "")
-        if "charset" not in given.lower():
-            return None
-        message = Message()
-        message["content-type"] = given
-        found = message.get_param("charset")
-        return found if isinstance(found, str) else None
+        for part in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = part.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip("\"'") or None
+        return None
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives; raises ConnectionError if it breaks off."""

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from answerkey.errors import ConfigError
-from answerkey.model.reply import Reply, Timings
-from answerkey.protocols import Ask, Target, TargetContext
+from answerkey.errors import ConfigError, TargetUnreachableError
+from answerkey.model.reply import Failure, Reply, Timings
+from answerkey.protocols import Ask, RetryableError, Target, TargetContext
 from answerkey.targets.chat_histories import Conversations, UnderWay
 from answerkey.targets.cookies import cookie_header, read_cookies
 from answerkey.targets.http_client import read_endpoint
@@ -119,7 +119,10 @@ class HttpTarget:
         reply, status = await self._exchange(ask, values)
         if status == 401 and self._login is not None:
             # What the login gave has run out, which is nothing that the chatbot did.
-            await self._login.log_in(seen)
+            try:
+                await self._login.log_in(seen)
+            except (TargetUnreachableError, ConfigError) as error:
+                raise RetryableError(Failure("login", str(error))) from error
             reply, _ = await self._exchange(ask, values)
         if self._server_issues and reply.conversation_id:
             self._issued.keep(ask.conversation_id, reply.conversation_id)
