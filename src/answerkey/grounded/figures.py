@@ -1,327 +1,165 @@
-"""Figures: the numeric columns, rows and free-standing numbers of the evidence, as arithmetic needs them."""
+"""Figures in a text: what each is worth, how precisely it is stated, and in what unit."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator
 
 import msgspec
 
-from answerkey.grounded.evidence import Evidence, NumberFact
-from answerkey.grounded.flatten import Leaf, Table, key_words
-from answerkey.text.dates import Date, find_dates
-from answerkey.text.normalise import folded_text
-from answerkey.text.numbers import parse_number
+from answerkey.text.normalise import fold_accents
 
-__all__ = ["Column", "Figures", "Group"]
+__all__ = ["FACTORS", "Figure", "find_figures", "unit_of"]
 
-_NO_MEASURE_TEXT = """
-id ids uuid zip phone code account number no index year month day rank lat lon unit room floor suite apt section track page
-line step level lot
-"""
-_NO_MEASURE = frozenset(_NO_MEASURE_TEXT.split())
-_MOST_GROUPS = 40
-_MOST_PRODUCTS = 12
-_MOST_MEASURED = 6
-_DIGIT = re.compile(r"[0-9]")
-_TIMES = re.compile(
-    r"(?<![\w.,$€£])(\d[\d,]*(?:\.\d+)?)"
-    r"(?:\s?[x×@]|(?: [^\W\d_][^\d.;:$€£]{1,40}?)? (?:at|à|zu je|each)(?= [$€£]| [A-Z]{3} ))"
-    r"\s?(?:[A-Z]{3}|[$€£])?\s?(\d[\d,]*(?:\.\d+)?)"
+_SPACES = "\u0020\u00a0\u2009\u202f"
+# 442,300 · 442.300 · 442 300 · 442'300, the same separator throughout; 12,34,567; plain digits; each with decimals.
+_NUMBER = re.compile(
+    r"(?<![\w.])(?<![0-9],)(?P<sign>[-\u2212+]?)(?P<digits>[0-9](?:"
+    r"[0-9]{0,2}([,." + _SPACES + r"'’_])[0-9]{3}(?:\3[0-9]{3})*+(?![0-9])"
+    r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])"
+    r"|[0-9]*+)(?:[.,][0-9]++)?)"
+    # A percent sign, or the word that follows: its scale or unit, one more for "Mio. Euro".
+    r"(?P<percent>[" + _SPACES + r"]?[%٪])?(?:[-" + _SPACES + r"]?(?P<word>[^\W\d_]{1,14})\b)?"
 )
-_CODE_AFTER = re.compile(r"\s*(?:USD|EUR|GBP)$")
-
-
-class Column(msgspec.Struct, frozen=True):
-    """The numbers under one name in a table."""
-
-    table: Table
-    name: str
-    # (row, value) for every row that has a number there.
-    cells: tuple[tuple[int, float], ...]
-
-    @property
-    def where(self) -> str:
-        """Where all its values stand."""
-        return f"{self.table.where}[*].{self.name}"
-
-    @property
-    def values(self) -> list[float]:
-        """The values alone."""
-        return [value for _, value in self.cells]
-
-
-class Group(msgspec.Struct, frozen=True):
-    """The rows of a table that share a value."""
-
-    table: Table
-    # "category", and "category = repairs"
-    column: str
-    label: str
-    # The shared value's words, folded: a reply that speaks of the group mentions them.
-    words: str
-    rows: frozenset[int]
-
-
-class Figures:
-    """The numbers of the evidence in their order."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-        self._mentioned: dict[str, dict[int, list[Group]]] = {}
-
-    @cached_property
-    def tables(self) -> list[Table]:
-        """Tables with at least one row."""
-        return [table for table in self._evidence.tables if table.rows]
-
-    @cached_property
-    def columns(self) -> list[Column]:
-        """Every numeric column."""
-        found = []
-        for table in self.tables:
-            for name in dict.fromkeys(name for row in table.rows for name in row):
-                if not _NO_MEASURE.isdisjoint(key_words(name)[-1:]):
-                    continue
-                cells = tuple(
-                    (number, value)
-                    for number, row in enumerate(table.rows)
-                    if name in row and (value := as_number(row[name])) is not None
-                )
-                if cells:
-                    found.append(Column(table, name, cells))
-        return found
-
-    @cached_property
-    def groups(self) -> list[Group]:
-        """Rows that share a text, a truth value or a month."""
-        found: list[Group] = []
-        for table in self.tables:
-            members: dict[tuple[str, str], set[int]] = {}
-            for number, row in enumerate(table.rows):
-                for name, leaf in row.items():
-                    for kind, label in _labels(leaf):
-                        members.setdefault((name + kind, label), set()).add(number)
-            counts: dict[str, int] = {}
-            for name, _ in members:
-                counts[name] = counts.get(name, 0) + 1
-            for (name, label), rows in members.items():
-                if counts[name] <= _MOST_GROUPS:
-                    words = folded_text(label).strip()
-                    found.append(Group(table, name, f"{name} = {label}", f" {words} ", frozenset(rows)))
-        return found
-
-    def mentioned(self, words: str) -> Mapping[int, list[Group]]:
-        """The groups that folded words speak of, by their table."""
-        found = self._mentioned.get(words)
-        if found is None:
-            roots: dict[str, list[str]] = {}
-            for word in words.split():
-                roots.setdefault(word[:_SHORTEST_ROOT], []).append(word)
-            found = self._mentioned[words] = {}
-            for group in self.groups:
-                if _speaks_of(group, words, roots):
-                    found.setdefault(id(group.table), []).append(group)
-        return found
-
-    @cached_property
-    def scalars(self) -> dict[str, float]:
-        """Numbers that stand alone, by place: those of no table, and those of a table with a single row."""
-        inside = {
-            leaf.where
-            for table in self.tables
-            if len(table.rows) > 1
-            for row in table.rows
-            for leaf in row.values()
-        }
-        found: dict[str, float] = {}
-        for leaf in self._evidence.leaves:
-            if leaf.where in inside or not _NO_MEASURE.isdisjoint(key_words(leaf.key)[-1:]):
-                continue
-            value = as_number(leaf)
-            if value is not None:
-                found[leaf.where] = value
-        return found
-
-    @cached_property
-    def group_columns(self) -> list[tuple[Group, Column]]:
-        """Each group with each numeric column of its table."""
-        return [
-            (group, column) for group in self.groups for column in self.columns if column.table is group.table
-        ]
-
-    @cached_property
-    def several(self) -> list[tuple[str, list[float]]]:
-        """Free-standing figures that may be put together: of one record, of all results if few, of one text."""
-        return self.of_records + list(self.amounts_in_texts.items())
-
-    @cached_property
-    def alike(self) -> list[tuple[str, list[float]]]:
-        """The same, but of texts only what is of one kind: money, or figures in one unit."""
-        found: dict[tuple[str, str], list[float]] = {}
-        for fact in self._evidence.numbers:
-            if fact.where in self.amounts_in_texts and self._may_be_joined(fact):
-                kind = fact.kind if fact.kind == "money" else fact.measure
-                found.setdefault((fact.where, kind), []).append(fact.value)
-        return self.of_records + [(where, values) for (where, _), values in found.items() if len(values) > 1]
-
-    @cached_property
-    def of_records(self) -> list[tuple[str, list[float]]]:
-        """The same without texts."""
-        records: dict[str, list[float]] = {}
-        for where, value in self.scalars.items():
-            records.setdefault(where.rpartition(".")[0], []).append(value)
-        found = [(record, values) for record, values in records.items() if len(values) > 1]
-        if 2 <= len(self.scalars) <= 8:
-            found.append(("results", list(self.scalars.values())))
-        return found
-
-    @cached_property
-    def measured(self) -> list[tuple[str, list[float]]]:
-        """Figures in the same unit, where there are a few of them."""
-        found: dict[str, list[NumberFact]] = {}
-        for fact in self._evidence.numbers:
-            if fact.measure and not fact.names_something:
-                found.setdefault(fact.measure, []).append(fact)
-        return [
-            (facts[0].where, [fact.value for fact in facts])
-            for facts in found.values()
-            if 2 <= len(facts) <= _MOST_MEASURED
-        ]
-
-    @cached_property
-    def written_products(self) -> list[tuple[float, str, str]]:
-        """What texts multiply themselves, as invoices do: "3 x CHF 189.00", "12 @ $4.50"."""
-        found = []
-        for passage in self._evidence.passages:
-            for one, other in (
-                _TIMES.findall(passage.text)[:_MOST_GROUPS] if _DIGIT.search(passage.text) else ()
-            ):
-                left, right = parse_number(one), parse_number(other)
-                if left is not None and right is not None:
-                    found.append((float(left) * float(right), f"{one} × {other}", passage.where))
-        places = Counter(where for _, _, where in found)
-        for where, count in places.items():
-            if 1 < count <= _MOST_PRODUCTS:
-                total = sum(value for value, _, place in found if place == where)
-                found.append((total, "sum of what is multiplied", where))
-        return found
-
-    @cached_property
-    def amounts_in_texts(self) -> dict[str, list[float]]:
-        """The measures that each text states, for texts with a few of them."""
-        found: dict[str, list[float]] = {}
-        for fact in self._evidence.numbers:
-            if self._may_be_joined(fact):
-                found.setdefault(fact.where, []).append(fact.value)
-        return {
-            where: values for where, values in found.items() if 2 <= len(values) <= 12 and where != "question"
-        }
-
-    def _may_be_joined(self, fact: NumberFact) -> bool:
-        year = fact.kind == "number" and fact.unit == 1 and 1500 <= fact.value <= 2100
-        stands_in_text = fact.where not in self._numeric_leaves and not fact.names_something
-        if fact.label in _PLACES_IN_FORMS and fact.kind == "number":
-            return False
-        return stands_in_text and fact.kind != "percentage" and not year
-
-    @cached_property
-    def _numeric_leaves(self) -> frozenset[str]:
-        return frozenset(leaf.where for leaf in self._evidence.leaves if as_number(leaf) is not None)
-
-
-# "Line 12", "Box 1": where a figure stands, which nothing is reckoned with.
-_PLACES_IN_FORMS = frozenset(["line", "box", "section", "page", "paragraph", "chapter", "article", "clause"])
-
-
-def as_number(leaf: Leaf) -> float | None:
-    """A leaf's number, also where it is written as text ("$1,200.00"); None for truth values and all else."""
-    value = leaf.value
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int | float):
-        return float(value) if abs(value) < 1e300 else None
-    if len(value) > 40 or "%" in value or _DIGIT.search(value) is None:
-        return None
-    written = _CODE_AFTER.sub("", value.strip())
-    if len(written) > 30:
-        return None
-    worth = parse_number(written)
-    return None if worth is None else float(worth)
-
-
-def _labels(leaf: Leaf) -> list[tuple[str, str]]:
-    """By what a row can be told to belong to a group: a short text, yes or no, a month or year of a date."""
-    value = leaf.value
-    if isinstance(value, bool):
-        return [("", "yes" if value else "no")]
-    if not isinstance(value, str) or not 0 < len(value) <= 60 or as_number(leaf) is not None:
-        return []
-    if (day := _WEEKDAYS.get(value[:3].lower())) is not None and (len(value) <= 4 or value.lower() == day):
-        part = "weekend" if day in ("saturday", "sunday") else "weekday"
-        return [("", day), (" by part of week", part)]
-    if (ending := _FILE_ENDING.search(value)) is not None:
-        return [("", value), (" by kind of file", ending[1].lower())]
-    dates = list(find_dates(value))
-    if dates and dates[0].end - dates[0].start >= len(value) - 15:
-        return _date_labels(dates[0])
-    return [("", value)]
-
-
-_WEEKDAYS = {
-    day[:3]: day for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SCALES = {
+    "k": 1e3, "thousand": 1e3, "tsd": 1e3, "tausend": 1e3, "mil": 1e3, "keur": 1e3, "kusd": 1e3,
+    "m": 1e6, "mm": 1e6, "mn": 1e6, "mio": 1e6, "million": 1e6, "millionen": 1e6, "millions": 1e6, "millones": 1e6,
+    "milioni": 1e6, "miljoen": 1e6, "milhoes": 1e6, "b": 1e9, "bn": 1e9, "mrd": 1e9, "billion": 1e9, "billions": 1e9,
+    "milliarden": 1e9, "milliards": 1e9, "lakh": 1e5, "crore": 1e7,
+}  # fmt: skip
+_PERCENT = frozenset("percent percentage pct prozent procent cent percento".split())
+# Unit → (family, worth in the family's smallest).
+_FAMILIES = {
+    "time": "ms millisecond milliseconds=0.001 s sec secs second seconds sekunden secondes segundos=1 "
+    "min mins minute minutes minuten minutos minuti=60 h hr hrs hour hours stunden heures horas ore uur=3600 "
+    "d day days tage tagen jours dias giorni dagen=86400 week weeks wochen semaines semanas settimane weken=604800",
+    "calendar": "month months monate monaten mois meses mesi maanden=1 year years jahre jahren ans años anos anni jaar=12",
+    "mass": "mg=0.001 g gram grams=1 kg kilo kilos kilogram kilograms=1000 t tonne tonnes tons=1000000",
+    "length": "mm=0.001 cm=0.01 m metre metres meter meters=1 km kilometre kilometres kilometer kilometers=1000",
+    "volume": "ml=0.001 cl=0.01 l litre litres liter liters=1 m3=1000",
+    "data": "b byte bytes=1 kb=1000 mb=1000000 gb=1000000000 tb=1000000000000",
+    "energy": "wh=0.001 kwh=1 mwh=1000 gwh=1000000",
+    "money": "cent cents pence minor=0.01 eur euro euros usd dollar dollars gbp chf=1",
 }
-_FILE_ENDING = re.compile(
-    r"\w\.(pdf|docx?|xlsx?|csv|txt|md|html?|pptx?|eml|json|png|jpe?g|zip)$", re.IGNORECASE
-)
-_MONTH_NAMES_TEXT = """
-January February March April May June July August September October November December
-"""
-_MONTH_NAMES = _MONTH_NAMES_TEXT.split()
-
-
-def _date_labels(date: Date) -> list[tuple[str, str]]:
-    """Each with what it tells rows apart by, so that months are not compared with days."""
-    labels = []
-    if date.year is not None:
-        labels.append((" by year", str(date.year)))
-    if date.month is not None:
-        labels.append((" by month", _MONTH_NAMES[date.month - 1]))
-        labels.append((" by quarter", f"Q{(date.month - 1) // 3 + 1}"))
-        if date.day is not None:
-            labels.append((" by day", f"{_MONTH_NAMES[date.month - 1]} {date.day}"))
-    return labels
-
-
-def _speaks_of(group: Group, words: str, roots: Mapping[str, list[str]]) -> bool:
-    label = group.words.strip()
-    return bool(label) and (
-        group.words in words
-        or _singular(group.words) in words
-        or f" {label}s " in words
-        or (group.words[-6:-3] in (" 19", " 20") and label.count(" ") > 1 and f" {label[:-5]} " in words)
-        or (
-            " " not in label and any(same_root(label, word) for word in roots.get(label[:_SHORTEST_ROOT], ()))
-        )
+FACTORS: dict[str, tuple[str, float]] = {
+    fold_accents(word): (family, float(worth))
+    for family, units in _FAMILIES.items()
+    for words, worth in (part.rsplit("=", 1) for part in re.findall(r"[^=]+=[0-9.]+", units))
+    for word in words.split()
+}
+_WORDS = {
+    word: value
+    for names in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "zéro une deux trois quatre cinq six sept huit neuf dix onze douze",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "zero um dois três quatro cinco seis sete oito nove dez onze doze",
+        "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",
     )
-
-
-def same_root(one: str, other: str) -> bool:
-    """ "Rent" and "rental", "utilities" and "utility": words that begin alike and differ in their endings only."""
-    if one[:_SHORTEST_ROOT] != other[:_SHORTEST_ROOT]:
-        return False
-    common = next(
-        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
-        min(len(one), len(other)),
-    )
-    return common >= _SHORTEST_ROOT and one[common:] in _ENDINGS and other[common:] in _ENDINGS
-
-
-_SHORTEST_ROOT = 4
-_ENDINGS = frozenset(
-    ["", "s", "es", "y", "ies", "e", "ed", "d", "ing", "al", "als", "er", "ers", "or", "ly", "ment", "ments"]
+    for value, word in enumerate(names.split())
+    # One is mostly an article or pronoun.
+    if value > 1
+} | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "dozen": 12, "duas": 2, "both": 2}
+_WORD = re.compile(r"(?<![\w'’])(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![\w'’])", re.IGNORECASE)
+_HEDGE = re.compile(
+    r"(?:about|around|roughly|nearly|almost|approximately|approx\.?|over|under|below|above|than|circa|ca\.?|some|just|"
+    r"etwa|rund|knapp|gut|fast|über|environ|près de|presque|plus de|unos|casi|cerca de|circa|quasi|ongeveer|bijna|~|≈|>|<)"
+    r"\s*(?:[A-Z]{3}\s?|[$€£¥₹]\s?)?$",
+    re.IGNORECASE,
 )
 
 
-def _singular(words: str) -> str:
-    return words[:-2] + " " if words.endswith("s ") else words
+class Figure(msgspec.Struct, frozen=True, gc=False):
+    """One figure as it stands in a text."""
+
+    start: int
+    end: int
+    # Its worth without sign, and its other reading where there is one ("1.350" in German); 0 otherwise.
+    value: float
+    other: float
+    # One in the last place that is stated.
+    step: float
+    percent: bool
+    # The word or sign after it, folded.
+    unit: str
+    # What it was multiplied by ("k", "million"); 1 otherwise.
+    scale: float = 1.0
+    # "about", "over": stands for anything that rounds to it.
+    hedged: bool = False
+
+
+def find_figures(text: str, taken: bytearray, *, plain: bool = False) -> Iterator[Figure]:
+    """Every figure outside the stretches that are taken (dates, ids); `plain`: points are decimal, as in JSON."""
+    for found in _NUMBER.finditer(text):
+        start, end = found.span("digits")
+        if not taken[start]:
+            yield _figure(text, found, start, end, plain=plain)
+    for found in _WORD.finditer(text):
+        start, end = found.span()
+        if not taken[start]:
+            unit = _following(text, end)
+            yield Figure(start, end, float(_WORDS[found[0].lower()]), 0.0, 1.0, unit in _PERCENT, unit)
+
+
+_NEXT = re.compile(r"[-\s]{0,2}([^\W\d_]{1,14})")
+
+
+def _following(text: str, end: int) -> str:
+    found = _NEXT.match(text, end)
+    return fold_accents(found[1]) if found else ""
+
+
+def _figure(text: str, found: re.Match[str], start: int, end: int, *, plain: bool) -> Figure:
+    value, other, decimals = _worths(found["digits"], plain=plain)
+    word = fold_accents(found["word"] or "")
+    percent = found["percent"] is not None or word in _PERCENT or (word in ("per", "por", "pour") and _PER_CENT(text, end))
+    scale = 1.0
+    if not percent and word in _SCALES and (len(word) > 1 or _is_money(text, start, end, found.end("word"))):
+        scale = _SCALES[word]
+        end = found.end("word")
+        word = _following(text, end)
+    step = 10.0**-decimals * scale
+    hedged = _HEDGE.search(text, max(0, start - 24), start) is not None
+    if hedged and decimals == 0:
+        digits = found["digits"]
+        step *= 10.0 ** (len(digits) - len(digits.rstrip("0,.' \u00a0\u202f’")) - _separators(digits))
+    return Figure(start, end, value * scale, other * scale, step, percent, word, scale, hedged)
+
+
+def _is_money(text: str, start: int, end: int, after: int) -> bool:
+    """Whether a single letter is a scale ("£186k", "1,24 M€", "12k"), not a metre."""
+    money = text[start - 1 : start] in _CURRENCY or text[after : after + 1] in _CURRENCY
+    return (start > 0 and money and text[after : after + 1] != "") or text[end : end + 1] in "kK"
+
+
+_CURRENCY = frozenset("$€£¥₹")
+_PER_CENT = re.compile(r"\s?(?:per|por|pour)\s?cent").match
+
+
+def _separators(digits: str) -> int:
+    tail = digits[len(digits.rstrip("0,.' \u00a0\u202f’")) :]
+    return sum(not mark.isdigit() for mark in tail)
+
+
+def _worths(digits: str, *, plain: bool) -> tuple[float, float, int]:
+    """The worth, the other reading or 0, and how many decimals are stated."""
+    if digits.isdigit():
+        return float(digits), 0.0, 0
+    marks = [mark for mark in digits if not mark.isdigit()]
+    last = digits.rindex(marks[-1])
+    decimals = len(digits) - last - 1
+    bare = "".join(filter(str.isdigit, digits))
+    whole = float(bare)
+    parted = whole / 10.0**decimals if decimals < 300 else 0.0
+    if marks[-1] not in ".,":
+        return whole, 0.0, 0
+    if len(set(marks)) > 1 or decimals != 3 or plain:
+        return (whole, 0.0, 0) if len(set(marks)) == 1 and len(marks) > 1 else (parted, 0.0, decimals)
+    if len(marks) > 1:
+        return whole, 0.0, 0
+    return (whole, parted, 0) if marks[0] == "," else (parted, whole, 3)
+
+
+def unit_of(words: str) -> tuple[str, float] | None:
+    """The unit that a name or word says: "delay_min" is in minutes."""
+    return next((FACTORS[word] for word in reversed(words.split()) if word in FACTORS), None)

@@ -1,0 +1,163 @@
+"""Links: where each figure, date, name, id and quote of a reply stands in its evidence, and what was found nowhere.
+
+A link says where to look, never that the statement is right; what has none is listed, never called wrong.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from answerkey.grounded.context import Sentences, words_at
+from answerkey.grounded.derived import Derived
+from answerkey.grounded.evidence import MOST_EVIDENCE, Evidence, gather_evidence
+from answerkey.grounded.lookup import Lookup, Stretch
+from answerkey.grounded.mentions import Mention, find_mentions
+from answerkey.grounded.figures import Figure
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
+
+__all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "find_links", "link_reply"]
+
+# A longer reply is not searched.
+MOST_REPLY = 2_000_000
+
+
+class TooLargeError(ValueError):
+    """A reply or its evidence is larger than what is searched."""
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One figure, date, name, id or quote of a reply."""
+
+    # As it stands in the reply, and where.
+    text: str
+    start: int
+    end: int
+    # "figure", "date", "time", "id", "quote", "name".
+    kind: str
+    # Where it stands: tool_calls[0].result[2].balance, sources[1].text; empty: found nowhere.
+    where: str = ""
+    # What stands there,
+    found: str = ""
+    # from which to which character of the value or passage.
+    span: tuple[int, int] | None = None
+    # What the record is called, in a table.
+    row: str = ""
+    # Empty: as it is; otherwise "rounded", "as a share", "sum of amount", …
+    how: str = ""
+
+
+class Links(msgspec.Struct, frozen=True):
+    """The links of one reply."""
+
+    items: tuple[Link, ...]
+
+    @property
+    def linked(self) -> float | None:
+        """The share of the items that have a link; None without an item."""
+        return sum(bool(item.where) for item in self.items) / len(self.items) if self.items else None
+
+
+def link_reply(question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]] = ()) -> Links:
+    """The links of a reply into its tool results, sources, arguments and question; raises TooLargeError."""
+    return find_links(reply.text or "", gather_evidence(question, reply, earlier))
+
+
+def find_links(text: str, evidence: Evidence) -> Links:
+    """The links of a text into gathered evidence; raises TooLargeError."""
+    if len(text) > MOST_REPLY:
+        raise TooLargeError(f"the reply has {len(text):,} characters, more than {MOST_REPLY:,}")
+    if evidence.length > MOST_EVIDENCE:
+        raise TooLargeError(f"the evidence has more than {MOST_EVIDENCE:,} characters")
+    return Links(tuple(_Linking(text, evidence).links()))
+
+
+class _Linking:
+    """The search for one reply's links."""
+
+    def __init__(self, text: str, evidence: Evidence) -> None:
+        self._text = text
+        self._evidence = evidence
+        self._sentences = Sentences(text)
+        mentions = find_mentions(text)
+        self._mentions = mentions
+        self._lookup = Lookup(evidence, mentions)
+        # Cells that each sentence states, by where they begin.
+        self._stated: dict[int, set[int]] = defaultdict(set)
+
+    def links(self) -> list[Link]:
+        """Direct ones first: what a sentence states tells what its other figures may be made of."""
+        found: list[Link] = []
+        open_figures: list[Mention] = []
+        for mention in self._mentions:
+            if mention.kind in ("name", "quote"):
+                found += self._worded(mention)
+                continue
+            stretches = self._lookup.find(mention)
+            best = self._best(mention, stretches)
+            if best is not None:
+                found.append(self._link(mention, best))
+            elif mention.kind == "figure":
+                open_figures.append(mention)
+            else:
+                found.append(self._link(mention, None))
+        derived = Derived(self._evidence, self._lookup.cells()) if open_figures else None
+        found += [self._derive(mention, derived) for mention in open_figures if derived is not None]
+        return sorted(found, key=lambda item: item.start)
+
+    def _best(self, mention: Mention, stretches: Iterable[Stretch]) -> Stretch | None:
+        """Of several places the one whose surroundings speak most of what the sentence does.
+
+        A figure that may be there by chance needs a word in common with its place.
+        """
+        words = self._sentences.words_around(mention.start, mention.end)
+        best, most = None, -1
+        for stretch in stretches:
+            shared = len(words & words_at(self._evidence, stretch.start, stretch.end))
+            shared -= 0 if not stretch.how else 1
+            if shared > most and (shared > 0 or not stretch.by_chance):
+                best, most = stretch, shared
+        if best is not None:
+            self._stated[self._sentences.number(mention.start)].add(self._evidence.spot_at(best.start).start)
+        return best
+
+    def _worded(self, mention: Mention) -> list[Link]:
+        """A name or quote; of a name that is found in part, its parts."""
+        found = []
+        for start, end, stretches in self._lookup.worded(mention, self._text):
+            part = Mention(start, end, mention.kind, ())
+            best = self._best(part, stretches)
+            if best is not None or not mention.doubtful:
+                found.append(self._link(part, best))
+        return found
+
+    def _derive(self, mention: Mention, derived: Derived) -> Link:
+        assert isinstance(mention.said, Figure)  # noqa: S101  # only figures are left open
+        words = self._sentences.words_around(mention.start, mention.end)
+        number = self._sentences.number(mention.start)
+        linked = set().union(*(self._stated[near] for near in (number - 1, number, number + 1) if near in self._stated))
+        formula = derived.find(
+            mention.said, lambda spot: bool(words & words_at(self._evidence, spot.start, spot.end, alone=True)), linked
+        )
+        if formula is None:
+            return self._link(mention, None)
+        how, spot = formula
+        return self._link(mention, Stretch(spot.start, spot.end, how))
+
+    def _link(self, mention: Mention, stretch: Stretch | None) -> Link:
+        text = self._text[mention.start : mention.end]
+        if stretch is None:
+            return Link(text, mention.start, mention.end, mention.kind)
+        spot = self._evidence.spot_at(stretch.start)
+        return Link(
+            text,
+            mention.start,
+            mention.end,
+            mention.kind,
+            spot.where,
+            self._evidence.text[stretch.start : stretch.end],
+            (stretch.start - spot.start, stretch.end - spot.start),
+            self._evidence.row_label(spot) if spot.cell else "",
+            stretch.how,
+        )
