@@ -9,7 +9,7 @@ from answerkey.text.normalise import FUNCTION_WORDS, fold_accents, stem
 
 __all__ = ["Sentences", "content_stems", "words_at"]
 
-_BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n+|;\s")
+_BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
 # Characters on each side of a place in a passage, or of a mention in a sentence, that speak of it.
 _AROUND = 90
 

@@ -12,13 +12,14 @@ __all__ = ["FACTORS", "Figure", "find_figures", "unit_of"]
 _SPACES = "\u0020\u00a0\u2009\u202f"
 # 442,300 · 442.300 · 442 300 · 442'300, the same separator throughout; 12,34,567; plain digits; each with decimals.
 _NUMBER = re.compile(
-    r"(?<![\w.])(?<![0-9],)(?P<sign>[-\u2212+]?)(?P<digits>[0-9](?:"
+    r"(?<![A-Za-zÀ-ɏ0-9])(?<![0-9][.,])(?P<sign>[-\u2212+]?)(?P<digits>[0-9](?:"
     r"[0-9]{0,2}([,." + _SPACES + r"'’_])[0-9]{3}(?:\3[0-9]{3})*+(?![0-9])"
     r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])"
     r"|[0-9]*+)(?:[.,][0-9]++)?)"
     # A percent sign, or the word that follows: its scale or unit, one more for "Mio. Euro".
     r"(?P<percent>[" + _SPACES + r"]?[%٪])?(?:[-" + _SPACES + r"]?(?P<word>[^\W\d_]{1,14})\b)?"
 )
+_DURATION = re.compile(r"(?<![\w.,])([0-9]{1,4})\s?(?:h|hrs?|hours?|Std\.?|Stunden|heures?|horas?)[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min")
 _SCALES = {
     "k": 1e3, "thousand": 1e3, "tsd": 1e3, "tausend": 1e3, "mil": 1e3, "keur": 1e3, "kusd": 1e3,
     "m": 1e6, "mm": 1e6, "mn": 1e6, "mio": 1e6, "million": 1e6, "millionen": 1e6, "millions": 1e6, "millones": 1e6,
@@ -57,8 +58,8 @@ _WORDS = {
         "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf",
     )
     for value, word in enumerate(names.split())
-    # One is mostly an article or pronoun.
-    if value > 1
+    # One is mostly an article or pronoun; the others are words of another of these languages.
+    if value > 1 and word not in {"once", "due", "sei", "neuf", "sept", "elf"}
 } | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "dozen": 12, "duas": 2, "both": 2}
 _WORD = re.compile(r"(?<![\w'’])(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![\w'’])", re.IGNORECASE)
 _HEDGE = re.compile(
@@ -88,12 +89,17 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
     hedged: bool = False
 
 
-def find_figures(text: str, taken: bytearray, *, plain: bool = False) -> Iterator[Figure]:
-    """Every figure outside the stretches that are taken (dates, ids); `plain`: points are decimal, as in JSON."""
+def find_figures(text: str, taken: bytearray) -> Iterator[Figure]:
+    """Every figure outside the stretches that are taken (dates, ids)."""
+    for found in _DURATION.finditer(text):
+        start, end = found.span()
+        minutes = 60.0 * int(found[1]) + int(found[2])
+        taken[start:end] = b"\x01" * (end - start)
+        yield Figure(start, end, minutes, 0.0, 1.0, False, "min")
     for found in _NUMBER.finditer(text):
         start, end = found.span("digits")
         if not taken[start]:
-            yield _figure(text, found, start, end, plain=plain)
+            yield _figure(text, found, start, end)
     for found in _WORD.finditer(text):
         start, end = found.span()
         if not taken[start]:
@@ -109,8 +115,8 @@ def _following(text: str, end: int) -> str:
     return fold_accents(found[1]) if found else ""
 
 
-def _figure(text: str, found: re.Match[str], start: int, end: int, *, plain: bool) -> Figure:
-    value, other, decimals = _worths(found["digits"], plain=plain)
+def _figure(text: str, found: re.Match[str], start: int, end: int) -> Figure:
+    value, other, decimals = _worths(found["digits"])
     word = fold_accents(found["word"] or "")
     percent = found["percent"] is not None or word in _PERCENT or (word in ("per", "por", "pour") and _PER_CENT(text, end))
     scale = 1.0
@@ -141,7 +147,7 @@ def _separators(digits: str) -> int:
     return sum(not mark.isdigit() for mark in tail)
 
 
-def _worths(digits: str, *, plain: bool) -> tuple[float, float, int]:
+def _worths(digits: str) -> tuple[float, float, int]:
     """The worth, the other reading or 0, and how many decimals are stated."""
     if digits.isdigit():
         return float(digits), 0.0, 0
@@ -153,7 +159,7 @@ def _worths(digits: str, *, plain: bool) -> tuple[float, float, int]:
     parted = whole / 10.0**decimals if decimals < 300 else 0.0
     if marks[-1] not in ".,":
         return whole, 0.0, 0
-    if len(set(marks)) > 1 or decimals != 3 or plain:
+    if len(set(marks)) > 1 or decimals != 3:
         return (whole, 0.0, 0) if len(set(marks)) == 1 and len(marks) > 1 else (parted, 0.0, decimals)
     if len(marks) > 1:
         return whole, 0.0, 0

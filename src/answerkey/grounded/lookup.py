@@ -1,5 +1,6 @@
 """Lookup: the figures, dates, ids and words of the evidence, so that each mention of a reply finds its places."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from answerkey.grounded.derived import Cell, chance, readings
 from answerkey.grounded.evidence import Evidence
 from answerkey.grounded.figures import FACTORS, Figure, unit_of
 from answerkey.grounded.mentions import WORD, Mention, find_marks
-from answerkey.text.dates import Date
+from answerkey.text.dates import Date, month_number
 from answerkey.text.normalise import fold_accents, stem
 
 __all__ = ["Lookup", "Stretch"]
@@ -22,6 +23,10 @@ _CHANCE = 0.02
 # Places of a reply that are compared by their surroundings, over all its mentions; and of one mention.
 _MOST_COMPARED = 20_000
 _MOST_PLACES = 100
+
+
+_INSIDE = re.compile(r"(?<![0-9])[0-9]{1,4}(?![0-9])")
+_JOINING = frozenset("of de la le du des del di da dos van von der den and y und et the for s".split())
 
 
 class Stretch(msgspec.Struct, frozen=True, gc=False):
@@ -41,16 +46,22 @@ class Lookup:
     def __init__(self, evidence: Evidence, mentions: list[Mention]) -> None:
         self._evidence = evidence
         self._most = max(4, min(_MOST_PLACES, _MOST_COMPARED // max(1, len(mentions))))
-        self._marks = find_marks(evidence.text, plain=False)
-        wanted = {stem(word) for one in mentions if isinstance(one.said, tuple) for word in one.said}
+        self._marks = find_marks(evidence.text)
+        wanted = {_key(word) for one in mentions if isinstance(one.said, tuple) for word in one.said}
         self._words = _positions(evidence.text, wanted)
         self._dates: dict[tuple[int | None, int | None, int | None], list[Stretch]] = defaultdict(list)
         for date in self._marks.dates:
             for key in _date_keys(date):
                 self._dates[key].append(Stretch(date.start, date.end))
         self._ids: dict[str, list[Stretch]] = defaultdict(list)
+        # Numbers that are a part of an id: the week of 2024-W19, the year of mwh_2024.
+        self._inside: dict[int, list[Stretch]] = defaultdict(list)
         for key, start, end in self._marks.ids:
             self._ids[key].append(Stretch(start, end))
+            for part in WORD.finditer(evidence.text, start, end):
+                self._ids[part[0].casefold()].append(Stretch(*part.span()))
+            for part in _INSIDE.finditer(evidence.text, start, end):
+                self._inside[int(part[0])].append(Stretch(*part.span(), by_chance=len(part[0]) < 4))
         self._times: dict[int, list[Stretch]] = defaultdict(list)
         for minutes, start, end in self._marks.times:
             self._times[minutes].append(Stretch(start, end))
@@ -133,13 +144,18 @@ class Lookup:
         return unit_of(figure.unit) or unit_of(named)
 
     def _year(self, figure: Figure) -> Iterator[Stretch]:
+        """The year of a date, or a number that is a part of an id."""
+        if figure.step == 1 and figure.value < 10_000:
+            yield from self._inside.get(int(figure.value), [])[: self._most]
         if 1900 <= figure.value <= 2100 and figure.step == 1:
             yield from self._dates.get((int(figure.value), None, None), [])[: self._most]
 
     def worded(self, mention: Mention, text: str) -> Iterator[tuple[int, int, list[Stretch]]]:
         """The places of a name or quote; of a name that stands nowhere as a whole, those of its longest parts."""
         words = [found for found in WORD.finditer(text, mention.start, mention.end)]
-        stems = [stem(fold_accents(found[0])) for found in words]
+        # What only joins a name's words is no part of it to be missed.
+        words = [found for found in words if mention.kind == "quote" or found[0] not in _JOINING]
+        stems = [_key(fold_accents(found[0])) for found in words]
         at = 0
         missing: list[int] = []
         while at < len(stems):
@@ -148,21 +164,26 @@ class Lookup:
                 missing.append(at)
                 at += 1
                 continue
-            if missing:
-                yield words[missing[0]].start(), words[missing[-1]].end(), []
-                missing = []
+            yield from _missing(words, missing)
+            missing = []
             yield words[at].start(), words[last - 1].end(), places
             at = last
-        if missing:
-            yield words[missing[0]].start(), words[missing[-1]].end(), []
+        yield from _missing(words, missing)
 
     def _longest(self, stems: list[str], at: int, *, whole: bool) -> tuple[int, list[Stretch]]:
         """The end of the longest run of words from here that stands in the evidence, and its places."""
-        reached = [(start, end, index) for start, end, index in self._words.get(stems[at], ())]
+        reached = list(self._words.get(stems[at], ()))
+        if not reached and stems[at][0] == "#":
+            return at + 1, self._dates.get((None, int(stems[at][1:]), None), [])[: self._most]
         last = at + 1
         while last < len(stems) and reached:
-            following = {index: (end) for _, end, index in self._words.get(stems[last], ())}
-            further = [(start, following[index + 1], index + 1) for start, _, index in reached if index + 1 in following]
+            following = {index: end for _, end, index in self._words.get(stems[last], ())}
+            further = [
+                (start, following[index + gap], index + gap)
+                for start, _, index in reached
+                for gap in (1, 2)
+                if index + gap in following
+            ]
             if not further:
                 break
             reached = further
@@ -172,13 +193,24 @@ class Lookup:
         return last, [Stretch(start, end) for start, end, _ in reached[: self._most]]
 
 
+def _missing(words: list[re.Match[str]], missing: list[int]) -> Iterator[tuple[int, int, list[Stretch]]]:
+    if any(words[index][0] != words[index][0].lower() for index in missing):
+        yield words[missing[0]].start(), words[missing[-1]].end(), []
+
+
+def _key(word: str) -> str:
+    """Equal for words that differ by their ending only, and for a month's names."""
+    month = month_number(word)
+    return stem(word) if month is None else f"#{month}"
+
+
 def _positions(text: str, wanted: set[str]) -> dict[str, list[tuple[int, int, int]]]:
     """(start, end, number among the words) of the first places of each wanted stem."""
     found: dict[str, list[tuple[int, int, int]]] = {}
     if not wanted:
         return found
     for index, word in enumerate(WORD.finditer(text)):
-        stemmed = stem(fold_accents(word[0]))
+        stemmed = _key(fold_accents(word[0]))
         if stemmed in wanted:
             places = found.setdefault(stemmed, [])
             if len(places) < 10 * _MOST_PLACES:

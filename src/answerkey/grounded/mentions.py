@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from answerkey.grounded.figures import Figure, find_figures
-from answerkey.text.dates import Date, find_dates, month_number
+from answerkey.text.dates import Date, find_dates
 from answerkey.text.language import detect_language
 from answerkey.text.normalise import FUNCTION_WORDS, fold_accents
 
@@ -15,19 +15,24 @@ __all__ = ["WORD", "Marks", "Mention", "find_marks", "find_mentions", "id_key"]
 WORD = re.compile(r"[^\W_]+")
 _TIME = re.compile(
     r"(?<![\w:.])(?P<h>[01]?[0-9]|2[0-4])(?:[:.](?P<m>[0-5][0-9])(?::[0-5][0-9])?\s?(?P<half>[ap]\.?m\b)?"
-    r"|\s?(?P<half2>[ap]\.?m\b)|\s?(?P<uhr>Uhr|h)\b\s?(?P<m2>[0-5][0-9])?)(?![0-9%:])",
+    r"|\s?(?P<half2>[ap]\.?m\b)|\s?(?P<uhr>Uhr|h)\b\s?(?P<m2>[0-5][0-9])?+(?!\s?min))(?![0-9%:])",
     re.IGNORECASE,
 )
 _ISO_TIME = re.compile(r"(?<=[0-9])[T ](?P<h>[0-2][0-9]):(?P<m>[0-5][0-9])")
+_VERB = re.compile(r"\bmay\b")
+_DAY_BEFORE = re.compile(r"(?<![\w.])([0-9]{1,2})(?:st|nd|rd|th|\.)?\s?(?:to|and|or|until|bis|und|oder|à|au|et|al?|y|e|–|-)\s?$")
 # A stretch with a digit, an @ or an address; it begins where something ends, so that no letter is looked at twice.
 _CHUNK = re.compile(r"(?<![^\s,;()\[\]{}\"“”„«»|*<>`])[^\s,;()\[\]{}\"“”„«»|*<>`]*+")
+# Scripts without spaces would glue figures to words.
+_ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:_-]++")
+_DIGIT = re.compile("[0-9]")
 _EDGES = ".:!?'’‘…–—-/#"
-_UNIT_END = re.compile(r"[$€£¥₹+~≈≤≥<>-]*[0-9][0-9.,'’]*(?:[-–/][0-9.,]+)?(?:st|nd|rd|th|er|º|ª|[-–]?[a-zµ°]{1,12}[0-9²³]?|[kKMmB]|[kM]?[$€£¥%])?[-–]?")
+_UNIT_END = re.compile(r"[$€£¥₹+~≈≤≥<>-]*[0-9][0-9.,'’]*(?:[-–/][0-9.,]+)?(?:st|nd|rd|th|er|º|ª|[-–/]?[a-zµ°]{1,12}(?:-[a-z]{2,9})?|[kKMmB]|[kM]?[$€£¥%])?[-–]?")
 _QUOTE = re.compile(r"“([^“”\n]{4,400})”|„([^„“”\n]{4,400})[“”]|«\s?([^«»\n]{4,400})\s?»|\"([^\"\n]{4,400})\"|「([^」\n]{2,400})」")
-_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’&-]*+(?:\.(?=\s?[A-Z]))?")
+_CAPITAL = re.compile(r"(?<!\w)[^\W\d_a-z](?:\w?\.(?=\s?[A-Z])|[\w'’&-]*+)")
 _JOIN = re.compile(r"[  ](?:(?:of|de|la|le|du|des|del|di|da|dos|van|von|der|den|and|y|und|et|the|for|&)[  ]){0,2}")
-# Where a capital says nothing: a text, sentence, line, cell or emphasis begins.
-_OPENING = re.compile(r"(?:^|[.!?:;…|•\n>*#_(\[\"“„«–—-]|\d[.)])\s*[*_\"“(]*$")
+# After anything but these a capital says nothing: a text, sentence, line, cell or emphasis begins.
+_WITHIN = frozenset(",%'’”)&/+")
 _NO_NAMES = frozenset(
     "i i'm i'll i've eur usd gbp chf ok pdf monday tuesday wednesday thursday friday saturday sunday yes no dear hi "
     "hello thanks montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem "
@@ -60,25 +65,37 @@ class Marks(msgspec.Struct, frozen=True):
     taken: bytearray
 
 
-def find_marks(text: str, *, plain: bool = False) -> Marks:
+def find_marks(text: str) -> Marks:
     """Dates, times, ids and figures of a text, none inside another."""
     taken = bytearray(len(text) + 1)
     dates = []
     for date in find_dates(text):
-        if not taken[date.start] and not (date.ambiguous and date.end - date.start < 6):
-            dates.append(date)
-            taken[date.start : date.end] = b"\x01" * (date.end - date.start)
+        # "Under 18 may" is no date.
+        if not taken[date.start] and _VERB.search(text, date.start, date.end) is None:
+            for one in (*_first_of_two(text, date), date):
+                dates.append(one)
+                taken[one.start : one.end] = b"\x01" * (one.end - one.start)
     times = list(_times(text, taken))
     ids = []
     for found in _CHUNK.finditer(text):
         chunk = found[0]
-        if len(chunk) > 2 and _is_id(chunk):
+        if len(chunk) > 1 and _is_id(chunk):
             start = found.start() + len(chunk) - len(chunk.lstrip(_EDGES))
             end = found.end() - len(chunk) + len(chunk.rstrip(_EDGES))
             if start < end and not any(taken[start:end]):
                 ids.append((id_key(text[start:end]), start, end))
                 taken[start:end] = b"\x01" * (end - start)
-    return Marks(dates, times, ids, list(find_figures(text, taken, plain=plain)), taken)
+    figures = list(find_figures(text, taken))
+    for figure in figures:
+        taken[figure.start : figure.end] = b"\x01" * (figure.end - figure.start)
+    return Marks(dates, times, ids, figures, taken)
+
+
+def _first_of_two(text: str, date: Date) -> Iterator[Date]:
+    """"21 and" before "22 May"."""
+    found = _DAY_BEFORE.search(text, max(0, date.start - 12), date.start) if date.day else None
+    if found and 0 < int(found[1]) <= 31:
+        yield Date(date.year, date.month, int(found[1]), *found.span(1))
 
 
 def _times(text: str, taken: bytearray) -> Iterator[tuple[int, int, int]]:
@@ -99,14 +116,15 @@ def _is_id(chunk: str) -> bool:
     if "@" in chunk or "://" in chunk:
         return True
     core = chunk.strip(_EDGES)
-    if not any(map(str.isdigit, core)):
+    if not _ID.fullmatch(core):
+        return False
+    if _DIGIT.search(core) is None:
         return "." in core.strip(".") and core.replace(".", "").isalpha() and core.islower() and len(core) > 5
     if _UNIT_END.fullmatch(core):
         return core.count("-") + core.count("/") > 0 and core.replace("-", "").isdigit() and len(core) > 8
     if core.isdigit() or core.replace(".", "").replace(",", "").isdigit():
         return core[0] == "0" and len(core) > 4 and core.isdigit()
-    letters = sum(map(str.isalpha, core))
-    return letters > 0 or core.count("-") > 1
+    return core.upper() != core.lower() or core.count("-") > 1
 
 
 def id_key(text: str) -> str:
@@ -130,10 +148,14 @@ def find_mentions(text: str) -> list[Mention]:
 
 def _is_list_number(text: str, figure: Figure) -> bool:
     """"1." at the beginning of a line, or a mark such as [2]."""
-    before, after = text[max(0, figure.start - 2) : figure.start], text[figure.end : figure.end + 2]
+    before, after = text[max(0, figure.start - 4) : figure.start], text[figure.end : figure.end + 2]
     if before[-1:] == "[" and after[:1] == "]":
         return True
-    return figure.value < 100 and before.strip(" #*") in ("", "\n") and after[:1] in (".", ")") and after[1:] in (" ", "")
+    opens = figure.start < 3 or "\n" in before
+    return opens and figure.value < 100 and not before.rpartition("\n")[2].strip(" #*") and after[:1] in _LIST_MARKS
+
+
+_LIST_MARKS = frozenset(".)\ufe0f")
 
 
 def _quotes(text: str) -> Iterator[Mention]:
@@ -162,14 +184,17 @@ def _names(text: str, taken: bytearray) -> Iterator[Mention]:
 def _name_of(text: str, run: list[re.Match[str]], *, german: bool) -> Iterator[Mention]:
     while run and _is_plain(run[0][0]):
         run = run[1:]
+    while run and _is_plain(run[-1][0]):
+        run = run[:-1]
     if not run:
         return
     start, end = run[0].start(), run[-1].end()
-    words = tuple(word for word in map(fold_accents, WORD.findall(text[start:end])) if word != "s")
-    if len(words) == 1 and (len(words[0]) < 2 or month_number(words[0]) is not None):
-        return
-    opening = _OPENING.search(text, max(0, start - 8), start) is not None or start == 0
-    yield Mention(start, end, "name", words, opening or (german and len(run) == 1))
+    before = text[max(0, start - 4) : start].rstrip(" \u00a0")[-1:]
+    words = tuple(map(fold_accents, WORD.findall(text[start:end])))
+    # Behind a figure stands its unit (MWh, Uhr); one letter is no name.
+    if len(words) > 1 or (len(words[0]) > 1 and not before.isdigit()):
+        opening = not (before.isalnum() or before in _WITHIN) or text[start - 1 : start] == "\n"
+        yield Mention(start, end, "name", words, opening or (german and len(run) == 1))
 
 
 def _is_plain(word: str) -> bool:
