@@ -5,181 +5,157 @@ candidates of its size were tried for its precision: the number of hits to be ex
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
+from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
-from answerkey.grounded.evidence import Evidence, Spot
-from answerkey.grounded.figures import Figure
+from answerkey.grounded.evidence import Evidence, Path, Spot
+from answerkey.grounded.figures import Figure, readings
 
-__all__ = ["Derived", "chance", "readings"]
+__all__ = ["Cell", "Derived", "Formula", "chance"]
 
 # So many hits by chance may be expected of what is tried before a hit counts.
 _CHANCE = 0.06
 # Of small counts, which are stated more often than anything else that a table gives.
 _CHANCE_OF_COUNT = 0.3
-# A longer column's cells are not paired.
+# Of more cells than this no two are set against each other, and of all together no more pairs than this.
 _MOST_PAIRED = 40
 _MOST_PAIRS = 4_000
-_NOTHING = np.empty(0)
 
 Cell = tuple[float, Spot]
-Formula = tuple[str, Spot]
+Values = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def chance(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", value: float, step: float) -> float:
+class Formula(NamedTuple):
+    """A worth and how it comes about."""
+
+    worth: float
+    how: str
+    # Where to look: the first of the cells.
+    spot: Spot
+    # Of one, to be stated as a percentage.
+    share: bool = False
+
+
+def chance(values: Values, value: float, step: float) -> float:
     """Hits to be expected if a figure of this size and precision were drawn at random; `values` are sorted."""
     low, high = np.searchsorted(values, (value / 2, value * 2))
     return float(high - low) * step / (1.5 * value) if value else 1.0
 
 
-def readings(figure: Figure) -> Iterator[tuple[float, float, str]]:
-    """(worth, one in its last place, how it was read) of everything that a figure may stand for, plainest first."""
-    yield figure.value, figure.step, ""
-    if figure.percent:
-        yield figure.value / 100, figure.step / 100, "as a share"
-    if figure.other:
-        yield figure.other, 10.0 ** (3 if figure.other > figure.value else 0) * figure.step / 1000, ""
-    if figure.scale >= 1e3:
-        yield figure.value / 1e3, figure.step / 1e3, "in thousands"
-    if figure.scale >= 1e6:
-        yield figure.value / 1e6, figure.step / 1e6, "in millions"
+class _Family:
+    """Candidates of one sort, sorted by worth."""
+
+    def __init__(self, formulas: Iterable[Formula]) -> None:
+        self._formulas = sorted((one for one in formulas if 1e-9 < one.worth < 1e15), key=lambda one: one.worth)
+        self._worths: Values = np.array([one.worth for one in self._formulas], dtype=np.float64)
+
+    def find(self, figure: Figure) -> tuple[Formula | None, float]:
+        """The formula that comes nearest, and the hits to be expected by chance."""
+        expected = 0.0
+        for value, step, how in readings(figure):
+            expected += chance(self._worths, value, step) if len(self._worths) else 0.0
+            low, high = np.searchsorted(self._worths, (value - 0.5001 * step, value + 0.5001 * step))
+            fitting = [one for one in self._formulas[low:high] if not one.share or how == "as a share"]
+            if fitting:
+                return min(fitting, key=lambda one: (not one.share, abs(one.worth - value))), expected
+        return None, expected
 
 
 class Derived:
     """What a result's cells add up to, made when the first figure is looked for in it."""
 
     def __init__(self, evidence: Evidence, cells: Iterable[Cell]) -> None:
-        self._evidence = evidence
-        self._cells = [cell for cell in cells if cell[1].cell]
-        self._columns: dict[tuple[str, tuple[str | int, ...]], list[Cell]] = defaultdict(list)
-        for cell in self._cells:
+        self._columns: dict[tuple[str, Path], list[Cell]] = defaultdict(list)
+        self._records: dict[int, list[Cell]] = defaultdict(list)
+        for cell in cells:
             self._columns[cell[1].column].append(cell)
-        self._families: list[_Family] | None = None
-        self._counts = list(_counts(evidence))
+            self._records[cell[1].record].append(cell)
+        self._counts, self._kinds = _counts(evidence)
+        self._aggregates = _Family(_aggregates([*self._columns.values(), *self._records.values()]))
+        self._pairs: _Family | None = None
+        self._near: dict[int, list[_Family]] = {}
 
-    def find(self, figure: Figure, near: Callable[[Spot], bool], linked: set[int]) -> Formula | None:
-        """How a figure follows; `near` tells whether the sentence speaks of a cell, `linked` are cells that it states."""
-        if figure.unit and not figure.percent and figure.value == int(figure.value) and figure.value < 1000:
-            counted = self._count(figure, near)
-            if counted:
-                return counted
-        elif not figure.percent and figure.step == 1 and figure.value < 1000:
-            counted = self._count(figure, near)
-            if counted:
-                return counted
-        if self._families is None:
-            self._families = [_aggregates(self._columns), *_pairs(self._groups())]
+    def find(self, figure: Figure, sentence: int, stated: Sequence[Cell], around: Sequence[Cell]) -> Formula | None:
+        """How a figure follows; `stated` is what its sentence takes from the evidence, `around` also those beside it."""
         tried = 0.0
-        stated = _Family([formula for group in self._stated(linked) for formula in _paired(group, True)])
-        for family in (self._families[0], stated, *self._families[1:]):
+        if figure.step == 1 and not figure.percent and figure.value < 1000:
+            named = {spot.start for _, spot in stated}
+            counted = next((one for one in self._kinds.get(figure.value, ()) if one.spot.start in named), None)
+            if counted or (figure.value in self._counts and len(self._counts) / 9 <= _CHANCE_OF_COUNT):
+                return counted or self._counts[figure.value]
+        if sentence not in self._near:
+            records = [self._records[number] for number in {spot.record for _, spot in stated if spot.record >= 0}]
+            self._near[sentence] = [
+                _Family(_paired([cell for cell in stated if cell[0]], stated=True)),
+                _Family(formula for record in records for formula in _paired(record)),
+                _Family(_paired([cell for cell in around if cell[0]], stated=True)),
+            ]
+        if self._pairs is None:
+            self._pairs = _Family(_all_pairs([*self._columns.values(), *self._records.values()]))
+        for family in (self._aggregates, *self._near[sentence], self._pairs):
             hit, expected = family.find(figure)
             tried += expected
             if hit is not None and tried <= _CHANCE:
                 return hit
         return None
 
-    def _groups(self) -> Iterator[list[Cell]]:
-        """Cells that may be set against each other: of one column, of one record."""
-        records: dict[int, list[Cell]] = defaultdict(list)
-        for cell in self._cells:
-            records[cell[1].record].append(cell)
-        yield from self._columns.values()
-        yield from records.values()
 
-    def _stated(self, linked: set[int]) -> Iterator[list[Cell]]:
-        stated = [cell for cell in self._cells if cell[1].start in linked]
-        if 1 < len(stated) <= _MOST_PAIRED:
-            yield stated
-
-    def _count(self, figure: Figure, near: Callable[[Spot], bool]) -> Formula | None:
-        """How many rows there are, or how many of a kind that the sentence names."""
-        plain = [one for one in self._counts if one[0] == figure.value and not one[3]]
-        if plain and len({one[0] for one in self._counts if not one[3] and one[0] > 1}) * 1.0 / 9 <= _CHANCE_OF_COUNT:
-            return plain[0][1], plain[0][2]
-        kind = next((one for one in self._counts if one[0] == figure.value and one[3] and near(one[2])), None)
-        return None if kind is None else (kind[1], kind[2])
-
-
-class _Family:
-    """Candidates of one sort, sorted by worth."""
-
-    def __init__(self, formulas: list[tuple[float, str, Spot, bool]]) -> None:
-        known = [one for one in formulas if 1e-9 < one[0] < 1e15]
-        known.sort(key=lambda one: one[0])
-        self._formulas = known
-        self._worths = np.array([one[0] for one in known]) if known else _NOTHING
-
-    def find(self, figure: Figure) -> tuple[Formula | None, float]:
-        """The formula that comes nearest, and the hits to be expected by chance."""
-        expected = 0.0
-        for value, step, how in readings(figure):
-            if not value or not len(self._worths):
-                continue
-            expected += chance(self._worths, value, step)
-            low, high = np.searchsorted(self._worths, (value - 0.5001 * step, value + 0.5001 * step))
-            fitting = [one for one in self._formulas[low:high] if one[3] == (figure.percent and how == "as a share") or not one[3]]
-            if figure.percent:
-                fitting = [one for one in fitting if one[3]] or fitting
-            if fitting:
-                best = min(fitting, key=lambda one: abs(one[0] - value))
-                return (f"{best[1]}{f', {how}' if how and not best[3] else ''}", best[2]), expected
-        return None, expected
-
-
-def _counts(evidence: Evidence) -> Iterator[tuple[float, str, Spot, bool]]:
-    """(how many, in words, an entry, whether it is of a kind only) of the entries of each list."""
-    spots: dict[tuple[str, tuple[str | int, ...]], Spot] = {}
-    kinds: dict[tuple[object, str], list[Spot]] = defaultdict(list)
+def _counts(evidence: Evidence) -> tuple[dict[float, Formula], dict[float, list[Formula]]]:
+    """How many entries the lists have, and how many of them are of a kind."""
+    spots: dict[tuple[str, Path], Spot] = {}
+    same: dict[tuple[object, str], list[Spot]] = defaultdict(list)
     for spot in evidence.spots:
-        for depth in range(len(spot.path)):
-            spots.setdefault((spot.root, spot.path[:depth]), spot)
-        if spot.cell and "*" in spot.column[1] and spot.end - spot.start <= 40:
-            kinds[spot.column, evidence.value(spot)].append(spot)
+        if spot.cell:
+            for depth in range(len(spot.path)):
+                spots.setdefault((spot.root, spot.path[:depth]), spot)
+            if spot.end - spot.start <= 40 and "*" in spot.column[1]:
+                same[spot.column, evidence.value(spot)].append(spot)
+    entries, kinds = {}, defaultdict(list)
     for root, path, many in evidence.lists:
-        if many and (root, path) in spots:
-            name = ".".join(str(key) for key in path) or "the result"
-            yield float(many), f"count of the entries of {name}", spots[root, path], False
-    for (_, value), same in kinds.items():
-        if len(same) > 1:
-            yield float(len(same)), f"count of {same[0].path[-1]} = {value}", same[0], True
+        if many > 1 and (root, path) in spots:
+            how = f"count of the entries of {'.'.join(map(str, path)) or 'the result'}"
+            entries[float(many)] = Formula(many, how, spots[root, path])
+    for (_, value), found in same.items():
+        if len(found) > 1:
+            how = f"count of {found[0].path[-1]} = {value}"
+            kinds[float(len(found))] += [Formula(len(found), how, spot) for spot in found]
+    return entries, kinds
 
 
-def _aggregates(columns: dict[tuple[str, tuple[str | int, ...]], list[Cell]]) -> _Family:
-    formulas = []
-    for (_, path), cells in columns.items():
+def _aggregates(groups: Iterable[list[Cell]]) -> Iterator[Formula]:
+    for cells in groups:
+        spot, values = cells[0][1], [value for value, _ in cells]
+        path = spot.column[1] if len({cell[1].record for cell in cells}) > 1 else spot.path[:-1]
+        name = str(path[-1]) if path else "the result"
         if len(cells) > 1:
-            name, spot, values = str(path[-1]), cells[0][1], [value for value, _ in cells]
-            whole = sum(values)
-            formulas.append((abs(whole), f"sum of {name}", spot, False))
-            formulas.append((abs(whole) / len(values), f"average of {name}", spot, False))
-            if whole and len(cells) <= _MOST_PAIRS:
-                formulas += [(abs(value / whole), f"{value:g} ÷ sum of {name}", at, True) for value, at in cells]
-    return _Family(formulas)
+            whole = fsum(values)
+            yield Formula(abs(whole), f"sum of {name}", spot)
+            yield Formula(abs(whole) / len(values), f"average of {name}", spot)
+            for value, at in cells if whole else ():
+                yield Formula(abs(value / whole), f"{value:g} ÷ sum of {name}", at, share=True)
 
 
-def _pairs(groups: Iterable[list[Cell]]) -> Iterator[_Family]:
+def _all_pairs(groups: Iterable[list[Cell]]) -> Iterator[Formula]:
     room = _MOST_PAIRS
-    formulas: list[tuple[float, str, Spot, bool]] = []
     for group in groups:
-        many = len(group) * (len(group) - 1) // 2
-        if many <= room and len(group) <= _MOST_PAIRED:
-            room -= many
-            formulas += _paired(group, False)
-    yield _Family(formulas)
+        room -= len(group) ** 2 // 2 if len(group) <= _MOST_PAIRED else 0
+        if room >= 0:
+            yield from _paired(group)
 
 
-def _paired(group: list[Cell], stated: bool) -> Iterator[tuple[float, str, Spot, bool]]:
-    """Differences, changes and shares of two cells; of cells that the sentence states, sums and ratios too."""
-    for (one, at), (other, _) in combinations(group, 2):
+def _paired(group: Sequence[Cell], *, stated: bool = False) -> Iterator[Formula]:
+    """Differences, changes and shares of two cells; of figures that the reply states, sums and ratios too."""
+    for (one, at), (other, _) in combinations(group, 2) if len(group) <= _MOST_PAIRED else ():
         if one == other:
             continue
-        yield abs(one - other), f"{max(one, other):g} − {min(one, other):g}", at, False
+        yield Formula(abs(one - other), f"{max(one, other):g} − {min(one, other):g}", at)
         if stated:
-            yield abs(one + other), f"{one:g} + {other:g}", at, False
+            yield Formula(abs(one + other), f"{one:g} + {other:g}", at)
         for part, whole in ((one, other), (other, one)):
             if whole:
-                yield abs(part / whole - 1), f"change from {whole:g} to {part:g}", at, True
-                if abs(part) < abs(whole) or stated:
-                    yield abs(part / whole), f"{part:g} ÷ {whole:g}", at, stated is False or abs(part) < abs(whole)
+                yield Formula(abs(part / whole - 1), f"change from {whole:g} to {part:g}", at, share=True)
+                yield Formula(abs(part / whole), f"{part:g} ÷ {whole:g}", at, share=not stated or abs(part) < abs(whole))

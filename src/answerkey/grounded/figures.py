@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.text.normalise import fold_accents
 
-__all__ = ["FACTORS", "Figure", "find_figures", "unit_of"]
+__all__ = ["FACTORS", "Figure", "find_figures", "readings", "unit_of"]
 
 _SPACES = "\u0020\u00a0\u2009\u202f"
 # 442,300 · 442.300 · 442 300 · 442'300, the same separator throughout; 12,34,567; plain digits; each with decimals.
@@ -32,7 +32,7 @@ _FAMILIES = {
     "time": "ms millisecond milliseconds=0.001 s sec secs second seconds sekunden secondes segundos=1 "
     "min mins minute minutes minuten minutos minuti=60 h hr hrs hour hours stunden heures horas ore uur=3600 "
     "d day days tage tagen jours dias giorni dagen=86400 week weeks wochen semaines semanas settimane weken=604800",
-    "calendar": "month months monate monaten mois meses mesi maanden=1 year years jahre jahren ans años anos anni jaar=12",
+    "calendar": "month months monate monaten mois meses mesi maanden=1 year years yr yrs jahre jahren ans años anos anni jaar=12",
     "mass": "mg=0.001 g gram grams=1 kg kilo kilos kilogram kilograms=1000 t tonne tonnes tons=1000000",
     "length": "mm=0.001 cm=0.01 m metre metres meter meters=1 km kilometre kilometres kilometer kilometers=1000",
     "volume": "ml=0.001 cl=0.01 l litre litres liter liters=1 m3=1000",
@@ -87,6 +87,18 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
     scale: float = 1.0
     # "about", "over": stands for anything that rounds to it.
     hedged: bool = False
+
+
+def readings(figure: Figure) -> Iterator[tuple[float, float, str]]:
+    """(worth, one in its last place, how it was read) of everything that a figure may stand for, plainest first."""
+    yield figure.value, figure.step, ""
+    if figure.percent:
+        yield figure.value / 100, figure.step / 100, "as a share"
+    if figure.other:
+        yield figure.other, figure.step * (1 if figure.other > figure.value else 1e-3), ""
+    for scale, how in ((1e3, "in thousands"), (1e6, "in millions")):
+        if figure.scale >= scale:
+            yield figure.value / scale, figure.step / scale, how
 
 
 def find_figures(text: str, taken: bytearray) -> Iterator[Figure]:

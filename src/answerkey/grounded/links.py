@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from answerkey.grounded.context import Sentences, words_at
-from answerkey.grounded.derived import Derived
+from answerkey.grounded.derived import Cell, Derived
 from answerkey.grounded.evidence import MOST_EVIDENCE, Evidence, gather_evidence
 from answerkey.grounded.lookup import Lookup, Stretch
 from answerkey.grounded.mentions import Mention, find_mentions
@@ -83,8 +83,8 @@ class _Linking:
         mentions = find_mentions(text)
         self._mentions = mentions
         self._lookup = Lookup(evidence, mentions)
-        # Cells that each sentence states, by where they begin.
-        self._stated: dict[int, set[int]] = defaultdict(set)
+        # What each sentence takes from the evidence.
+        self._stated: dict[int, list[Cell]] = defaultdict(list)
 
     def links(self) -> list[Link]:
         """Direct ones first: what a sentence states tells what its other figures may be made of."""
@@ -119,7 +119,7 @@ class _Linking:
             if shared > most and (shared > 0 or not stretch.by_chance):
                 best, most = stretch, shared
         if best is not None:
-            self._stated[self._sentences.number(mention.start)].add(self._evidence.spot_at(best.start).start)
+            self._stated[self._sentences.number(mention.start)].append(self._lookup.stated(best.start))
         return best
 
     def _worded(self, mention: Mention) -> list[Link]:
@@ -134,16 +134,12 @@ class _Linking:
 
     def _derive(self, mention: Mention, derived: Derived) -> Link:
         assert isinstance(mention.said, Figure)  # noqa: S101  # only figures are left open
-        words = self._sentences.words_around(mention.start, mention.end)
         number = self._sentences.number(mention.start)
-        linked = set().union(*(self._stated[near] for near in (number - 1, number, number + 1) if near in self._stated))
-        formula = derived.find(
-            mention.said, lambda spot: bool(words & words_at(self._evidence, spot.start, spot.end, alone=True)), linked
-        )
+        around = [cell for near in (number - 1, number, number + 1) for cell in self._stated.get(near, ())]
+        formula = derived.find(mention.said, number, self._stated.get(number, ()), around)
         if formula is None:
             return self._link(mention, None)
-        how, spot = formula
-        return self._link(mention, Stretch(spot.start, spot.end, how))
+        return self._link(mention, Stretch(formula.spot.start, formula.spot.end, formula.how))
 
     def _link(self, mention: Mention, stretch: Stretch | None) -> Link:
         text = self._text[mention.start : mention.end]

@@ -9,9 +9,9 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from answerkey.grounded.derived import Cell, chance, readings
+from answerkey.grounded.derived import Cell, chance
 from answerkey.grounded.evidence import Evidence
-from answerkey.grounded.figures import FACTORS, Figure, unit_of
+from answerkey.grounded.figures import FACTORS, Figure, readings, unit_of
 from answerkey.grounded.mentions import WORD, Mention, find_marks
 from answerkey.text.dates import Date, month_number
 from answerkey.text.normalise import fold_accents, stem
@@ -19,7 +19,7 @@ from answerkey.text.normalise import fold_accents, stem
 __all__ = ["Lookup", "Stretch"]
 
 # A figure that so many would hit by chance needs a word in common with its place.
-_CHANCE = 0.02
+_CHANCE = 0.1
 # Places of a reply that are compared by their surroundings, over all its mentions; and of one mention.
 _MOST_COMPARED = 20_000
 _MOST_PLACES = 100
@@ -106,6 +106,14 @@ class Lookup:
                 negative = self._evidence.text[spot.start : spot.start + 1] in "-−"
                 yield -figure.value if negative else figure.value, spot
 
+    def stated(self, start: int) -> Cell:
+        """What the evidence states at a place: a figure's worth, or 0 for anything else."""
+        return self._worths.get(start, 0.0), self._evidence.spot_at(start)
+
+    @cached_property
+    def _worths(self) -> dict[int, float]:
+        return {figure.start: figure.value for figure in self._marks.figures}
+
     def _figure(self, figure: Figure) -> Iterator[Stretch]:
         """As it is, then rounded, then in another unit."""
         step = figure.step
@@ -115,7 +123,7 @@ class Lookup:
         for value, unit, how in readings(figure):
             rare = chance(self._distinct, value, unit) <= _CHANCE if value else False
             for one in self._between(value * (1 - 1e-9), value * (1 + 1e-9)):
-                yield Stretch(one.start, one.end, how, by_chance=not rare)
+                yield Stretch(one.start, one.end, how, by_chance=not rare and not _same_unit(figure, one))
             telling = figure.value >= 10 * step or figure.hedged or figure.scale > 1
             for one in self._between(value - 0.5001 * unit, value + 0.5001 * unit) if telling else ():
                 if abs(one.value - value) > 1e-9 * value and (one.step < unit or figure.hedged):
@@ -147,6 +155,8 @@ class Lookup:
         """The year of a date, or a number that is a part of an id."""
         if figure.step == 1 and figure.value < 10_000:
             yield from self._inside.get(int(figure.value), [])[: self._most]
+        if figure.unit in ("st", "nd", "rd", "th") and figure.value <= 31:
+            yield from self._dates.get((None, None, int(figure.value)), [])[: self._most]
         if 1900 <= figure.value <= 2100 and figure.step == 1:
             yield from self._dates.get((int(figure.value), None, None), [])[: self._most]
 
@@ -193,6 +203,12 @@ class Lookup:
         return last, [Stretch(start, end) for start, end, _ in reached[: self._most]]
 
 
+def _same_unit(one: Figure, other: Figure) -> bool:
+    """Whether both have the same sign or word behind them: %, days, years and yrs."""
+    stated = FACTORS.get(one.unit)
+    return (one.percent and other.percent) or (stated is not None and stated == FACTORS.get(other.unit))
+
+
 def _missing(words: list[re.Match[str]], missing: list[int]) -> Iterator[tuple[int, int, list[Stretch]]]:
     if any(words[index][0] != words[index][0].lower() for index in missing):
         yield words[missing[0]].start(), words[missing[-1]].end(), []
@@ -228,6 +244,7 @@ def _date_keys(date: Date) -> Iterator[tuple[int | None, int | None, int | None]
         yield date.year, None, None
     if date.day is not None:
         yield None, date.month, None
+        yield None, None, date.day
     if date.ambiguous:
         yield date.year, date.day, date.month
         yield None, date.day, date.month

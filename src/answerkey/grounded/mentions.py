@@ -22,7 +22,7 @@ _ISO_TIME = re.compile(r"(?<=[0-9])[T ](?P<h>[0-2][0-9]):(?P<m>[0-5][0-9])")
 _VERB = re.compile(r"\bmay\b")
 _DAY_BEFORE = re.compile(r"(?<![\w.])([0-9]{1,2})(?:st|nd|rd|th|\.)?\s?(?:to|and|or|until|bis|und|oder|à|au|et|al?|y|e|–|-)\s?$")
 # A stretch with a digit, an @ or an address; it begins where something ends, so that no letter is looked at twice.
-_CHUNK = re.compile(r"(?<![^\s,;()\[\]{}\"“”„«»|*<>`])[^\s,;()\[\]{}\"“”„«»|*<>`]*+")
+_CHUNK = re.compile(r"(?<![^\s,;()\[\]{}\"“”„«»|*<>`'=])[^\s,;()\[\]{}\"“”„«»|*<>`'=]*+")
 # Scripts without spaces would glue figures to words.
 _ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:_-]++")
 _DIGIT = re.compile("[0-9]")
