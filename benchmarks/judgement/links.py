@@ -17,7 +17,7 @@ from typing import Any
 
 from answerkey.grounded import derived
 from answerkey.grounded.links import Link, link_reply
-from answerkey.grounded.novelty import novelty_of
+from answerkey.grounded.words import novelty_of
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.text.dates import find_dates

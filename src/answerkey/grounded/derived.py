@@ -18,7 +18,7 @@ from answerkey.grounded.figures import Figure, readings
 __all__ = ["Cell", "Derived", "Formula", "chance"]
 
 # So many hits by chance may be expected of what is tried before a hit counts.
-_CHANCE = 0.06
+_CHANCE = 0.1
 # Of small counts, which are stated more often than anything else that a table gives.
 _CHANCE_OF_COUNT = 0.3
 # Of more cells than this no two are set against each other, and of all together no more pairs than this.
@@ -50,7 +50,9 @@ class _Family:
     """Candidates of one sort, sorted by worth."""
 
     def __init__(self, formulas: Iterable[Formula]) -> None:
-        self._formulas = sorted((one for one in formulas if 1e-9 < one.worth < 1e15), key=lambda one: one.worth)
+        self._formulas = sorted(
+            (one for one in formulas if 1e-9 < one.worth < 1e15), key=lambda one: one.worth
+        )
         self._worths: Values = np.array([one.worth for one in self._formulas], dtype=np.float64)
 
     def find(self, figure: Figure) -> tuple[Formula | None, float]:
@@ -79,16 +81,22 @@ class Derived:
         self._pairs: _Family | None = None
         self._near: dict[int, list[_Family]] = {}
 
-    def find(self, figure: Figure, sentence: int, stated: Sequence[Cell], around: Sequence[Cell]) -> Formula | None:
+    def find(
+        self, figure: Figure, sentence: int, stated: Sequence[Cell], around: Sequence[Cell]
+    ) -> Formula | None:
         """How a figure follows; `stated` is what its sentence takes from the evidence, `around` also those beside it."""
         tried = 0.0
         if figure.step == 1 and not figure.percent and figure.value < 1000:
             named = {spot.start for _, spot in stated}
-            counted = next((one for one in self._kinds.get(figure.value, ()) if one.spot.start in named), None)
+            counted = next(
+                (one for one in self._kinds.get(figure.value, ()) if one.spot.start in named), None
+            )
             if counted or (figure.value in self._counts and len(self._counts) / 9 <= _CHANCE_OF_COUNT):
                 return counted or self._counts[figure.value]
         if sentence not in self._near:
-            records = [self._records[number] for number in {spot.record for _, spot in stated if spot.record >= 0}]
+            records = [
+                self._records[number] for number in {spot.record for _, spot in stated if spot.record >= 0}
+            ]
             self._near[sentence] = [
                 _Family(_paired([cell for cell in stated if cell[0]], stated=True)),
                 _Family(formula for record in records for formula in _paired(record)),
@@ -96,7 +104,7 @@ class Derived:
             ]
         if self._pairs is None:
             self._pairs = _Family(_all_pairs([*self._columns.values(), *self._records.values()]))
-        for family in (self._aggregates, *self._near[sentence], self._pairs):
+        for family in (*self._near[sentence][:2], self._aggregates, self._near[sentence][2], self._pairs):
             hit, expected = family.find(figure)
             tried += expected
             if hit is not None and tried <= _CHANCE:
@@ -158,4 +166,6 @@ def _paired(group: Sequence[Cell], *, stated: bool = False) -> Iterator[Formula]
         for part, whole in ((one, other), (other, one)):
             if whole:
                 yield Formula(abs(part / whole - 1), f"change from {whole:g} to {part:g}", at, share=True)
-                yield Formula(abs(part / whole), f"{part:g} ÷ {whole:g}", at, share=not stated or abs(part) < abs(whole))
+                yield Formula(
+                    abs(part / whole), f"{part:g} ÷ {whole:g}", at, share=not stated or abs(part) < abs(whole)
+                )

@@ -2,7 +2,7 @@
 
 import csv
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["MOST_EVIDENCE", "Evidence", "Spot", "gather_evidence"]
+__all__ = ["MOST_EVIDENCE", "Evidence", "Path", "Spot", "gather_evidence"]
 
 # More characters of evidence than this are not searched.
 MOST_EVIDENCE = 12_000_000
@@ -38,9 +38,7 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
     @property
     def where(self) -> str:
         """The address in the reply: tool_calls[0].result[2].balance."""
-        return self.root + "".join(
-            f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path
-        )
+        return self.root + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
 
     @property
     def column(self) -> tuple[str, Path]:
@@ -60,23 +58,22 @@ class Evidence:
         self.length = 0
         self.spots: list[Spot] = []
         self._starts: list[int] = []
-        # The values of each record, by its number.
-        self.records: list[list[int]] = []
-        # Lists of a result, with how many entries each has.
+        # The spots of each record.
+        self.records: list[list[Spot]] = []
+        # The lists of results, with how many entries each has.
         self.lists: list[tuple[str, Path, int]] = []
         self.text = ""
 
     def write(self, text: str, root: str, path: Path = (), record: int = -1, *, cell: bool = False) -> None:
         """Add a value at the end."""
-        if not text:
-            return
-        start = self.length
-        if record >= 0:
-            self.records[record].append(len(self.spots))
-        self.spots.append(Spot(start, start + len(text), root, path, record, cell))
-        self._starts.append(start)
-        self._pieces.append(text)
-        self.length = start + len(text) + 1
+        if text:
+            spot = Spot(self.length, self.length + len(text), root, path, record, cell)
+            if record >= 0:
+                self.records[record].append(spot)
+            self.spots.append(spot)
+            self._starts.append(spot.start)
+            self._pieces.append(text)
+            self.length = spot.end + 1
 
     def close(self) -> None:
         """Lay the text out, once everything is written."""
@@ -91,11 +88,15 @@ class Evidence:
         return self.text[spot.start : spot.end]
 
     def row_label(self, spot: Spot) -> str:
-        """What a reader would call the record of a spot: its first short text."""
-        for number in self.records[spot.record] if spot.record >= 0 else ():
-            other = self.spots[number]
+        """What a reader would call the record of a cell: its first short text."""
+        for other in self.records[spot.record] if spot.cell and spot.record >= 0 else ():
             value = self.value(other)
-            if other.path != spot.path and len(value) <= _LONGEST_LABEL and value.lower() != value.upper():
+            if (
+                other.cell
+                and other.path != spot.path
+                and len(value) <= _LONGEST_LABEL
+                and not value.isnumeric()
+            ):
                 return value
         return ""
 
@@ -109,13 +110,14 @@ def gather_evidence(
     for _, given, prefix in turns:
         for number, call in enumerate(given.tool_calls):
             _lay_out(evidence, call.result, f"{prefix}tool_calls[{number}].result", cells=True)
+            evidence.write(_plain(call.error), f"{prefix}tool_calls[{number}].error")
         for number, source in enumerate(given.sources):
             for name in ("text", "title", "id"):
                 evidence.write(_plain(getattr(source, name)), f"{prefix}sources[{number}].{name}")
-            _lay_out(evidence, source.metadata, f"{prefix}sources[{number}].metadata", cells=False)
+            _lay_out(evidence, source.metadata, f"{prefix}sources[{number}].metadata")
     for asked, given, prefix in turns:
         for number, call in enumerate(given.tool_calls):
-            _lay_out(evidence, call.arguments, f"{prefix}tool_calls[{number}].arguments", cells=False)
+            _lay_out(evidence, call.arguments, f"{prefix}tool_calls[{number}].arguments")
         evidence.write(_plain(asked.question), f"{prefix}question")
         evidence.write(_plain(asked.context), f"{prefix}context")
     evidence.close()
@@ -123,74 +125,64 @@ def gather_evidence(
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, float) and "e" in repr(value):
         return f"{value:.12f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:.0f}"
     if isinstance(value, int) and value.bit_length() > 4096:
         return hex(value)
-    return str(value)
+    return "" if value is None else str(value)
 
 
-def _lay_out(evidence: Evidence, value: Any, root: str, *, cells: bool) -> None:
-    """Write a JSON value leaf by leaf, without recursion."""
-    if isinstance(value, str) and cells:
-        value = _read_text(value)
-    named: set[tuple[str, Path]] = set()
-    waiting: list[tuple[Any, Path, int]] = [(value, (), -1)]
+def _lay_out(evidence: Evidence, value: Any, root: str, *, cells: bool = False) -> None:
+    """Write a JSON value leaf by leaf, without recursion; the name of a column once."""
+    named: set[Path] = set()
+    waiting: list[tuple[Any, Path, Path, int]] = [(_read_text(value) if cells else value, (), (), -1)]
     while waiting and evidence.length <= MOST_EVIDENCE:
-        value, path, record = waiting.pop()
-        inside = _entries(value) if len(path) < _DEEPEST else None
-        if inside is None:
+        value, path, column, record = waiting.pop()
+        if not isinstance(value, Mapping | list | tuple) or len(path) >= _DEEPEST:
             evidence.write(_plain(value) if len(path) < _DEEPEST else "", root, path, record, cell=cells)
             continue
         number = len(evidence.records)
         evidence.records.append([])
-        if isinstance(value, list | tuple):
-            evidence.lists.append((root, path, len(value)))
-        entries = list(inside)
-        for key, _ in entries:
-            column = (root, tuple("*" if isinstance(part, int) else part for part in (*path, key)))
-            if isinstance(key, str) and column not in named:
-                named.add(column)
-                evidence.write(key, root, (*path, key), number)
-        waiting += [(item, (*path, key), number) for key, item in reversed(entries)]
+        inside: list[tuple[Any, Path, Path, int]] = []
+        if isinstance(value, Mapping):
+            for key, item in _with_columns(value).items():
+                below = (*column, str(key))
+                if below not in named:
+                    named.add(below)
+                    evidence.write(str(key), root, (*path, str(key)), number)
+                inside.append((item, (*path, str(key)), below, number))
+        else:
+            evidence.lists.append((root, path, len(value) if cells else 0))
+            inside += [(item, (*path, index), (*column, "*"), number) for index, item in enumerate(value)]
+        waiting += reversed(inside)
 
 
-def _entries(value: Any) -> Iterator[tuple[str | int, Any]] | None:
-    """What an object or list holds; rows that come apart from the names of their columns get them."""
-    if isinstance(value, Mapping):
-        columns, rows = value.get("columns"), value.get("rows")
-        if isinstance(columns, list) and isinstance(rows, list) and all(isinstance(one, str) for one in columns):
-            rest = {key: item for key, item in value.items() if key != "columns"}
-            rest["rows"] = [dict(zip(columns, row, strict=False)) if isinstance(row, list) else row for row in rows]
-            value = rest
-        return ((str(key), item) for key, item in value.items())
-    return iter(enumerate(value)) if isinstance(value, list | tuple) else None
+def _with_columns(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Rows that come apart from the names of their columns get them."""
+    columns, rows = value.get("columns"), value.get("rows")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return value
+    named = [
+        dict(zip(map(str, columns), row, strict=False)) if isinstance(row, list) else row for row in rows
+    ]
+    return {key: named if key == "rows" else item for key, item in value.items() if key != "columns"}
 
 
-def _read_text(text: str) -> Any:
+def _read_text(text: Any) -> Any:
     """A tool's text as what it holds: JSON, a table with separators, or itself."""
-    if text[:1] in "[{":
+    if not isinstance(text, str):
+        return text
+    if text[:1] in ("[", "{"):
         try:
             return msgspec.json.decode(text)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             return text
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
-        return text
-    for mark in ("|", "\t", ";", ","):
+    lines = [
+        line.strip().strip("|") for line in text.replace("\x00", "").splitlines() if set(line) - set("|-: ")
+    ]
+    for mark in "|\t;," if len(lines) > 1 else "":
         count = lines[0].count(mark)
         if count and all(line.count(mark) == count for line in lines):
-            rows = [[cell.strip() for cell in row] for row in csv.reader(_stripped(lines, mark), delimiter=mark)]
-            rows = [row for row in rows if any(set(cell) - set("-: ") for cell in row)]
-            return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]] if len(rows) > 1 else text
+            names, *rows = ([cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark))
+            return [dict(zip(names, row, strict=False)) for row in rows]
     return text
-
-
-def _stripped(lines: list[str], mark: str) -> list[str]:
-    return [line.replace("\x00", "").strip().strip("|") for line in lines] if mark == "|" else [line.replace("\x00", "") for line in lines]

@@ -4,16 +4,16 @@ A link says where to look, never that the statement is right; what has none is l
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from answerkey.grounded.context import Sentences, words_at
 from answerkey.grounded.derived import Cell, Derived
 from answerkey.grounded.evidence import MOST_EVIDENCE, Evidence, gather_evidence
+from answerkey.grounded.figures import Figure
 from answerkey.grounded.lookup import Lookup, Stretch
 from answerkey.grounded.mentions import Mention, find_mentions
-from answerkey.grounded.figures import Figure
+from answerkey.grounded.words import Words
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
@@ -21,6 +21,8 @@ __all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "find_links", "link_r
 
 # A longer reply is not searched.
 MOST_REPLY = 2_000_000
+# Characters on each side of a mention that speak of it.
+_REACH = 90
 
 
 class TooLargeError(ValueError):
@@ -79,31 +81,34 @@ class _Linking:
     def __init__(self, text: str, evidence: Evidence) -> None:
         self._text = text
         self._evidence = evidence
-        self._sentences = Sentences(text)
-        mentions = find_mentions(text)
-        self._mentions = mentions
-        self._lookup = Lookup(evidence, mentions)
+        self._words = Words(text)
+        self._mentions = find_mentions(text, self._words)
+        self._lookup = Lookup(evidence, text, self._mentions)
         # What each sentence takes from the evidence.
         self._stated: dict[int, list[Cell]] = defaultdict(list)
 
     def links(self) -> list[Link]:
         """Direct ones first: what a sentence states tells what its other figures may be made of."""
         found: list[Link] = []
-        open_figures: list[Mention] = []
-        for mention in self._mentions:
+        left: list[tuple[Mention, Figure]] = []
+        for mention in self._mentions if self._evidence.spots else ():
             if mention.kind in ("name", "quote"):
                 found += self._worded(mention)
                 continue
-            stretches = self._lookup.find(mention)
-            best = self._best(mention, stretches)
-            if best is not None:
-                found.append(self._link(mention, best))
-            elif mention.kind == "figure":
-                open_figures.append(mention)
+            best = self._best(mention, self._lookup.find(mention))
+            if best is None and isinstance(mention.said, Figure):
+                left.append((mention, mention.said))
             else:
-                found.append(self._link(mention, None))
-        derived = Derived(self._evidence, self._lookup.cells()) if open_figures else None
-        found += [self._derive(mention, derived) for mention in open_figures if derived is not None]
+                found.append(self._link(mention, best))
+        derived = Derived(self._evidence, self._lookup.cells()) if left else None
+        for mention, figure in left if derived else ():
+            number = self._words.sentence(mention.start)
+            around = [
+                cell for near in (number - 1, number, number + 1) for cell in self._stated.get(near, ())
+            ]
+            formula = derived.find(figure, number, self._stated.get(number, ()), around) if derived else None
+            at = None if formula is None else Stretch(formula.spot.start, formula.spot.end, formula.how)
+            found.append(self._link(mention, at))
         return sorted(found, key=lambda item: item.start)
 
     def _best(self, mention: Mention, stretches: Iterable[Stretch]) -> Stretch | None:
@@ -111,35 +116,25 @@ class _Linking:
 
         A figure that may be there by chance needs a word in common with its place.
         """
-        words = self._sentences.words_around(mention.start, mention.end)
-        best, most = None, -1
+        words: set[str] | None = None
+        best, most = None, -1.0
         for stretch in stretches:
-            shared = len(words & words_at(self._evidence, stretch.start, stretch.end))
-            shared -= 0 if not stretch.how else 1
+            if words is None:
+                words = self._words.around(mention.start, mention.end, _REACH)
+            shared = len(words & self._lookup.speaks_of(stretch)) - (0.5 if stretch.how else 0.0)
             if shared > most and (shared > 0 or not stretch.by_chance):
                 best, most = stretch, shared
         if best is not None:
-            self._stated[self._sentences.number(mention.start)].append(self._lookup.stated(best.start))
+            self._stated[self._words.sentence(mention.start)].append(self._lookup.stated(best.start))
         return best
 
-    def _worded(self, mention: Mention) -> list[Link]:
+    def _worded(self, mention: Mention) -> Iterator[Link]:
         """A name or quote; of a name that is found in part, its parts."""
-        found = []
-        for start, end, stretches in self._lookup.worded(mention, self._text):
-            part = Mention(start, end, mention.kind, ())
+        for start, end, stretches in self._lookup.worded(mention):
+            part = Mention(start, end, mention.kind)
             best = self._best(part, stretches)
             if best is not None or not mention.doubtful:
-                found.append(self._link(part, best))
-        return found
-
-    def _derive(self, mention: Mention, derived: Derived) -> Link:
-        assert isinstance(mention.said, Figure)  # noqa: S101  # only figures are left open
-        number = self._sentences.number(mention.start)
-        around = [cell for near in (number - 1, number, number + 1) for cell in self._stated.get(near, ())]
-        formula = derived.find(mention.said, number, self._stated.get(number, ()), around)
-        if formula is None:
-            return self._link(mention, None)
-        return self._link(mention, Stretch(formula.spot.start, formula.spot.end, formula.how))
+                yield self._link(part, best)
 
     def _link(self, mention: Mention, stretch: Stretch | None) -> Link:
         text = self._text[mention.start : mention.end]
@@ -154,6 +149,6 @@ class _Linking:
             spot.where,
             self._evidence.text[stretch.start : stretch.end],
             (stretch.start - spot.start, stretch.end - spot.start),
-            self._evidence.row_label(spot) if spot.cell else "",
+            self._evidence.row_label(spot),
             stretch.how,
         )

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import msgspec
@@ -11,10 +11,10 @@ import numpy as np
 
 from answerkey.grounded.derived import Cell, chance
 from answerkey.grounded.evidence import Evidence
-from answerkey.grounded.figures import FACTORS, Figure, readings, unit_of
-from answerkey.grounded.mentions import WORD, Mention, find_marks
-from answerkey.text.dates import Date, month_number
-from answerkey.text.normalise import fold_accents, stem
+from answerkey.grounded.figures import UNITS, Figure, readings
+from answerkey.grounded.mentions import Mention, find_marks
+from answerkey.grounded.words import WORD, Words, word_key
+from answerkey.text.dates import Date
 
 __all__ = ["Lookup", "Stretch"]
 
@@ -23,9 +23,10 @@ _CHANCE = 0.1
 # Places of a reply that are compared by their surroundings, over all its mentions; and of one mention.
 _MOST_COMPARED = 20_000
 _MOST_PLACES = 100
-
-
+# Characters on each side of a place in a passage that speak of it.
+_REACH = 90
 _INSIDE = re.compile(r"(?<![0-9])[0-9]{1,4}(?![0-9])")
+# What only joins a name's words is no part of it to be missed.
 _JOINING = frozenset("of de la le du des del di da dos van von der den and y und et the for s".split())
 
 
@@ -43,28 +44,32 @@ class Stretch(msgspec.Struct, frozen=True, gc=False):
 class Lookup:
     """What the mentions of one reply are looked up in."""
 
-    def __init__(self, evidence: Evidence, mentions: list[Mention]) -> None:
+    def __init__(self, evidence: Evidence, text: str, mentions: list[Mention]) -> None:
         self._evidence = evidence
+        self._text = text
         self._most = max(4, min(_MOST_PLACES, _MOST_COMPARED // max(1, len(mentions))))
-        self._marks = find_marks(evidence.text)
-        wanted = {_key(word) for one in mentions if isinstance(one.said, tuple) for word in one.said}
-        self._words = _positions(evidence.text, wanted)
-        self._dates: dict[tuple[int | None, int | None, int | None], list[Stretch]] = defaultdict(list)
+        self._words = Words(evidence.text)
+        self._marks = find_marks(evidence.text, self._words)
+        named = [one for one in mentions if one.kind in ("name", "quote")]
+        wanted = {word_key(word) for one in named for word in WORD.findall(text[one.start : one.end])}
+        # By key: the places of each wanted word among the words.
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for index, key in enumerate(self._words.keys):
+            if key in wanted:
+                self._places[key].append(index)
+        # By what a date, time, id or part of an id says.
+        self._known: dict[object, list[Stretch]] = defaultdict(list)
         for date in self._marks.dates:
             for key in _date_keys(date):
-                self._dates[key].append(Stretch(date.start, date.end))
-        self._ids: dict[str, list[Stretch]] = defaultdict(list)
-        # Numbers that are a part of an id: the week of 2024-W19, the year of mwh_2024.
-        self._inside: dict[int, list[Stretch]] = defaultdict(list)
-        for key, start, end in self._marks.ids:
-            self._ids[key].append(Stretch(start, end))
-            for part in WORD.finditer(evidence.text, start, end):
-                self._ids[part[0].casefold()].append(Stretch(*part.span()))
-            for part in _INSIDE.finditer(evidence.text, start, end):
-                self._inside[int(part[0])].append(Stretch(*part.span(), by_chance=len(part[0]) < 4))
-        self._times: dict[int, list[Stretch]] = defaultdict(list)
+                self._known[key].append(Stretch(date.start, date.end))
         for minutes, start, end in self._marks.times:
-            self._times[minutes].append(Stretch(start, end))
+            self._known["time", minutes].append(Stretch(start, end))
+        for id_key, start, end in self._marks.ids:
+            self._known[id_key].append(Stretch(start, end))
+            for part in WORD.finditer(evidence.text, start, end):
+                self._known[part[0].casefold()].append(Stretch(*part.span()))
+            for part in _INSIDE.finditer(evidence.text, start, end):
+                self._known["part", int(part[0])].append(Stretch(*part.span(), by_chance=len(part[0]) < 4))
 
     def find(self, mention: Mention) -> list[Stretch]:
         """The places of a figure, date, time or id, at most so many that all can be compared."""
@@ -72,179 +77,168 @@ class Lookup:
         if isinstance(said, Figure):
             return list(self._figure(said))[: self._most]
         if isinstance(said, Date):
-            return self._dates.get((said.year, said.month, said.day), [])[: self._most] or [
-                Stretch(one.start, one.end, "the year is the reply's own")
-                for one in self._dates.get((None, said.month, said.day), [])[: self._most]
-                if said.year is not None and said.day is not None and self._yearless(one)
-            ]
+            return self._given((said.year, said.month, said.day))
         if isinstance(said, int):
-            return (self._times.get(said) or self._times.get((said + 720) % 1440, []))[: self._most]
-        assert isinstance(said, str)  # noqa: S101  # an id's key
-        return self._ids.get(said, [])[: self._most]
+            return self._given(("time", said)) or self._given(("time", (said + 720) % 1440))
+        return self._given(said)
 
-    def _yearless(self, stretch: Stretch) -> bool:
-        return any(date.start == stretch.start and date.year is None for date in self._marks.dates)
+    def _given(self, key: object) -> list[Stretch]:
+        return self._known.get(key, [])[: self._most]
+
+    def speaks_of(self, stretch: Stretch) -> set[str]:
+        """The words around a place: the names and texts of its record, or those near it in its passage."""
+        spot = self._evidence.spot_at(stretch.start)
+        if spot.end - spot.start > 2 * _REACH or spot.record < 0:
+            first, last = max(spot.start, stretch.start - _REACH), min(spot.end, stretch.end + _REACH)
+            return self._words.between(first, stretch.start) | self._words.between(stretch.end, last)
+        found = {word_key(word) for key in spot.path if isinstance(key, str) for word in WORD.findall(key)}
+        for other in self._evidence.records[spot.record][:24]:
+            if other.start != spot.start and other.cell:
+                found |= self._words.between(other.start, min(other.end, other.start + _REACH))
+        return (
+            found
+            | self._words.between(spot.start, stretch.start)
+            | self._words.between(stretch.end, spot.end)
+        )
 
     @cached_property
     def _figures(self) -> list[tuple[float, Figure]]:
-        both = [(one.value, one) for one in self._marks.figures] + [(one.other, one) for one in self._marks.figures if one.other]
-        return sorted((pair for pair in both if pair[0] < 1e18), key=lambda pair: (pair[0], pair[1].start))
+        both = [
+            (value, one) for one in self._marks.figures for value in (one.value, one.other) if value < 1e18
+        ]
+        return sorted(both[::1], key=lambda pair: pair[0])
 
     @cached_property
-    def _values(self) -> list[float]:
-        return [value for value, _ in self._figures]
+    def _values(self) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+        return np.array([value for value, _ in self._figures], dtype=np.float64)
 
     @cached_property
     def _distinct(self) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        return np.unique(np.array(self._values, dtype=np.float64))
-
-    def cells(self) -> Iterator[Cell]:
-        """The figures that are the whole value of a cell."""
-        for figure in self._marks.figures:
-            spot = self._evidence.spot_at(figure.start)
-            if spot.cell and figure.end - figure.start >= spot.end - spot.start - 2 and (spot.path or spot.end - spot.start < 20):
-                negative = self._evidence.text[spot.start : spot.start + 1] in "-−"
-                yield -figure.value if negative else figure.value, spot
-
-    def stated(self, start: int) -> Cell:
-        """What the evidence states at a place: a figure's worth, or 0 for anything else."""
-        return self._worths.get(start, 0.0), self._evidence.spot_at(start)
+        return np.unique(self._values)
 
     @cached_property
     def _worths(self) -> dict[int, float]:
         return {figure.start: figure.value for figure in self._marks.figures}
 
-    def _figure(self, figure: Figure) -> Iterator[Stretch]:
-        """As it is, then rounded, then in another unit."""
-        step = figure.step
-        if not self._values:
-            yield from self._year(figure)
-            return
-        for value, unit, how in readings(figure):
-            rare = chance(self._distinct, value, unit) <= _CHANCE if value else False
-            for one in self._between(value * (1 - 1e-9), value * (1 + 1e-9)):
-                yield Stretch(one.start, one.end, how, by_chance=not rare and not _same_unit(figure, one))
-            telling = figure.value >= 10 * step or figure.hedged or figure.scale > 1
-            for one in self._between(value - 0.5001 * unit, value + 0.5001 * unit) if telling else ():
-                if abs(one.value - value) > 1e-9 * value and (one.step < unit or figure.hedged):
-                    yield Stretch(one.start, one.end, "rounded", by_chance=not rare)
-        yield from self._converted(figure)
-        yield from self._year(figure)
+    def stated(self, start: int) -> Cell:
+        """What the evidence states at a place: a figure's worth, or 0 for anything else."""
+        return self._worths.get(start, 0.0), self._evidence.spot_at(start)
 
-    def _between(self, low: float, high: float) -> Iterable[Figure]:
-        first, last = bisect_left(self._values, low), bisect_right(self._values, high)
+    def cells(self) -> Iterator[Cell]:
+        """The figures that are the whole value of a cell."""
+        for figure in self._marks.figures:
+            spot = self._evidence.spot_at(figure.start)
+            if spot.cell and figure.end - figure.start >= spot.end - spot.start - 2:
+                negative = self._evidence.text[spot.start] in "-−"
+                yield -figure.value if negative else figure.value, spot
+
+    def _figure(self, figure: Figure) -> Iterator[Stretch]:
+        """As it is, then rounded, then in another unit, then as a part of a date or id."""
+        telling = figure.value >= 10 * figure.step or figure.hedged or figure.scale > 1
+        for value, step, how in readings(figure):
+            often = chance(self._distinct, value, step) > _CHANCE
+            for one in self._between(value - 0.5001 * step, value + 0.5001 * step):
+                if abs(one.value - value) <= 1e-9 * value or abs(one.other - value) <= 1e-9 * value:
+                    yield Stretch(one.start, one.end, how, often and not _same_unit(figure, one))
+                elif telling and (one.step < step or figure.hedged):
+                    yield Stretch(one.start, one.end, "rounded", often)
+        yield from self._converted(figure)
+        if figure.step == 1 and figure.value < 10_000:
+            number = int(figure.value)
+            yield from self._given(("part", number))
+            yield from self._given((number, None, None))
+            if figure.unit in ("st", "nd", "rd", "th"):
+                yield from self._given((None, None, number))
+
+    def _between(self, low: float, high: float) -> list[Figure]:
+        first, last = np.searchsorted(self._values, (low, high))
         return [one for _, one in self._figures[first : min(last, first + self._most)]]
 
     def _converted(self, figure: Figure) -> Iterator[Stretch]:
         """The same in another unit of its family: 312 minutes are 5.2 hours."""
-        stated = FACTORS.get(figure.unit)
-        if stated is None:
-            return
-        for worth in {worth for family, worth in FACTORS.values() if family == stated[0] and worth != stated[1]}:
-            ratio = stated[1] / worth
-            for one in self._between((figure.value - figure.step / 2) * ratio, (figure.value + figure.step / 2) * ratio):
-                if self._unit(one) == (stated[0], worth):
+        family, stated = UNITS.get(figure.unit, ("", 1.0))
+        for worth in {worth for other, worth in UNITS.values() if other == family and worth != stated}:
+            ratio = stated / worth
+            low, high = (figure.value - figure.step / 2) * ratio, (figure.value + figure.step / 2) * ratio
+            for one in self._between(low, high):
+                if self._unit(one) == (family, worth):
                     yield Stretch(one.start, one.end, "converted", by_chance=figure.value < 10)
 
     def _unit(self, figure: Figure) -> tuple[str, float] | None:
-        spot = self._evidence.spot_at(figure.start)
-        named = " ".join(WORD.findall(str(spot.path[-1]).lower().replace("_", " "))) if spot.path else ""
-        return unit_of(figure.unit) or unit_of(named)
+        """The unit behind a figure, or that the name of its value ends with: delay_min."""
+        path = self._evidence.spot_at(figure.start).path
+        named = WORD.findall(str(path[-1]).lower()) if path else []
+        return UNITS.get(figure.unit) or next(
+            (UNITS[word] for word in reversed(named) if word in UNITS), None
+        )
 
-    def _year(self, figure: Figure) -> Iterator[Stretch]:
-        """The year of a date, or a number that is a part of an id."""
-        if figure.step == 1 and figure.value < 10_000:
-            yield from self._inside.get(int(figure.value), [])[: self._most]
-        if figure.unit in ("st", "nd", "rd", "th") and figure.value <= 31:
-            yield from self._dates.get((None, None, int(figure.value)), [])[: self._most]
-        if 1900 <= figure.value <= 2100 and figure.step == 1:
-            yield from self._dates.get((int(figure.value), None, None), [])[: self._most]
-
-    def worded(self, mention: Mention, text: str) -> Iterator[tuple[int, int, list[Stretch]]]:
-        """The places of a name or quote; of a name that stands nowhere as a whole, those of its longest parts."""
-        words = [found for found in WORD.finditer(text, mention.start, mention.end)]
-        # What only joins a name's words is no part of it to be missed.
-        words = [found for found in words if mention.kind == "quote" or found[0] not in _JOINING]
-        stems = [_key(fold_accents(found[0])) for found in words]
-        at = 0
-        missing: list[int] = []
-        while at < len(stems):
-            last, places = self._longest(stems, at, whole=mention.kind == "quote")
-            if not places:
-                missing.append(at)
-                at += 1
-                continue
-            yield from _missing(words, missing)
-            missing = []
-            yield words[at].start(), words[last - 1].end(), places
+    def worded(self, mention: Mention) -> Iterator[tuple[int, int, list[Stretch]]]:
+        """(start, end, places) of a name or quote; of a name that stands nowhere as a whole, of its longest parts."""
+        quote = mention.kind == "quote"
+        words = [
+            one
+            for one in WORD.finditer(self._text, mention.start, mention.end)
+            if quote or one[0] not in _JOINING
+        ]
+        keys = [word_key(one[0]) for one in words]
+        at, missing = 0, 0
+        while at < len(keys):
+            last, places = self._longest(keys, at)
+            if quote and (at or last < len(keys)):
+                yield mention.start, mention.end, []
+                return
+            if places:
+                yield from _unfound(words[missing:at])
+                yield words[at].start(), words[last - 1].end(), places
+                missing = last
             at = last
-        yield from _missing(words, missing)
+        yield from _unfound(words[missing:])
 
-    def _longest(self, stems: list[str], at: int, *, whole: bool) -> tuple[int, list[Stretch]]:
+    def _longest(self, keys: list[str], at: int) -> tuple[int, list[Stretch]]:
         """The end of the longest run of words from here that stands in the evidence, and its places."""
-        reached = list(self._words.get(stems[at], ()))
-        if not reached and stems[at][0] == "#":
-            return at + 1, self._dates.get((None, int(stems[at][1:]), None), [])[: self._most]
+        ends = {index: index for index in self._places.get(keys[at], [])[: 10 * self._most]}
+        if not ends and keys[at][0] == "#":
+            return at + 1, self._given((None, int(keys[at][1:]), None))
         last = at + 1
-        while last < len(stems) and reached:
-            following = {index: end for _, end, index in self._words.get(stems[last], ())}
-            further = [
-                (start, following[index + gap], index + gap)
-                for start, _, index in reached
-                for gap in (1, 2)
-                if index + gap in following
-            ]
+        while last < len(keys) and ends:
+            following = set(self._places.get(keys[last], ()))
+            # "Bank of England" may stand for "Bank England" and the other way round.
+            further = {
+                start: end + gap for start, end in ends.items() for gap in (2, 1) if end + gap in following
+            }
             if not further:
                 break
-            reached = further
-            last += 1
-        if whole and (at or last < len(stems)):
-            return at + 1, []
-        return last, [Stretch(start, end) for start, end, _ in reached[: self._most]]
+            ends, last = further, last + 1
+        starts, text = self._words.starts, self._evidence.text
+        return (
+            last,
+            [
+                Stretch(starts[first], WORD.match(text, starts[end]).end())  # type: ignore[union-attr]  # a word is there
+                for first, end in list(ends.items())[: self._most]
+            ],
+        )
 
 
 def _same_unit(one: Figure, other: Figure) -> bool:
     """Whether both have the same sign or word behind them: %, days, years and yrs."""
-    stated = FACTORS.get(one.unit)
-    return (one.percent and other.percent) or (stated is not None and stated == FACTORS.get(other.unit))
+    stated = UNITS.get(one.unit)
+    return (one.percent and other.percent) or (stated is not None and stated == UNITS.get(other.unit))
 
 
-def _missing(words: list[re.Match[str]], missing: list[int]) -> Iterator[tuple[int, int, list[Stretch]]]:
-    if any(words[index][0] != words[index][0].lower() for index in missing):
-        yield words[missing[0]].start(), words[missing[-1]].end(), []
+def _unfound(words: list[re.Match[str]]) -> Iterator[tuple[int, int, list[Stretch]]]:
+    if any(word[0] != word[0].lower() for word in words):
+        yield words[0].start(), words[-1].end(), []
 
 
-def _key(word: str) -> str:
-    """Equal for words that differ by their ending only, and for a month's names."""
-    month = month_number(word)
-    return stem(word) if month is None else f"#{month}"
-
-
-def _positions(text: str, wanted: set[str]) -> dict[str, list[tuple[int, int, int]]]:
-    """(start, end, number among the words) of the first places of each wanted stem."""
-    found: dict[str, list[tuple[int, int, int]]] = {}
-    if not wanted:
-        return found
-    for index, word in enumerate(WORD.finditer(text)):
-        stemmed = _key(fold_accents(word[0]))
-        if stemmed in wanted:
-            places = found.setdefault(stemmed, [])
-            if len(places) < 10 * _MOST_PLACES:
-                places.append((*word.span(), index))
-    return found
-
-
-def _date_keys(date: Date) -> Iterator[tuple[int | None, int | None, int | None]]:
-    """Every way in which a date may be stated with parts left out."""
-    yield date.year, date.month, date.day
-    if date.year is not None:
-        yield None, date.month, date.day
-        if date.day is not None:
-            yield date.year, date.month, None
-        yield date.year, None, None
-    if date.day is not None:
-        yield None, date.month, None
-        yield None, None, date.day
-    if date.ambiguous:
-        yield date.year, date.day, date.month
-        yield None, date.day, date.month
+def _date_keys(date: Date) -> set[tuple[int | None, int | None, int | None]]:
+    """Every way in which a date may be stated with parts left out, days and months swapped where that is possible."""
+    year, month, day = date.year, date.month, date.day
+    keys = {
+        (year, month, day),
+        (None, month, day),
+        (year, month, None),
+        (year, None, None),
+        (None, month, None),
+    }
+    keys |= {(None, None, day), *({(year, day, month), (None, day, month)} if date.ambiguous else ())}
+    return keys - {(None, None, None)}
