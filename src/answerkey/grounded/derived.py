@@ -122,7 +122,8 @@ def _counts(evidence: Evidence) -> tuple[dict[float, Formula], dict[float, list[
                 spots.setdefault((spot.root, spot.path[:depth]), spot)
             if spot.end - spot.start <= 40 and "*" in spot.column[1]:
                 same[spot.column, evidence.value(spot)].append(spot)
-    entries, kinds = {}, defaultdict(list)
+    entries: dict[float, Formula] = {}
+    kinds: dict[float, list[Formula]] = defaultdict(list)
     for root, path, many in evidence.lists:
         if many > 1 and (root, path) in spots:
             how = f"count of the entries of {'.'.join(map(str, path)) or 'the result'}"

@@ -25,11 +25,12 @@ _DURATION = re.compile(
     r"[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min"
 )
 # Words before a figure that make it stand for anything that rounds to it; and what may stand between.
-_HEDGES = frozenset(
+_HEDGE_LIST = (
     "about around roughly nearly almost approximately approx approx. over under below above than ca ca. circa some just "
-    "etwa rund knapp gut fast über environ près presque plus unos casi cerca quasi ongeveer bijna ~ ≈ < >".split()
+    "etwa rund knapp gut fast über environ près presque plus unos casi cerca quasi ongeveer bijna ~ ≈ < >"
 )
-_BETWEEN = frozenset("de eur usd gbp chf".split())
+_HEDGES = frozenset(_HEDGE_LIST.split())
+_BETWEEN = frozenset({"de", "eur", "usd", "gbp", "chf"})
 _ZEROS = "0,.'’_" + _SPACES
 _CURRENCY = frozenset("$€£¥₹")
 _SCALES = {
@@ -44,7 +45,7 @@ _SCALES = {
     for worth, *words in (line.split(),)
     for word in words
 }
-_PERCENT = frozenset("percent percentage pct prozent procent cent percento".split())
+_PERCENT = frozenset({"percent", "percentage", "pct", "prozent", "procent", "cent", "percento"})
 # Unit → (family, worth in its smallest); a word that stands for several is left out.
 UNITS: dict[str, tuple[str, float]] = {
     word: (family, float(worth))

@@ -13,11 +13,11 @@ from answerkey.grounded.evidence import MOST_EVIDENCE, Evidence, gather_evidence
 from answerkey.grounded.figures import Figure
 from answerkey.grounded.lookup import Lookup, Stretch
 from answerkey.grounded.mentions import Mention, find_mentions
-from answerkey.grounded.words import Words
+from answerkey.grounded.words import Words, novelty_of
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "find_links", "link_reply"]
+__all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "describe", "find_links", "link_reply"]
 
 # A longer reply is not searched.
 MOST_REPLY = 2_000_000
@@ -64,6 +64,14 @@ class Links(msgspec.Struct, frozen=True):
 def link_reply(question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]] = ()) -> Links:
     """The links of a reply into its tool results, sources, arguments and question; raises TooLargeError."""
     return find_links(reply.text or "", gather_evidence(question, reply, earlier))
+
+
+def describe(
+    question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]] = ()
+) -> tuple[Links, float | None]:
+    """The links of a reply, and its novelty; raises TooLargeError."""
+    evidence = gather_evidence(question, reply, earlier)
+    return find_links(reply.text or "", evidence), novelty_of(reply.text or "", (evidence.text,))
 
 
 def find_links(text: str, evidence: Evidence) -> Links:

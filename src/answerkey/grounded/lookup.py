@@ -1,7 +1,6 @@
 """Lookup: the figures, dates, ids and words of the evidence, so that each mention of a reply finds its places."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -27,7 +26,8 @@ _MOST_PLACES = 100
 _REACH = 90
 _INSIDE = re.compile(r"(?<![0-9])[0-9]{1,4}(?![0-9])")
 # What only joins a name's words is no part of it to be missed.
-_JOINING = frozenset("of de la le du des del di da dos van von der den and y und et the for s".split())
+_JOINING_LIST = "of de la le du des del di da dos van von der den and y und et the for s"
+_JOINING = frozenset(_JOINING_LIST.split())
 
 
 class Stretch(msgspec.Struct, frozen=True, gc=False):
@@ -60,8 +60,8 @@ class Lookup:
         # By what a date, time, id or part of an id says.
         self._known: dict[object, list[Stretch]] = defaultdict(list)
         for date in self._marks.dates:
-            for key in _date_keys(date):
-                self._known[key].append(Stretch(date.start, date.end))
+            for parts in _date_keys(date):
+                self._known[parts].append(Stretch(date.start, date.end))
         for minutes, start, end in self._marks.times:
             self._known["time", minutes].append(Stretch(start, end))
         for id_key, start, end in self._marks.ids:
@@ -106,7 +106,7 @@ class Lookup:
         both = [
             (value, one) for one in self._marks.figures for value in (one.value, one.other) if value < 1e18
         ]
-        return sorted(both[::1], key=lambda pair: pair[0])
+        return sorted(both, key=lambda pair: pair[0])
 
     @cached_property
     def _values(self) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":

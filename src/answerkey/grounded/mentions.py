@@ -46,11 +46,13 @@ _JOIN = re.compile(
 # After anything but these and letters a capital says nothing: a sentence, line, cell or emphasis begins.
 _WITHIN = frozenset(",%'’”)&/+")
 _LIST_MARKS = frozenset(".)\ufe0f")
-_NO_NAMES = FUNCTION_WORDS | frozenset(
+_NO_NAME_LIST = (
     "i eur usd gbp chf ok pdf monday tuesday wednesday thursday friday saturday sunday yes dear hi hello thanks note total q "
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem ihrer".split()
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem ihrer"
 )
-_GERMAN = frozenset(map(word_key, "der die das und ist nicht ein eine für mit auf den dem wird".split()))
+_NO_NAMES = FUNCTION_WORDS | frozenset(_NO_NAME_LIST.split())
+_GERMAN_LIST = "der die das und ist nicht ein eine für mit auf den dem wird"
+_GERMAN = frozenset(map(word_key, _GERMAN_LIST.split()))
 
 
 class Mention(msgspec.Struct, frozen=True, gc=False):

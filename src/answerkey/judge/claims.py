@@ -15,10 +15,10 @@ from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.scorers.groundedness import has_evidence
 
-__all__ = ["JUDGE_GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
+__all__ = ["GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
 
-# The metric's name; `groundedness` is the one without a model.
-JUDGE_GROUNDEDNESS = "judge_groundedness"
+# The metric's name, whoever gives it.
+GROUNDEDNESS = "groundedness"
 # An answer with more is no list of a reply's claims, but a model that cannot stop.
 _MOST_CLAIMS = 500
 # Characters of a claim and of its evidence that are kept.
@@ -94,7 +94,7 @@ class ClaimCheck:
         earlier: Sequence[tuple[str, str | None]] = (),
         context: str | None = None,
     ) -> tuple[Score, ...]:
-        """`judge_groundedness` of a reply; nothing, and no call, without text or observed evidence."""
+        """`groundedness` of a reply; nothing, and no call, without text or observed evidence."""
         if not self._settings.claims or not (reply.text or "").strip() or not has_evidence(reply):
             return ()
         most = self._settings.max_chars
@@ -124,7 +124,7 @@ class ClaimCheck:
             "model": self._model,
             "reason": reason,
         }
-        return (Score(JUDGE_GROUNDEDNESS, value, reason, details=details),)
+        return (Score(GROUNDEDNESS, value, reason, details=details),)
 
     def document(self) -> dict[str, Any] | None:
         """What the run document's `judge` section says of it; None if it is switched off."""

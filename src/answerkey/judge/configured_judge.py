@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.judge.claims import JUDGE_GROUNDEDNESS
+from answerkey.judge.claims import GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
@@ -39,12 +39,7 @@ class Judge:
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         # What its scores are called.
         self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
-        if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:
-            raise ConfigError(
-                f"the rubric {self.rubric.name!r} has a criterion 'groundedness', which is the name of the claims' check; "
-                "rename it, or switch the check off with [judge] claims = false"
-            )
-        claims = (JUDGE_GROUNDEDNESS,) if settings.claims else ()
+        claims = (GROUNDEDNESS,) if settings.claims else ()
         # Which way its scores are better.
         self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
         if settings.model != LOCAL:
