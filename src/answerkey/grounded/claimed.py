@@ -48,12 +48,17 @@ class Verifier:
         self._model = model
 
     def verify(
-        self, question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]] = ()
+        self,
+        question: Question,
+        reply: Reply,
+        earlier: Sequence[tuple[Question, Reply]] = (),
+        *,
+        sentences: Sequence[str] | None = None,
     ) -> list[ClaimedSentence]:
-        """Every sentence that claims something, with the best of the nearest premises; in one batch."""
+        """Every sentence that claims something (or those given), with the best of its nearest premises; in batches."""
         premises = list(_premises(gather_evidence(question, reply, earlier)))
         words = [Words(text).between(0, len(text)) for _, text in premises]
-        sentences = claimed_sentences(reply.text or "")
+        sentences = claimed_sentences(reply.text or "") if sentences is None else sentences
         asked: list[tuple[int, int]] = []
         for number, sentence in enumerate(sentences):
             said = Words(sentence).between(0, len(sentence))

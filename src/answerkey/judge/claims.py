@@ -13,6 +13,7 @@ from answerkey.judge.verdict import UnjudgedError, object_schema, quoted, read_o
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
+from answerkey.model.sentence_calibration import NOT_CALIBRATED
 from answerkey.scorers.groundedness import has_evidence
 
 __all__ = ["GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
@@ -76,8 +77,10 @@ CLAIMS = Inquiry(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
 class ClaimCheck:
     """Has the claims of replies checked, one call each; of a panel, by its first judge."""
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: Panel, reliability: str = NOT_CALIBRATED) -> None:
         self._panel = panel
+        # How well the judge did on labelled sentences, for wherever its verdicts are shown.
+        self._reliability = reliability
         self._settings = panel.settings
         self._model = panel.settings.models[0]
         # Replies whose claims were checked, and those for which the judge gave no usable answer.
@@ -123,6 +126,7 @@ class ClaimCheck:
             "unsupported": [document for document in documents if not document["supported"]],
             "model": self._model,
             "reason": reason,
+            "reliability": self._reliability,
         }
         return (Score(GROUNDEDNESS, value, reason, details=details),)
 
@@ -133,6 +137,7 @@ class ClaimCheck:
         return {
             "model": self._model,
             "prompt_hash": CLAIMS_HASH,
+            "reliability": self._reliability,
             "checked": self.checked,
             "unscored": self.unscored,
             "unscored_because": self.reason or None,
