@@ -141,8 +141,13 @@ class _Linking:
         for start, end, stretches in self._lookup.worded(mention):
             part = Mention(start, end, mention.kind)
             best = self._best(part, stretches)
-            if best is not None or not mention.doubtful:
+            if best is not None or not (
+                mention.doubtful and start == mention.start and self._is_one_word(start, end)
+            ):
                 yield self._link(part, best)
+
+    def _is_one_word(self, start: int, end: int) -> bool:
+        return len(self._text[start:end].split()) == 1
 
     def _link(self, mention: Mention, stretch: Stretch | None) -> Link:
         text = self._text[mention.start : mention.end]

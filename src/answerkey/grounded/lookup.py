@@ -162,7 +162,7 @@ class Lookup:
             low, high = (figure.value - figure.step / 2) * ratio, (figure.value + figure.step / 2) * ratio
             for one in self._between(low, high):
                 if self._unit(one) == (family, worth):
-                    yield Stretch(one.start, one.end, "converted", by_chance=figure.value < 10)
+                    yield Stretch(one.start, one.end, "converted", by_chance=figure.value < 10 * figure.step)
 
     def _unit(self, figure: Figure) -> tuple[str, float] | None:
         """The unit behind a figure, or that the name of its value ends with: delay_min."""
@@ -201,10 +201,12 @@ class Lookup:
             return at + 1, self._given((None, int(keys[at][1:]), None))
         last = at + 1
         while last < len(keys) and ends:
-            following = set(self._places.get(keys[last], ()))
             # "Bank of England" may stand for "Bank England" and the other way round.
             further = {
-                start: end + gap for start, end in ends.items() for gap in (2, 1) if end + gap in following
+                first: end + gap
+                for first, end in ends.items()
+                for gap in (2, 1)
+                if self._words.keys[end + gap : end + gap + 1] == [keys[last]]
             }
             if not further:
                 break

@@ -45,6 +45,7 @@ _JOIN = re.compile(
 )
 # After anything but these and letters a capital says nothing: a sentence, line, cell or emphasis begins.
 _WITHIN = frozenset(",%'’”)&/+")
+_LONGEST_NAME = 8
 _LIST_MARKS = frozenset(".)\ufe0f")
 _NO_NAME_LIST = (
     "i eur usd gbp chf ok pdf monday tuesday wednesday thursday friday saturday sunday yes dear hi hello thanks note total q "
@@ -193,7 +194,7 @@ def _names(text: str, taken: bytearray, *, german: bool) -> Iterator[Mention]:
     run: list[re.Match[str]] = []
     for found in _CAPITAL.finditer(text):
         if not taken[found.start()] and found[0][0].isupper():
-            if run and not _JOIN.fullmatch(text, run[-1].end(), found.start()):
+            if run and (len(run) >= _LONGEST_NAME or not _JOIN.fullmatch(text, run[-1].end(), found.start())):
                 yield from _name_of(text, run, german=german)
                 run = []
             run.append(found)
