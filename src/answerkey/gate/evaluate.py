@@ -68,8 +68,9 @@ def check_gates(gates: Iterable[str], metrics: Iterable[str], *, baseline: str |
                 raise _without_baseline(gate)
         # What a gate may ask of a judge is known when it has judged: `judge.reliable == 1`, `judge.cost <= 2`.
         elif gate.name not in known and not gate.name.startswith("judge."):
-            if gate.name in _REMEDIES:
-                raise UsageError(f"gate {gate.text!r}: {_REMEDIES[gate.name]}")
+            remedy = _REMEDIES.get(gate.name.rpartition(".")[2])
+            if remedy is not None:
+                raise UsageError(f"gate {gate.text!r}: {remedy}")
             raise _unknown_name(gate, gate.name, _ALWAYS | named)
     if baseline is not None and not any(gate.needs_comparison for gate in parsed):
         parsed.append(parse_gate("no regression"))
