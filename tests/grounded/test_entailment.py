@@ -10,7 +10,7 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 pytest.importorskip("tokenizers")
 
-from answerkey.cli.main import main
+from answerkey.cli.main import run_command
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import ConfigError
 
@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main([*arguments])
+    code = run_command([*arguments])
     shown = capsys.readouterr()
     return code, shown.out, shown.err
 

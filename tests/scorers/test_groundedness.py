@@ -2,7 +2,7 @@
 
 import pytest
 
-from answerkey.errors import ConfigError, UsageError
+from answerkey.errors import UsageError
 from answerkey.model.options import GroundedSettings, Scoring
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
@@ -59,5 +59,5 @@ def test_off_by_default() -> None:
 def test_groundedness_needs_somebody_who_judges() -> None:
     with pytest.raises(UsageError, match="needs a judge"):
         Groundedness()
-    with pytest.raises(ConfigError, match="no such component"):
+    with pytest.raises(UsageError, match="needs a judge"):
         make_grader(Scoring(weights={"tool_usage": 0.5, "groundedness": 0.5}))
