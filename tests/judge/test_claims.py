@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.errors import ConfigError
 from answerkey.judge.configured_judge import Judge
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question

@@ -117,7 +117,7 @@ def calibrate(
       answerkey judge calibrate --sentences labelled.jsonl -o calibration.json
     """
     if sentences:
-        return _calibrate_sentences(sentences, output, judge, store, as_json=as_json)
+        return _calibrate_sentences(sentences, output, judge, as_json=as_json)
     import msgspec
 
     from answerkey.errors import UsageError
@@ -155,7 +155,7 @@ def calibrate(
 
 
 def _calibrate_sentences(
-    paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags, store: str | None, *, as_json: bool
+    paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags, *, as_json: bool
 ) -> int:
     """Measure whatever gives groundedness on labelled sentences."""
     import asyncio
@@ -172,9 +172,7 @@ def _calibrate_sentences(
     if settings.scoring.grounded.model and not flags.model:
         measured = calibrate_model(paths, settings.scoring.grounded.model, settings.folder)
     elif judged_by.models:
-        with opened_store(store) as opened:
-            configured = Judge(judged_by, folder=settings.folder)
-            measured = asyncio.run(calibrate_judge(paths, configured, opened))
+        measured = asyncio.run(calibrate_judge(paths, Judge(judged_by, folder=settings.folder)))
     else:
         raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")
     if output is not None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
-from answerkey.evaluation.bookkeeping import store_writer
 from answerkey.evaluation.recorded import read_trials
 from answerkey.grounded.claimed import Verifier
 from answerkey.grounded.words import Words
@@ -16,8 +15,6 @@ from answerkey.judge.configured_judge import Judge
 from answerkey.judge.session import open_judging
 from answerkey.model.sentence_calibration import SentenceCalibration, calibrate_sentences
 from answerkey.model.trial import Trial
-from answerkey.store.judgements import SqlJudgements
-from answerkey.store.sql import SqlStore
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["calibrate_judge", "calibrate_model"]
@@ -56,18 +53,14 @@ def calibrate_model(paths: Iterable[Path], model: str, folder: Path = Path()) ->
     return calibrate_sentences(model, verdicts)
 
 
-async def calibrate_judge(paths: Iterable[Path], judge: Judge, store: SqlStore | None) -> SentenceCalibration:
+async def calibrate_judge(paths: Iterable[Path], judge: Judge) -> SentenceCalibration:
     """How well a judge does who lists a reply's claims: each belongs to the sentence with most of its words."""
     if not judge.settings.claims:
         raise UsageError("the judge checks no claims; set [judge] claims = true")
     rows = list(_labelled(paths))
-    kept = None if store is None else SqlJudgements(store)
-    with store_writer() as writer:
-        async with open_judging(
-            judge, run_id="sentences", store=kept, executor=writer, canaries=False
-        ) as session:
-            check = ClaimCheck(session.panel)
-            scored = await asyncio.gather(*(check.scores(row.question, row.replies[-1]) for row, _ in rows))
+    async with open_judging(judge, run_id="sentences", canaries=False) as session:
+        check = ClaimCheck(session.panel)
+        scored = await asyncio.gather(*(check.scores(row.question, row.replies[-1]) for row, _ in rows))
     verdicts: list[tuple[bool, float | None]] = []
     for (_, labels), scores in zip(rows, scored, strict=True):
         claims = scores[0].details["claims"] if scores else []

@@ -173,4 +173,6 @@ def _worths(digits: str) -> tuple[float, float, int]:
         return whole, 0.0, 0
     if len(marks) > 1 or decimals != 3:
         return parted, 0.0, decimals
-    return (whole, parted, 0) if marks[0] == "," else (parted, whole, 3)
+    if marks[0] == ".":
+        return parted, whole, 3
+    return whole, 0.0 if digits.endswith("000") else parted, 0

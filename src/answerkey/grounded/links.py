@@ -140,11 +140,19 @@ class _Linking:
         """A name or quote; of a name that is found in part, its parts."""
         for start, end, stretches in self._lookup.worded(mention):
             part = Mention(start, end, mention.kind)
+            if mention.doubtful and start == mention.start:
+                # A word that begins a sentence is a name if the evidence writes it as one, or has it in a table.
+                stretches = [one for one in stretches if self._is_name(one)]
             best = self._best(part, stretches)
             if best is not None or not (
                 mention.doubtful and start == mention.start and self._is_one_word(start, end)
             ):
                 yield self._link(part, best)
+
+    def _is_name(self, stretch: Stretch) -> bool:
+        return (
+            self._evidence.spot_at(stretch.start).record >= 0 or self._evidence.text[stretch.start].isupper()
+        )
 
     def _is_one_word(self, start: int, end: int) -> bool:
         return len(self._text[start:end].split()) == 1
