@@ -34,7 +34,7 @@ _ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:@_-]++")
 # A figure with its sign and unit, a range, an ordinal.
 _FIGURE = re.compile(
     r"[$€£¥₹+~≈≤≥<>-]*[0-9][0-9.,’]*(?:[-–/][0-9.,]+)?"
-    r"(?:st|nd|rd|th|er|º|ª|[-–/]?[a-zµ°]{1,12}(?:-[a-z]{2,9})?|[kKMmB]|[kM]?[$€£¥%])?[-–]?"
+    r"(?:st|nd|rd|th|er|º|ª|[-–/]?[a-zµ°]{1,12}(?:-[a-z]{2,9})?|[kKMm]|[kM]?[$€£¥%])?[-–]?"
 )
 _QUOTE = re.compile(
     r"“([^“”\n]{4,400})”|„([^„“”\n]{4,400})[“”]|«\s?([^«»\n]{4,400})\s?»|\"([^\"\n]{4,400})\"|「([^」\n]{2,400})」"
@@ -216,4 +216,5 @@ def _name_of(text: str, run: list[re.Match[str]], *, german: bool) -> Iterator[M
 
 
 def _is_plain(word: str) -> bool:
-    return re.split("['’.]", word.lower())[0] in _NO_NAMES
+    # "D." is an initial.
+    return word[1:] != "." and re.split("['’.]", word.lower())[0] in _NO_NAMES
