@@ -1,6 +1,6 @@
 """A reply's evidence as it is shown: what a judge or model says of its claims, and links for the reader's own eye.
 
-Links are made when a page is: that takes a millisecond, and keeping them would double what a log takes.
+Links are made when a page is: that takes a few milliseconds, and keeping them would double what a log takes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
