@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
+from answerkey.model.options import GroundedSettings, JudgePrices, JudgeSettings, Options, Scoring
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
@@ -119,7 +119,7 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
     if "path" in section:
         raise ConfigError(f"{path}: unknown setting 'path'")
     try:
-        settings = msgspec.convert({**_with_scorers(section), "path": str(path)}, Settings)
+        settings = msgspec.convert({**_with_grounded(_with_scorers(section)), "path": str(path)}, Settings)
         for name, scorer in settings.scorers.items():
             if scorer.python is not None:
                 scorers.refer(name, scorer.python, settings.folder)
@@ -162,6 +162,14 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "scorers": split, "scoring": {**scoring, "weights": joined}}
 
 
+def _with_grounded(section: dict[str, Any]) -> dict[str, Any]:
+    """The section with `[grounded]` among the scoring's settings, which a run keeps."""
+    if "grounded" not in section:
+        return section
+    rest = {name: value for name, value in section.items() if name != "grounded"}
+    return {**rest, "scoring": {**rest.get("scoring", {}), "grounded": section["grounded"]}}
+
+
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
     """msgspec's message in the user's terms, with the setting that was probably meant."""
     where = f"{path}: " if path else ""
@@ -169,9 +177,13 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
     if "unknown field" in message:
         name = message.split("`")[1]
         inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
-        inner: Any = {"scoring": Scoring, "judge": JudgeSettings, "judge.prices": JudgePrices}.get(
-            inside, model
-        )
+        inside = inside.removeprefix("scoring.") if inside == "scoring.grounded" else inside
+        inner: Any = {
+            "scoring": Scoring,
+            "grounded": GroundedSettings,
+            "judge": JudgeSettings,
+            "judge.prices": JudgePrices,
+        }.get(inside, model)
         fields = inner.__struct_fields__
         close = get_close_matches(name, fields, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"

@@ -239,6 +239,7 @@ scorers: Registry[Any] = Registry(
         "checks": "answerkey.scorers.checks:Checks",
         "error_handling": "answerkey.scorers.error_handling:ErrorHandling",
         "groundedness": "answerkey.scorers.groundedness:Groundedness",
+        "links": "answerkey.scorers.groundedness:LinksIntoEvidence",
         "response_quality": "answerkey.scorers.response_quality:ResponseQuality",
         "retrieval": "answerkey.scorers.retrieval.scorer:RetrievalQuality",
         "source_hygiene": "answerkey.scorers.retrieval.scorer:SourceHygiene",

@@ -117,7 +117,7 @@ def test_a_gate_on_the_coverage_allows_it() -> None:
 def test_gates_are_checked_against_the_names_that_the_scorers_give() -> None:
     grader = make_grader(Scoring(retrieval=("P@5",)))
     known = ["score >= 0.9", "tool_f1 > 0", "P@5 > 0", "duplicate_sources == 0", "errors.timeout == 0"]
-    more = ["components.tool_usage > 0", "metrics.groundedness > 0", "usage.cost < 1", "total_tokens < 9"]
+    more = ["components.tool_usage > 0", "metrics.tool_f1 > 0", "usage.cost < 1", "total_tokens < 9"]
     more += ["judge.reliable == 1", "grades.F == 0", "p99_latency_ms < 9", 'category "Tax" checks >= 1']
     assert len(check_gates([*known, *more], grader.directions)) == 13
     for unknown in (
@@ -129,3 +129,14 @@ def test_gates_are_checked_against_the_names_that_the_scorers_give() -> None:
     ):
         with pytest.raises(UnknownNameError, match="unknown name"):
             check_gates([unknown], grader.directions)
+
+
+@pytest.mark.parametrize("gate", ["groundedness >= 0.9", "metrics.groundedness > 0"])
+def test_a_gate_on_groundedness_needs_somebody_who_judges(gate: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"only from a judge or an entailment model; name one with --judge MODEL"
+    ):
+        check_gates([gate], make_grader(Scoring()).directions)
+    with pytest.raises(UsageError, match=r"\[grounded\] links = true"):
+        check_gates(["linked > 0.5"], make_grader(Scoring()).directions)
+    assert check_gates([gate], {"groundedness": "higher"})

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.errors import ConfigError
 from answerkey.judge.configured_judge import Judge
 from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
 from answerkey.model.question import Question
@@ -29,7 +28,7 @@ REPLY = Reply(text="You received $16,144. It came from Ortega.", tool_calls=EVID
 
 def claims_score(settings: JudgeSettings, reply: Reply = REPLY, question: Question = INCOME) -> Score | None:
     (scores,), _ = judge_all(settings, (question, reply))
-    return next((score for score in scores if score.name == "judge_groundedness"), None)
+    return next((score for score in scores if score.name == "groundedness"), None)
 
 
 def claim_calls(scripted: ScriptedJudge) -> list[dict[str, Any]]:
@@ -114,7 +113,7 @@ def test_a_reply_without_claims_has_no_value(scripted: ScriptedJudge) -> None:
 def test_what_is_no_list_of_claims_is_unscored(scripted: ScriptedJudge, model: str, reason: str) -> None:
     (scores,), document = judge_all(scripted.settings(model), (INCOME, REPLY))
     score = scores[-1]
-    assert score.name == "judge_groundedness"
+    assert score.name == "groundedness"
     assert score.value is None
     assert reason in score.reason
     assert score.details["reason"] == score.reason
@@ -154,7 +153,7 @@ def test_the_budget_holds_for_claims(scripted: ScriptedJudge) -> None:
 def test_switched_off(scripted: ScriptedJudge) -> None:
     settings = scripted.settings(claims=False)
     (scores,), document = judge_all(settings, (INCOME, REPLY))
-    assert "judge_groundedness" not in {score.name for score in scores}
+    assert "groundedness" not in {score.name for score in scores}
     assert scripted.count == 1
     assert document["claims"] is None
     assert Judge(settings).version != Judge(scripted.settings()).version
@@ -206,20 +205,6 @@ def test_evidence_that_was_cut_is_said(scripted: ScriptedJudge) -> None:
     assert score.reason.endswith("the judge saw the first 200 characters of the evidence")
 
 
-def test_a_criterion_of_the_same_name_is_one_line(scripted: ScriptedJudge, tmp_path: Path) -> None:
-    rubric = tmp_path / "r.toml"
-    rubric.write_text(
-        'name = "r"\ntask = "Grade."\n[scale]\n1 = "bad"\n5 = "good"\n'
-        '[[criteria]]\nname = "groundedness"\nweight = 100\nquestion = "Is it?"\n'
-    )
-    with pytest.raises(ConfigError, match=r"criterion 'groundedness'.*claims = false"):
-        Judge(scripted.settings(rubric=str(rubric)))
-    assert Judge(scripted.settings(rubric=str(rubric), claims=False)).score_names == (
-        "judge",
-        "judge_groundedness",
-    )
-
-
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -234,20 +219,20 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_both_stand_side_by_side(recorded: Path, scripted: ScriptedJudge) -> None:
+def test_claims_and_links_are_shown(recorded: Path, scripted: ScriptedJudge) -> None:
     document = run_document("run", "golden.jsonl", "--target", "bot.py:answer", *judged_by(scripted, "good"))
     (result,) = document["results"]
-    assert result["metrics"]["judge_groundedness"] == 0.0
-    assert result["metrics"]["groundedness"] == pytest.approx(1 / 3, abs=1e-6)
-    assert document["summary"]["metrics"]["judge_groundedness"] == 0.0
+    assert result["metrics"]["groundedness"] == 0.0
+    assert document["summary"]["metrics"]["groundedness"] == 0.0
     assert document["judge"]["claims"]["checked"] == 1
     shown = command("show", "latest", "--question", "income").stdout
-    assert "claims without a model  0.333  1 supported, 2 not supported" in shown
+    assert "reliability  not calibrated" in shown
+    assert "16,144  tool_calls[0].result[0].amount, row Porter: 16144" in shown
+    assert "found nowhere  99 · Maria Ortega" in shown
     assert "claims by good  0.000  0 supported, 2 not supported" in shown
     assert "It came from Maria Ortega.: no Maria in it" in shown
     command("report", "latest", "-o", "r.html")
     page = re.sub(r">\s+<", "><", (recorded / "r.html").read_text())
-    assert '<th scope="row"><bdi>without a model</bdi></th><td class="number">33.3%</td>' in page
     assert '<th scope="row"><bdi>by good</bdi></th><td class="number">0%</td>' in page
     assert "&lt;b&gt;$99&lt;/b&gt;.: no 99 in it" in page
     assert "<b>$99" not in page
@@ -258,7 +243,7 @@ def test_a_rescore_asks_for_no_claims_again(recorded: Path, scripted: ScriptedJu
     before = len(claim_calls(scripted))
     again = run_document("rescore", "latest", *judged_by(scripted, "good"))
     assert (before, len(claim_calls(scripted))) == (1, 1)
-    assert again["results"][0]["metrics"]["judge_groundedness"] == 0.0
+    assert again["results"][0]["metrics"]["groundedness"] == 0.0
 
 
 def test_unchecked_claims_are_a_warning_and_cost_no_score(recorded: Path, scripted: ScriptedJudge) -> None:
@@ -266,7 +251,7 @@ def test_unchecked_claims_are_a_warning_and_cost_no_score(recorded: Path, script
         "golden.jsonl", "bot.py:answer", scoring=Scoring(), judge=scripted.settings("unclear")
     )
     (result,) = run.results
-    assert result.scorecard.metrics["judge_groundedness"] is None
+    assert result.scorecard.metrics["groundedness"] is None
     assert result.scorecard.metrics["judge"] is not None
     assert any("did not check the claims of 1 of 1 replies" in line for line in run.warnings)
     assert run.summary.unscored == {}
@@ -275,5 +260,5 @@ def test_unchecked_claims_are_a_warning_and_cost_no_score(recorded: Path, script
 def test_the_setting_is_read_from_the_file(recorded: Path, scripted: ScriptedJudge) -> None:
     (recorded / "answerkey.toml").write_text("[judge]\nclaims = false\n")
     document = run_document("run", "golden.jsonl", "--target", "bot.py:answer", *judged_by(scripted, "good"))
-    assert "judge_groundedness" not in document["results"][0]["metrics"]
+    assert "groundedness" not in document["results"][0]["metrics"]
     assert claim_calls(scripted) == []

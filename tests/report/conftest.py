@@ -172,22 +172,15 @@ def golden_results() -> list[Trial]:
                 ],
                 findings={
                     "groundedness": {
+                        "model": "model-x",
                         "claims": [
+                            {"claim": text[:start].strip(), "supported": True, "evidence": "Basis 442,300"},
                             {
-                                "text": text[:start].strip(),
-                                "start": 0,
-                                "end": start - 1,
-                                "supported": True,
-                                "evidence": {"where": "sources[0]", "text": "Basis 442,300"},
-                            },
-                            {
-                                "text": text[start:],
-                                "start": start,
-                                "end": len(text),
+                                "claim": text[start:],
                                 "supported": False,
-                                "why": "no evidence has this date",
+                                "evidence": "no evidence has this date",
                             },
-                        ]
+                        ],
                     },
                     "judge": {
                         "value": 0.9,

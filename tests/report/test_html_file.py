@@ -56,16 +56,16 @@ def test_it_tells_the_result_in_plain_words(golden_run: Run) -> None:
 
 def test_spans_are_marked(golden_run: Run) -> None:
     page = html_of(golden_run)
+    assert re.search(r'<mark class="keyword" title="[^"]*442300 = 442,300[^"]*">\$</mark>', page)
     assert re.search(
-        r'<mark class="keyword supported" title="[^"]*442300 = 442,300[^"]*">\$442,300</mark>', page
+        r'<mark class="keyword linked" title="[^"]*sources\[0\]\.text: 442,300[^"]*">442,300</mark>', page
     )
-    assert re.search(r'<mark class="unsupported"[^>]*>Bought in 1987\.</mark>', page)
+    assert re.search(r'<mark class="unlinked" title="found nowhere in the evidence">1987</mark>', page)
 
 
 def test_claims_and_judges_are_explained(golden_run: Run) -> None:
     page = html_of(golden_run)
     assert "Bought in 1987.: no evidence has this date" in page
-    assert re.search(r'title="[^"]*supported by sources\[0\]: Basis 442,300"', page)
     assert "<small>model-x, completeness</small> <bdi>4: omits depreciation" in page
 
 

@@ -1,4 +1,4 @@
-"""The dashboard shows the claims without a model and those of the judge one under the other."""
+"""The dashboard shows what a judge says of the claims, and links for the reader's own eye."""
 
 import re
 
@@ -16,15 +16,16 @@ from store.filling import START, finished
 from .serving import serving
 
 
-def test_judge_groundedness_stands_beside_groundedness(tmp_path):
+def test_claims_and_links_of_a_reply(tmp_path):
     question = Question(id="income", question="What was our income?")
     call = ToolCall(name="query", result=[{"tenant": "Porter", "amount": 16144}], result_seen=True)
     reply = Reply(text="You received $16,144 from Maria Ortega.", tool_calls=(call,))
     judged = Score(
-        "judge_groundedness",
+        "groundedness",
         0.0,
         details={
             "model": "judge-9",
+            "reliability": "not calibrated",
             "claims": [{"claim": "It came from <i>Maria</i>.", "supported": False, "evidence": "no Maria"}],
         },
     )
@@ -50,9 +51,12 @@ def test_judge_groundedness_stands_beside_groundedness(tmp_path):
     with serving(lambda: open_store(path)) as client:
         page = client.get("/runs/abcd1/questions/income?at=0").text
     rows = re.findall(r'<tr>\s*<th scope="row"><bdi>(.*?)</bdi></th>\s*<td class="number">(.*?)</td>', page)
-    assert ("without a model", "50%") in rows
     assert ("by judge-9", "0%") in rows
-    assert rows.index(("without a model", "50%")) + 1 == rows.index(("by judge-9", "0%"))
-    assert "Maria Ortega: no source or tool result has this name" in page
+    assert "not calibrated" in page
+    assert re.search(
+        r'<mark class="linked" title="tool_calls\[0\]\.result\[0\]\.amount[^"]*">16,144</mark>', page
+    )
+    assert re.search(r'<mark class="unlinked" title="found nowhere[^"]*">Maria Ortega</mark>', page)
+    assert re.search(r"Found nowhere:</span>\s*<span class=\"chip\"><bdi>Maria Ortega", page)
     assert "&lt;i&gt;Maria" in page
     assert "<i>Maria" not in page

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
+from answerkey.cli.flags import JudgeFlags, json_flag, judge_flags, opened_store, store_flag
 from answerkey.cli.outcome import print_document
 
 __all__ = ["judge"]
@@ -79,10 +79,32 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
 @click.option(
     "--pass-mark", type=click.FloatRange(0, 1), help="The judge passes a reply from here on (the run's)."
 )
+@click.option(
+    "--sentences",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="Replies with evidence and labelled sentences: calibrates groundedness instead, by the model or judge in force.",
+)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --sentences: for [grounded] calibration.",
+)
+@judge_flags
 @store_flag
 @json_flag
 def calibrate(
-    run: str, labels: Path | None, pass_mark: float | None, store: str | None, as_json: bool
+    run: str,
+    labels: Path | None,
+    pass_mark: float | None,
+    sentences: tuple[Path, ...],
+    output: Path | None,
+    judge: JudgeFlags,
+    store: str | None,
+    as_json: bool,
 ) -> int:
     """Compare a run's judge with people, and correct its pass rate by what that shows.
 
@@ -92,7 +114,10 @@ def calibrate(
     Examples:
       answerkey judge calibrate latest --labels verdicts.jsonl
       answerkey judge calibrate production --json
+      answerkey judge calibrate --sentences labelled.jsonl -o calibration.json
     """
+    if sentences:
+        return _calibrate_sentences(sentences, output, judge, as_json=as_json)
     import msgspec
 
     from answerkey.errors import UsageError
@@ -126,4 +151,37 @@ def calibrate(
         return 0
     for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
         click.echo(line)
+    return 0
+
+
+def _calibrate_sentences(
+    paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags, *, as_json: bool
+) -> int:
+    """Measure whatever gives groundedness on labelled sentences."""
+    import asyncio
+
+    import msgspec
+
+    from answerkey.config import load_settings
+    from answerkey.errors import UsageError
+    from answerkey.evaluation.labelled_sentences import calibrate_judge, calibrate_model
+    from answerkey.judge.configured_judge import Judge
+
+    settings = load_settings()
+    judged_by = flags.settings(settings.judge)
+    if settings.scoring.grounded.model and not flags.model:
+        measured = calibrate_model(paths, settings.scoring.grounded.model, settings.folder)
+    elif judged_by.models:
+        measured = asyncio.run(calibrate_judge(paths, Judge(judged_by, folder=settings.folder)))
+    else:
+        raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")
+    if output is not None:
+        output.write_bytes(msgspec.json.format(msgspec.json.encode(measured)))
+    if as_json:
+        print_document(msgspec.to_builtins(measured))
+        return 0
+    click.echo(f"{measured.model}: {measured.in_words}")
+    click.echo(f"supported from {measured.threshold:.3g} on; {measured.unjudged} sentences without a verdict")
+    if output is not None:
+        click.echo(f'use it with: [grounded] calibration = "{output}"')
     return 0

@@ -41,6 +41,17 @@ _ALWAYS = {
     *(f"grades.{letter}" for letter in GRADES),
 }
 
+_SWITCHED_OFF = "it is counted only where the configuration says so: [grounded] links = true"
+# Names that a run has only under some settings → what to do about it.
+_REMEDIES = {
+    "groundedness": (
+        "groundedness has a value only from a judge or an entailment model; name one with --judge MODEL, "
+        "[judge] model or [grounded] model"
+    ),
+    "linked": _SWITCHED_OFF,
+    "novelty": _SWITCHED_OFF,
+}
+
 
 def check_gates(gates: Iterable[str], metrics: Iterable[str], *, baseline: str | None = None) -> list[Gate]:
     """Parse gates and refuse those that no run could answer; `metrics` are the names that the run's scorers give.
@@ -57,6 +68,9 @@ def check_gates(gates: Iterable[str], metrics: Iterable[str], *, baseline: str |
                 raise _without_baseline(gate)
         # What a gate may ask of a judge is known when it has judged: `judge.reliable == 1`, `judge.cost <= 2`.
         elif gate.name not in known and not gate.name.startswith("judge."):
+            remedy = _REMEDIES.get(gate.name.rpartition(".")[2])
+            if remedy is not None:
+                raise UsageError(f"gate {gate.text!r}: {remedy}")
             raise _unknown_name(gate, gate.name, _ALWAYS | named)
     if baseline is not None and not any(gate.needs_comparison for gate in parsed):
         parsed.append(parse_gate("no regression"))

@@ -13,12 +13,13 @@ from answerkey.judge.verdict import UnjudgedError, object_schema, quoted, read_o
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
+from answerkey.model.sentence_calibration import NOT_CALIBRATED
 from answerkey.scorers.groundedness import has_evidence
 
-__all__ = ["JUDGE_GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
+__all__ = ["GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
 
-# The metric's name; `groundedness` is the one without a model.
-JUDGE_GROUNDEDNESS = "judge_groundedness"
+# The metric's name, whoever gives it.
+GROUNDEDNESS = "groundedness"
 # An answer with more is no list of a reply's claims, but a model that cannot stop.
 _MOST_CLAIMS = 500
 # Characters of a claim and of its evidence that are kept.
@@ -76,8 +77,10 @@ CLAIMS = Inquiry(CLAIMS_HASH, CLAIMS_SCHEMA, claims_messages, parse_claims)
 class ClaimCheck:
     """Has the claims of replies checked, one call each; of a panel, by its first judge."""
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: Panel, reliability: str = NOT_CALIBRATED) -> None:
         self._panel = panel
+        # How well the judge did on labelled sentences, for wherever its verdicts are shown.
+        self._reliability = reliability
         self._settings = panel.settings
         self._model = panel.settings.models[0]
         # Replies whose claims were checked, and those for which the judge gave no usable answer.
@@ -94,7 +97,7 @@ class ClaimCheck:
         earlier: Sequence[tuple[str, str | None]] = (),
         context: str | None = None,
     ) -> tuple[Score, ...]:
-        """`judge_groundedness` of a reply; nothing, and no call, without text or observed evidence."""
+        """`groundedness` of a reply; nothing, and no call, without text or observed evidence."""
         if not self._settings.claims or not (reply.text or "").strip() or not has_evidence(reply):
             return ()
         most = self._settings.max_chars
@@ -123,8 +126,9 @@ class ClaimCheck:
             "unsupported": [document for document in documents if not document["supported"]],
             "model": self._model,
             "reason": reason,
+            "reliability": self._reliability,
         }
-        return (Score(JUDGE_GROUNDEDNESS, value, reason, details=details),)
+        return (Score(GROUNDEDNESS, value, reason, details=details),)
 
     def document(self) -> dict[str, Any] | None:
         """What the run document's `judge` section says of it; None if it is switched off."""
@@ -133,6 +137,7 @@ class ClaimCheck:
         return {
             "model": self._model,
             "prompt_hash": CLAIMS_HASH,
+            "reliability": self._reliability,
             "checked": self.checked,
             "unscored": self.unscored,
             "unscored_because": self.reason or None,

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import ConfigError
-from answerkey.judge.claims import JUDGE_GROUNDEDNESS
+from answerkey.judge.claims import GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
 from answerkey.model.options import JudgeSettings, Scoring
+from answerkey.model.sentence_calibration import NOT_CALIBRATED, read_calibration
 from answerkey.protocols import Direction
 
 __all__ = ["LOCAL", "Judge", "make_judge"]
@@ -25,7 +26,9 @@ LOCAL = "local"
 class Judge:
     """A judge that can be asked; `JudgingSession` asks it."""
 
-    def __init__(self, settings: JudgeSettings, *, folder: Path | None = None) -> None:
+    def __init__(
+        self, settings: JudgeSettings, *, folder: Path | None = None, reliability: str = NOT_CALIBRATED
+    ) -> None:
         if not settings.models:
             raise ConfigError("no judge is configured; name one with --judge MODEL or [judge] model")
         if settings.budget is not None and settings.prices is None and settings.model != LOCAL:
@@ -36,15 +39,12 @@ class Judge:
         if LOCAL in settings.models and len(settings.models) > 1:
             raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
         self.settings = settings
+        # How well its verdicts on claims did on labelled sentences.
+        self.reliability = reliability
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         # What its scores are called.
         self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
-        if settings.claims and JUDGE_GROUNDEDNESS in self.score_names:
-            raise ConfigError(
-                f"the rubric {self.rubric.name!r} has a criterion 'groundedness', which is the name of the claims' check; "
-                "rename it, or switch the check off with [judge] claims = false"
-            )
-        claims = (JUDGE_GROUNDEDNESS,) if settings.claims else ()
+        claims = (GROUNDEDNESS,) if settings.claims else ()
         # Which way its scores are better.
         self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
         if settings.model != LOCAL:
@@ -67,7 +67,11 @@ class Judge:
 def make_judge(settings: JudgeSettings, scoring: Scoring, *, folder: Path | None = None) -> Judge | None:
     """The configured judge; None if there is none and the scoring needs none."""
     if settings.models:
-        return Judge(settings, folder=folder)
+        named = scoring.grounded.calibration
+        if not named or scoring.grounded.model:
+            return Judge(settings, folder=folder)
+        known = read_calibration((folder or Path()) / named, settings.models[0])
+        return Judge(settings, folder=folder, reliability=known.in_words)
     if scoring.needs_judge:
         raise ConfigError(
             "the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model"

@@ -43,7 +43,7 @@ class JudgingSession:
         # Judge calls that may be under way at once.
         self.at_once = client.at_once
         self._ledger = ledger
-        self._claims = ClaimCheck(panel)
+        self._claims = ClaimCheck(panel, judge.reliability)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
         # Done at once where no canaries are asked.

@@ -12,6 +12,7 @@ from answerkey.text.keyword import MatchMode
 
 __all__ = [
     "TOOL_MODES",
+    "GroundedSettings",
     "JudgePrices",
     "JudgeSettings",
     "Options",
@@ -22,6 +23,17 @@ __all__ = [
 
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
+
+
+class GroundedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is said of a reply's evidence: the settings of `[grounded]`."""
+
+    # Whether `linked` and `novelty` are counted, and the links kept; pages show links in any case.
+    links: bool = False
+    # A folder with an entailment model in ONNX form, or its name on the hub: gives `groundedness`.
+    model: str = ""
+    # A file of `answerkey judge calibrate --sentences`: its threshold is used, and its figures are shown.
+    calibration: str = ""
 
 
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,8 +52,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retrieval: tuple[str, ...] | None = None
     # What is cut from a chunk's id to get its document's ("" switches that off); None: the default pattern.
     chunk_pattern: str | None = None
-    # Whether the claims of replies are checked against tool results, sources and question.
-    groundedness: bool = True
+    # The settings of `[grounded]`.
+    grounded: GroundedSettings = GroundedSettings()
     # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.
     quality: Literal["keywords", "judge"] | dict[Literal["keywords", "judge"], float] = "keywords"
 

@@ -1,25 +1,31 @@
-"""A reply's claims as they are shown: what was found without a model, and beside it what a judge found."""
+"""A reply's evidence as it is shown: what a judge or model says of its claims, and links for the reader's own eye.
 
-from collections.abc import Callable, Iterator, Mapping
+Links are made when a page is: that takes a few milliseconds, and keeping them would double what a log takes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from answerkey.grounded.links import Link, TooLargeError, describe
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
 from answerkey.text.sanitise import one_line
 
-__all__ = ["ClaimsDetail", "claim_note", "claims_details", "claims_of"]
+__all__ = ["ClaimsDetail", "LinksDetail", "claims_details", "link_note", "links_detail"]
 
-_WITHOUT_MODEL = "groundedness"
-_BY_JUDGE = "judge_groundedness"
-# Unsupported claims that are listed of one reply.
+# Unsupported claims, and things without a link, that are listed of one reply.
 _LISTED = 20
+# A reply with more text than this, evidence included, is shown without links.
+_MOST_TEXT = 300_000
 
 
 class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of a reply's claims somebody found supported, and which not."""
+    """How many of a reply's claims a judge or model found supported, and which not."""
 
-    # "without a model", or "by" the judge's name.
+    # "by" the judge's or model's name.
     who: str
     # Supported ÷ all; None: there is no figure, and the note says why.
     value: float | None
@@ -28,70 +34,81 @@ class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
     # The unsupported claims, each with why; the first of them.
     listed: tuple[str, ...] = ()
     note: str = ""
+    # How well it did on labelled sentences.
+    reliability: str = ""
+
+
+class LinksDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Where what a reply mentions stands in the evidence; a description, no verdict."""
+
+    items: tuple[Link, ...] = ()
+    linked: int = 0
+    novelty: float | None = None
+    # What was found nowhere, the first of it.
+    unlinked: tuple[str, ...] = ()
+    # Why there are no links.
+    note: str = ""
 
 
 def claims_details(card: Scorecard) -> tuple[ClaimsDetail, ...]:
-    """The claims without a model and those by the judge, as far as there are any."""
-    by_judge = tuple(_by_judge(card))
-    return (*_without_model(card, beside=bool(by_judge)), *by_judge)
+    """What was found of a reply's claims, as far as anybody looked."""
+    return tuple(_claims(card))
 
 
-def claims_of(card: Scorecard, name: str = _WITHOUT_MODEL, text: str = "text") -> list[dict[str, Any]]:
-    """The claims in a finding that have a text."""
-    finding = card.findings.get(name)
-    claims = finding.get("claims") if isinstance(finding, Mapping) else None
-    found = claims if isinstance(claims, list) else []
-    return [claim for claim in found if isinstance(claim, dict) and isinstance(claim.get(text), str)]
+def _claims(card: Scorecard) -> Iterator[ClaimsDetail]:
+    finding = card.findings.get("groundedness")
+    component = card.components.get("groundedness")
+    if component is not None:
+        finding = component.details
+    if isinstance(finding, Mapping) and "claims" in finding:
+        value = card.metrics.get("groundedness") if component is None else component.value
+        claims = [claim for claim in finding["claims"] if isinstance(claim, dict) and "claim" in claim]
+        unsupported = [claim for claim in claims if claim.get("supported") is False]
+        yield ClaimsDetail(
+            who=f"by {one_line(str(finding.get('model') or 'the judge'), 60)}",
+            value=value,
+            supported=len(claims) - len(unsupported),
+            unsupported=len(unsupported),
+            listed=tuple(f"{one_line(str(one['claim']), 300)}: {_why(one)}" for one in unsupported[:_LISTED]),
+            note=one_line(str(finding.get("reason") or ""), 400) if value is None else "",
+            reliability=one_line(str(finding.get("reliability") or ""), 300),
+        )
 
 
-def claim_note(claim: Mapping[str, Any]) -> str:
-    """Where a claim is supported, or why it is not."""
-    evidence = claim.get("evidence")
-    if isinstance(evidence, Mapping):
-        evidence = ": ".join(str(evidence[key]) for key in ("where", "formula", "text") if evidence.get(key))
-    shown = one_line(str(evidence), 200) if evidence else ""
-    if claim.get("supported"):
-        return f"supported by {shown}" if shown else "supported by a source"
-    why = one_line(str(claim.get("why") or "no source or tool result supports this"), 200)
-    return f"{why} ({shown})" if shown else why
-
-
-def _without_model(card: Scorecard, *, beside: bool) -> Iterator[ClaimsDetail]:
-    claims = claims_of(card)
-    # Nothing to check is worth a line only where the judge has one.
-    if claims or (beside and _WITHOUT_MODEL in card.metrics):
-        note = "" if claims else "the reply states nothing that can be checked"
-        value = card.metrics.get(_WITHOUT_MODEL)
-        yield _detail("without a model", value, claims, "text", claim_note, note)
-
-
-def _by_judge(card: Scorecard) -> Iterator[ClaimsDetail]:
-    finding = card.findings.get(_BY_JUDGE)
-    if isinstance(finding, Mapping):
-        value, reason = card.metrics.get(_BY_JUDGE), finding.get("reason")
-        who = f"by {one_line(str(finding.get('model') or 'the judge'), 60)}"
-        note = one_line(str(reason), 400) if value is None and reason else ""
-        yield _detail(who, value, claims_of(card, _BY_JUDGE, "claim"), "claim", _judge_note, note)
-
-
-def _judge_note(claim: Mapping[str, Any]) -> str:
+def _why(claim: Mapping[str, Any]) -> str:
     return one_line(str(claim.get("evidence") or ""), 300) or "the evidence does not say so"
 
 
-def _detail(
-    who: str,
-    value: float | None,
-    claims: list[dict[str, Any]],
-    text: str,
-    why: Callable[[Mapping[str, Any]], str],
-    note: str,
-) -> ClaimsDetail:
-    unsupported = [claim for claim in claims if claim.get("supported") is False]
-    return ClaimsDetail(
-        who=who,
-        value=value,
-        supported=sum(claim.get("supported") is True for claim in claims),
-        unsupported=len(unsupported),
-        listed=tuple(f"{one_line(claim[text], 300)}: {why(claim)}" for claim in unsupported[:_LISTED]),
-        note=note,
+def links_detail(
+    question: Question, reply: Reply, earlier: Sequence[tuple[Question, Reply]]
+) -> LinksDetail | None:
+    """The links of a reply; None where there is nothing to look in or nothing to look up."""
+    given = [reply, *(before for _, before in earlier)]
+    seen = [call.result for one in given for call in one.tool_calls if call.result is not None]
+    texts = [source.text for one in given for source in one.sources if source.text]
+    if not reply.text or not (seen or texts):
+        return None
+    if len(reply.text) + sum(map(len, texts)) > _MOST_TEXT:
+        return LinksDetail(note=f"not shown: reply and evidence have more than {_MOST_TEXT:,} characters")
+    try:
+        links, novelty = describe(question, reply, earlier)
+    except TooLargeError as error:
+        return LinksDetail(note=f"not shown: too large: {error}")
+    if not links.items:
+        return None
+    unlinked = dict.fromkeys(one_line(item.text, 120) for item in links.items if not item.where)
+    return LinksDetail(
+        items=links.items,
+        linked=sum(bool(item.where) for item in links.items),
+        novelty=novelty,
+        unlinked=tuple(unlinked)[:_LISTED],
     )
+
+
+def link_note(item: Link) -> str:
+    """Where a thing stands, for a reader who points at it."""
+    if not item.where:
+        return "found nowhere in the evidence"
+    row = f", row {one_line(item.row, 60)}" if item.row else ""
+    place = f"{one_line(item.where, 120)}{row}: {one_line(item.found, 80)}"
+    return f"{one_line(item.how, 120)}: {place}" if item.how else place

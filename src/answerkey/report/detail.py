@@ -10,7 +10,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.report.claims_detail import ClaimsDetail, claim_note, claims_details, claims_of
+from answerkey.report.claims_detail import ClaimsDetail, LinksDetail, claims_details, link_note, links_detail
 from answerkey.report.losses import Loss, losses_of
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
@@ -43,7 +43,7 @@ class Segment(msgspec.Struct, frozen=True):
     """A stretch of the reply, and what was seen in it."""
 
     text: str
-    # Any of: keyword, forbidden, supported, unsupported.
+    # Any of: keyword, forbidden, linked, unlinked.
     marks: tuple[str, ...] = ()
     # What a reader who points at it is told.
     note: str = ""
@@ -102,8 +102,10 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     calls_cut: int
     sources: tuple[SourceDetail, ...]
     sources_cut: int
-    # Its claims: without a model, and by the judge.
+    # Its claims, by a judge or model.
     claims: tuple[ClaimsDetail, ...]
+    # Where what it mentions stands in the evidence; None: there is nothing to look in.
+    links: LinksDetail | None
     # What judges and other scorers remark, as (who, what).
     remarks: tuple[tuple[str, str], ...]
     components: tuple[ComponentDetail, ...]
@@ -138,7 +140,13 @@ def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
     asks = result.question.asks
     cards = card.turns or (card,)
     turns = tuple(
-        _turn(ask, result.replies[index] if index < len(result.replies) else Reply(), turn_card, limits)
+        _turn(
+            ask,
+            result.replies[index] if index < len(result.replies) else Reply(),
+            turn_card,
+            limits,
+            tuple(zip(asks[:index], result.replies, strict=False)),
+        )
         for index, (ask, turn_card) in enumerate(zip(asks, cards, strict=False))
         if index < limits.turns
     )
@@ -154,16 +162,23 @@ def trial_detail(result: Trial, limits: Limits | None = None) -> TrialDetail:
     )
 
 
-def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> TurnDetail:
+def _turn(
+    question: Question,
+    reply: Reply,
+    card: Scorecard,
+    limits: Limits,
+    earlier: Sequence[tuple[Question, Reply]] = (),
+) -> TurnDetail:
     details = _component_details(card, "response_quality")
     expected = {tool.name for tool in question.expected_tools}
     calls, sources, timings = reply.tool_calls, reply.sources, reply.timings
     text = reply.text
+    links = links_detail(question, reply, earlier)
     return TurnDetail(
         question=_cut(question.question, limits.reply),
         reply=None
         if text is None
-        else tuple(_segments(text[: limits.reply], _spans(details, claims_of(card)), limits.spans)),
+        else tuple(_segments(text[: limits.reply], _spans(details, links), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
         found=_found(details),
         missing=_texts(details.get("missing"))
@@ -179,6 +194,7 @@ def _turn(question: Question, reply: Reply, card: Scorecard, limits: Limits) -> 
         sources=tuple(_source(source, question, limits) for source in sources[: limits.sources]),
         sources_cut=max(0, len(sources) - limits.sources),
         claims=claims_details(card),
+        links=links,
         remarks=tuple(_remarks(card))[:_REMARKS],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
@@ -230,7 +246,7 @@ def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
         if "judges" in score.details or "checks" in score.details
     }
     for name, finding in {**card.findings, **found}.items():
-        if name in ("groundedness", "judge_groundedness") or not isinstance(finding, Mapping):
+        if name in ("groundedness", "linked") or not isinstance(finding, Mapping):
             continue
         if isinstance(finding.get("reason"), str) and finding["reason"]:
             yield one_line(name, 60), one_line(finding["reason"], 400)
@@ -266,7 +282,7 @@ _REMARKS = 16
 _Span = tuple[int, int, str, str]
 
 
-def _spans(details: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> Iterator[_Span]:
+def _spans(details: Mapping[str, Any], links: LinksDetail | None) -> Iterator[_Span]:
     for key, mark in (("matches", "keyword"), ("forbidden_matches", "forbidden")):
         for match in details.get(key) or ():
             if match.get("found", True) is not False:
@@ -274,10 +290,8 @@ def _spans(details: Mapping[str, Any], claims: Sequence[Mapping[str, Any]]) -> I
                 why = match.get("why") or match.get("rule")
                 note = f"{mark}: {word}" + (f" ({one_line(str(why), 160)})" if why else "")
                 yield from _span(match, mark, note)
-    for claim in claims:
-        supported = claim.get("supported")
-        if supported is not None:
-            yield from _span(claim, "supported" if supported else "unsupported", claim_note(claim))
+    for item in links.items if links else ():
+        yield item.start, item.end, "linked" if item.where else "unlinked", link_note(item)
 
 
 def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial
+from answerkey.report.claims_detail import link_note
 from answerkey.report.detail import Limits, TrialDetail, TurnDetail, trial_detail
 from answerkey.report.terminal import GRADE_COLOURS, emit, question_lines
 from answerkey.report.value_wording import milliseconds, name_words, points, score_text
@@ -19,9 +20,11 @@ __all__ = ["print_failures", "print_question", "print_trial"]
 _MARK_STYLES = {
     "keyword": "bold green",
     "forbidden": "bold red strike",
-    "supported": "underline",
-    "unsupported": "underline red",
+    "linked": "underline",
+    "unlinked": "italic",
 }
+# Links that are listed of one reply.
+_MOST_LINKS = 30
 # One question may be shown longer than the many of a report.
 _LIMITS = Limits(reply=50_000, tool_text=5_000, source_text=1_000, calls=100, sources=50, turns=200)
 
@@ -98,8 +101,11 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator[Text]:
             (score_text(found.value), "bold"),
             (f"  {found.note}" if found.note else counts, ""),
         )
+        if found.reliability:
+            yield Text.assemble(("      reliability  ", "dim"), (found.reliability, ""))
         for claim in found.listed:
             yield Text.assemble(("      not supported  ", "dim"), (claim, "red"))
+    yield from _links(turn)
     for who, what in turn.remarks:
         yield Text.assemble((f"{who}  ", "dim"), (what, ""))
     for part in turn.components:
@@ -113,6 +119,21 @@ def _turn(turn: TurnDetail, prefix: str) -> Iterator[Text]:
         yield Text.assemble(("reference  ", "dim"), (turn.reference_answer, ""))
     if turn.usage:
         yield Text.assemble(("used  ", "dim"), (turn.usage, ""))
+
+
+def _links(turn: TurnDetail) -> Iterator[Text]:
+    """Where what the reply mentions stands; each place once."""
+    links = turn.links
+    if links is None:
+        return
+    counts = links.note or f"{links.linked} of {len(links.items)} figures, dates, names, ids and quotes"
+    new = "" if links.novelty is None else f"; {links.novelty:.0%} of its words are new"
+    yield Text.assemble(("links  ", "dim"), (f"{counts}{new}", ""))
+    shown = {(item.text, link_note(item)): item for item in links.items if item.where}
+    for text, note in list(shown)[:_MOST_LINKS]:
+        yield Text.assemble(("      ", ""), (one_line(text, 60), "underline"), (f"  {note}", "dim"))
+    if links.unlinked:
+        yield Text.assemble(("      found nowhere  ", "dim"), (" · ".join(links.unlinked), "italic"))
 
 
 def _reply(turn: TurnDetail) -> Text:

@@ -1,69 +1,111 @@
-"""The groundedness scorer: supported ÷ checkable claims, and the inconsistencies beside it."""
+"""What is said of a reply's evidence: plain descriptions (`linked`, `novelty`), and `groundedness` by an entailment model."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 
+import msgspec
+
+from answerkey.errors import UsageError
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
+from answerkey.model.sentence_calibration import NOT_CALIBRATED, SentenceCalibration, read_calibration
 from answerkey.protocols import Direction, Need
 
-__all__ = ["Groundedness", "has_evidence"]
+__all__ = ["Groundedness", "LinksIntoEvidence", "has_evidence"]
 
-# A longer reply is checked up to here, which is said.
-_MOST_TEXT = 20_000
+_NOT_OBSERVED = "not observed: no tool result and no source's text was recorded"
+Earlier = Sequence[tuple[Question, Reply]]
+
+
+class LinksIntoEvidence:
+    """How many of a reply's figures, dates, names, ids and quotes have a link, and how many of its words are new."""
+
+    name = "linked"
+    version = "links/1"
+    direction: Mapping[str, Direction] = {"linked": "higher", "novelty": "lower"}
+    needs: frozenset[Need] = frozenset({"evidence", "earlier"})
+
+    def score(self, question: Question, reply: Reply, *, earlier: Earlier = ()) -> Sequence[Score]:
+        """`linked` and `novelty`; nothing for a reply without text or tool calls and sources."""
+        shown = [reply, *(before for _, before in earlier)]
+        if not (reply.text or "").strip() or not any(one.tool_calls or one.sources for one in shown):
+            return ()
+        if not any(map(has_evidence, shown)):
+            return tuple(Score(name, None, _NOT_OBSERVED) for name in self.direction)
+        # Loaded by the first reply that has something to look up: many chatbots never show their evidence.
+        from answerkey.grounded.links import TooLargeError, describe
+
+        try:
+            links, novelty = describe(question, reply, earlier)
+        except TooLargeError as error:
+            return tuple(Score(name, None, f"not scored: too large: {error}") for name in self.direction)
+        with_link = sum(bool(item.where) for item in links.items)
+        reason = f"{with_link} of {len(links.items)} figures, dates, names, ids and quotes have a link"
+        return (
+            Score("linked", links.linked, reason, details={"links": msgspec.to_builtins(links.items)}),
+            Score("novelty", novelty, "the share of content words that occur nowhere in the evidence"),
+        )
 
 
 class Groundedness:
-    """Checks a reply's claims against its tool results, its sources and the question, without a model."""
+    """Supported ÷ claimed sentences by an entailment model, with how reliable the model was on labelled sentences."""
 
     name = "groundedness"
-    version = "groundedness/3"
-    direction: Mapping[str, Direction] = {"groundedness": "higher", "consistency": "higher"}
+    direction: Direction = "higher"
     needs: frozenset[Need] = frozenset({"evidence", "earlier"})
 
-    def score(
-        self, question: Question, reply: Reply, *, earlier: Sequence[tuple[Question, Reply]] = ()
-    ) -> Sequence[Score]:
-        """`groundedness` and `consistency`; nothing for a reply whose evidence was not observed at all.
-
-        A turn of a conversation may rest on what the tools gave in the turns before it.
-        """
-        if reply.text is None or not reply.text.strip():
-            return ()
-        shown = [reply, *(before for _, before in earlier)]
-        if not any(one.tool_calls or one.sources for one in shown):
-            return ()
-        if not any(map(has_evidence, shown)):
-            return (Score(self.name, None, "not observed: no tool result and no source's text was recorded"),)
-        # Loaded by the first reply that has something to check: many chatbots never show their evidence.
-        from answerkey.grounded.check import check_claims
-        from answerkey.grounded.consistency import find_inconsistencies
-        from answerkey.grounded.evidence import gather_evidence
-
-        evidence = gather_evidence(question, reply, earlier)
-        text = reply.text[:_MOST_TEXT]
-        checked = check_claims(text, evidence)
-        findings = find_inconsistencies(text, checked, evidence, reply)
-        consistency = Score(
-            "consistency",
-            0.0 if findings else 1.0,
-            findings[0]["message"] if findings else "nothing contradicts the evidence",
-            details={"findings": findings} if findings else {},
+    def __init__(self, model: str = "", calibration: str = "", folder: Path = Path()) -> None:
+        if not model:
+            raise UsageError(
+                "groundedness needs a judge (--judge MODEL) or an entailment model ([grounded] model)"
+            )
+        self._model = model
+        self._folder = folder
+        self._calibration: SentenceCalibration | None = (
+            read_calibration(folder / calibration, model) if calibration else None
         )
-        if not checked:
-            return (Score(self.name, None, "the reply states nothing that can be checked"), consistency)
-        supported = sum(one.supported for one in checked)
-        value = round_score(supported / len(checked))
-        documents = [one.document() for one in checked]
+
+    @property
+    def version(self) -> str:
+        """Changes with the model and with the threshold that it is used with."""
+        return f"groundedness/4/{self._model}/{self._threshold}"
+
+    @property
+    def _threshold(self) -> float:
+        return 0.5 if self._calibration is None else self._calibration.threshold
+
+    @cached_property
+    def _verifier(self):  # type: ignore[no-untyped-def]  # loaded by the first reply, in the process that scores
+        from answerkey.entailment import load_cross_encoder
+        from answerkey.grounded.claimed import Verifier
+
+        return Verifier(load_cross_encoder(self._model, self._folder))
+
+    def score(self, question: Question, reply: Reply, *, earlier: Earlier = ()) -> Sequence[Score]:
+        """`groundedness`; nothing for a reply without text or evidence."""
+        if not (reply.text or "").strip() or not any(
+            map(has_evidence, (reply, *(one for _, one in earlier)))
+        ):
+            return ()
+        found = self._verifier.verify(question, reply, earlier)
+        reliability = NOT_CALIBRATED if self._calibration is None else self._calibration.in_words
+        claims = [
+            {"claim": one.text, "supported": one.probability >= self._threshold, "evidence": one.note}
+            for one in found
+        ]
+        supported = sum(bool(claim["supported"]) for claim in claims)
+        value = round_score(supported / len(claims)) if claims else None
+        reason = f"{supported} of {len(claims)} claims supported" if claims else "the reply claims nothing"
         details = {
             "score": value,
-            "claims": documents,
-            "unsupported": [document for document in documents if not document["supported"]],
+            "claims": claims,
+            "model": self._model,
+            "reason": reason,
+            "reliability": reliability,
         }
-        reason = f"{supported} of {len(checked)} claims supported"
-        if len(reply.text) > _MOST_TEXT:
-            reason += f"; the first {_MOST_TEXT} characters were checked"
-        return (Score(self.name, value, reason, details=details), consistency)
+        return (Score(self.name, value, f"{reason} ({reliability})", details=details),)
 
 
 def has_evidence(reply: Reply) -> bool:

@@ -35,7 +35,13 @@ def make_grader(
     own |= {scorer.name: scorer for scorer in given}
     known = {*directions_of(own.values()), *(judge.direction if judge is not None else ())}
     built_in = _built_in(scoring, settings)
-    known |= set(directions_of(built_in))
+    given = directions_of(built_in)
+    if judge is not None and (both := given.keys() & judge.direction.keys()):
+        raise ConfigError(
+            f"both the judge and [grounded] model would give {min(both)!r}; keep one: [judge] claims = false, "
+            "or no model under [grounded]"
+        )
+    known |= set(given)
     for name in scoring.weights:
         # An installed scorer that has a weight need not be configured as well.
         if name not in known and plugins.scorers.find(name) is not None:
@@ -82,6 +88,13 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
         "source_hygiene": {"ranker": ranker},
         "checks": {"folder": settings.folder, "weighted": "checks" in scoring.weights},
     }
-    if scoring.groundedness:
-        arguments["groundedness"] = {}
+    grounded = scoring.grounded
+    if grounded.links:
+        arguments["links"] = {}
+    if grounded.model:
+        arguments["groundedness"] = {
+            "model": grounded.model,
+            "calibration": grounded.calibration,
+            "folder": settings.folder,
+        }
     return [plugins.scorers.get(name)(**given) for name, given in arguments.items()]

@@ -104,7 +104,7 @@ def _trial(result: Trial, feedback: Iterable[Feedback]) -> TrialView:
         findings={
             name: _readable(finding)
             for name, finding in card.findings.items()
-            if name not in ("groundedness", "judge_groundedness")
+            if name not in ("groundedness", "linked")
         },
         metrics=card.metrics,
         ids={name: one_line(value, 200) for name in names if (value := getattr(reply, name))},
