@@ -12,6 +12,7 @@ from answerkey.cli.flags import (
     fail_on_flag,
     json_flag,
     judge_flags,
+    margin_flag,
     opened_store,
     questions_argument,
     store_flag,
@@ -31,6 +32,13 @@ __all__ = ["ab"]
     "--early-stop", is_flag=True, help="Stop as soon as the difference is shown; looking costs nothing."
 )
 @click.option(
+    "--looks",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Stop, if the difference is shown, at one of N planned looks.",
+)
+@margin_flag
+@click.option(
     "--resume", metavar="RUN", help="Go on with an interrupted experiment: the id of either of its runs."
 )
 @click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
@@ -44,6 +52,8 @@ def ab(
     first: str | None,
     second: str | None,
     early_stop: bool,
+    looks: int | None,
+    margin: float | None,
     resume: str | None,
     name: str | None,
     asking: AskingFlags,
@@ -77,8 +87,9 @@ def ab(
         questions,
         first,
         second,
-        asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store),
+        asking.options(settings, name=name, margin=margin, judge=judge.settings(settings.judge), store=store),
         early_stop=early_stop,
+        looks=looks or 0,
         resume=resume,
         settings=settings,
         progress=progress_for_terminal(quiet=as_json),

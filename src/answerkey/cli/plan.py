@@ -49,10 +49,10 @@ def plan(
     from answerkey.comparison.planning import (
         GUESSED_CORRELATION,
         GUESSED_DEVIATION,
-        plan_from_guess,
         plan_from_pair,
         plan_from_run,
     )
+    from answerkey.comparison.planning import plan as plan_questions
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.plan_text import print_plan
 
@@ -73,8 +73,13 @@ def plan(
     aim = {"wanted": difference, "power": power}
     first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
-        count = len(read_questions(first))
-        made = plan_from_guess(count, deviation=deviation, correlation=correlation, **aim)
+        made = plan_questions(
+            read_questions(first),
+            deviation=deviation,
+            correlation=correlation,
+            difference=difference,
+            power=power,
+        )
     else:
         with opened_store(store) as opened:
             columns = columns_from_store(opened, map(opened.find_run, sources or (first,)))

@@ -30,7 +30,7 @@ EXPECTATION_FIELDS = frozenset(
         "checks",
     }
 )
-_NOTES = frozenset({"id", "question", "category", "context", "persona", "tags", "weight", "turns"})
+_NOTES = frozenset({"id", "question", "category", "group", "context", "persona", "tags", "weight", "turns"})
 _KNOWN = EXPECTATION_FIELDS | _NOTES
 _Item = TypeVar("_Item")
 # Cells of a CSV file are text; these hold lists, as JSON or separated by semicolons.
@@ -93,6 +93,7 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         id=identity,
         question=text,
         category=category,
+        group=_group(row),
         context=_text(row, "context"),
         persona=_text(row, "persona"),
         tags=_texts(row, "tags"),
@@ -162,6 +163,11 @@ def _text(row: Mapping[str, Any], field: str, *, required: bool = False) -> Any:
     if not isinstance(value, str):
         raise ValueError(f"'{field}' must be text, not {_kind(value)}")
     return value
+
+
+def _group(row: Mapping[str, Any]) -> str | None:
+    value = row.get("group")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(row, "group")
 
 
 def _items(

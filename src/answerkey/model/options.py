@@ -173,13 +173,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     gates: tuple[str, ...] = ()
     # A run to compare with, for gates such as "no regression".
     baseline: str | None = None
+    # How often a question that flipped since the baseline is asked again; 0: not at all.
+    confirm: int = 0
+    # Differences of the score within ± this do not matter: then two runs can be the same.
+    margin: float | None = None
     # Where the run is kept; None: the configured or default store.
     store: str | None = None
     engine: Literal["local", "ray"] = "local"
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
-        _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1)
+        _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1, confirm=0)
+        if self.margin is not None and not 0 < self.margin < 1:
+            raise ConfigError(f"margin = {self.margin:g}: must be between 0 and 1; 0.02 is two points")
         if not self.timeout > 0:
             raise ConfigError(f"timeout = {self.timeout:g}: must be more than 0 seconds")
         if self.rate is not None and not self.rate > 0:

@@ -8,6 +8,7 @@ from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
     count,
     judge_line,
+    metric_range_text,
     metric_text,
     milliseconds,
     name_words,
@@ -86,8 +87,15 @@ def _lines(view: ReportView) -> Iterator[str]:
     if summary.metrics:
         yield from _table(
             "Beside the score",
-            ("metric", "mean"),
-            ((_safe(name_words(name)), metric_text(value)) for name, value in summary.metrics.items()),
+            ("metric", "mean", "95% interval"),
+            (
+                (
+                    _safe(name_words(name)),
+                    metric_text(value),
+                    metric_range_text(summary.metric_intervals.get(name)).strip(" ()"),
+                )
+                for name, value in summary.metrics.items()
+            ),
         )
     if line := judge_line(view.info.judge):
         yield ""

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["LEAST_UNITS", "Difference", "Verdict", "holm", "paired_difference", "unit_sums", "unseen_rate", "verdict_of"]
+__all__ = [
+    "LEAST_UNITS",
+    "Difference",
+    "Verdict",
+    "holm",
+    "paired_difference",
+    "unit_sums",
+    "unseen_rate",
+    "verdict_of",
+]
 
 Verdict = Literal["better", "worse", "same", "no clear difference"]
 
@@ -77,7 +86,9 @@ def paired_difference(
     elif sums.any():
         p_value = min(1.0, 2.0 * min(at_most_zero(sums), at_most_zero(-sums)))
         method = "sign-flip"
-    low, high = _interval(sums, sizes, level, bound, mean, shown=p_value is not None and p_value < 1.0 - level)
+    low, high = _interval(
+        sums, sizes, level, bound, mean, shown=p_value is not None and p_value < 1.0 - level
+    )
     return Difference(
         mean=mean,
         low=low,

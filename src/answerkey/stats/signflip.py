@@ -44,7 +44,7 @@ def at_most_zero(sums: "Floats") -> float:
         # One size, as pass/fail has: the share is a binomial one.
         falls = int(np.count_nonzero(sums < 0.0))
         return binomial_cdf(falls, len(sums), 0.5) - binomial_pmf(falls, len(sums), 0.5) / 2.0
-    values, counts = np.unique(sums, return_counts=True)
+    values, counts = _counted(sums)
     return float(_shares(values[None, :], counts)[0])
 
 
@@ -70,7 +70,7 @@ def set_mean_quantiles(sums: "Floats", sizes: "Floats", tail: float) -> tuple[fl
         return float(means[below]), float(means[-1 - below])
     if np.ptp(sizes) < _SAME:
         # Equal units count as so many of one, which differences of scores have many of.
-        sums, counts = np.unique(sums, return_counts=True)
+        sums, counts = _counted(sums)
         sizes = np.full(len(sums), sizes[0])
     else:
         counts = np.ones(len(sums))
@@ -83,6 +83,12 @@ def _set_totals(values: "Floats") -> "Floats":
     for value in values.tolist():
         totals = np.concatenate([totals, totals + value])
     return totals
+
+
+def _counted(values: "Floats") -> "tuple[Floats, Floats]":
+    """Distinct values, and how many there are of each."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct, counts.astype(np.float64)
 
 
 def _quantile(sums: "Floats", sizes: "Floats", counts: "Floats", tail: float) -> float:
