@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from answerkey.comparison.columns import Columns
     from answerkey.gate import Gate
     from answerkey.judge.configured_judge import Judge
+    from answerkey.judge.pairwise import Pairwise
     from answerkey.model.run import GateResult, RunInfo
     from answerkey.store.sql import SqlStore
 
@@ -118,7 +119,7 @@ class _Shown(msgspec.Struct, frozen=True):
     verdict: str
     gates: "Sequence[GateResult]"
     # What a judge says of the pairs.
-    judged: dict[str, Any] | None = None
+    judged: "Pairwise | None" = None
 
     def show(self, *, as_json: bool, markdown: bool, outputs: Sequence[Path]) -> None:
         from answerkey.model.comparison import Comparison

@@ -102,6 +102,9 @@ async def evaluate_async(
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
+        if golden.unknown_fields:
+            noted = f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
+            run = msgspec.structs.replace(run, warnings=(*run.warnings, noted))
         return await _with_verdicts(run, assembly, opened, baseline, store)
 
 

@@ -132,6 +132,12 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Hash of the questions' contents, in order."""
         return _hash([question.content_hash for question in self.questions])
 
+    @cached_property
+    def unknown_fields(self) -> tuple[str, ...]:
+        """Fields that answerkey keeps and does not use."""
+        names = {name for question in self.questions for name in question.metadata}
+        return tuple(sorted(names - set(GROUP_FIELDS)))
+
     def subset(self, questions: Sequence[Question]) -> "QuestionSet":
         """The same set with fewer questions."""
         return QuestionSet(questions=tuple(questions), name=self.name, path=self.path)

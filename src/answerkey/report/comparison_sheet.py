@@ -81,12 +81,12 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
     if comparison.flips:
         broken = sum(flip.kind == "broken" for flip in comparison.flips)
-        rows = tuple(
+        flipped = tuple(
             (one_line(flip.id, 80), flip.kind, f"{score_text(flip.score_from)} → {score_text(flip.score_to)}")
             for flip in comparison.flips[:_FLIPS_SHOWN]
         )
         title = f"{broken} broken, {comparison.fixed} fixed"
-        tables.append(SheetTable(title, ("question", "", "score"), rows))
+        tables.append(SheetTable(title, ("question", "", "score"), flipped))
     return Sheet(comparison_headline(comparison), lines, comparison.notes, tuple(tables))
 
 

@@ -8,14 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from answerkey.model.comparison import Comparison, Measure
+from answerkey.report.comparison_sheet import ranking_sheet
 from answerkey.report.comparison_wording import (
     comparison_headline,
     confirmation_lines,
     measure_words,
     points_text,
 )
-from answerkey.report.comparison_sheet import ranking_sheet
-from answerkey.report.terminal import GRADE_COLOURS, emit, make_console, plain_table
+from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import (
     count,
     milliseconds,
@@ -23,7 +23,6 @@ from answerkey.report.value_wording import (
     name_words,
     p_text,
     percent,
-    range_text,
     score_text,
 )
 from answerkey.text.sanitise import one_line

@@ -110,22 +110,20 @@ def _interval(
     """All means that the test does not reject; away from zero with one unit more."""
     import numpy as np
 
-    from answerkey.stats.signflip import set_mean_quantiles
+    from answerkey.stats.signflip import set_mean_quantile
 
     tail = (1.0 - level) / 2.0
     if len(sums) < LEAST_UNITS:
         return -(bound or math.inf), bound or math.inf
-    most = float(abs(sums / sizes).max()) or bound or 0.0
-    size = float(sizes.mean())
-    ends = []
-    for imagined in (-most * size, most * size):
-        more = set_mean_quantiles(np.append(sums, imagined), np.append(sizes, size), tail)
-        ends.append(more[0] if imagined < 0.0 else more[1])
-    low, high = min(ends[0], mean), max(ends[1], mean)
-    if shown:
-        seen = set_mean_quantiles(sums, sizes, tail)
-        low = max(seen[0], _NEAREST) if mean > 0.0 else low
-        high = min(seen[1], -_NEAREST) if mean < 0.0 else high
+    # The upper end is the lower one of the candidate's losses.
+    most, size = float(abs(sums / sizes).max()) or bound or 0.0, float(sizes.mean())
+    more = np.append(sizes, size)
+    low = min(set_mean_quantile(np.append(sums, -most * size), more, tail), mean)
+    high = max(-set_mean_quantile(np.append(-sums, -most * size), more, tail), mean)
+    if shown and mean > 0.0:
+        low = max(set_mean_quantile(sums, sizes, tail), _NEAREST)
+    elif shown:
+        high = min(-set_mean_quantile(-sums, sizes, tail), -_NEAREST)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
     return (low, high) if bound is None else (max(low, -bound), min(high, bound))

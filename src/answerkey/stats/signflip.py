@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["at_most_zero", "rows_at_most_zero", "set_mean_quantiles"]
+__all__ = ["at_most_zero", "rows_at_most_zero", "set_mean_quantile"]
 
 # Every set is looked at up to this many units; above, the share is Lugannani and Rice's (1980), right to a percent of itself.
 _ENUMERATE_TO = 15
@@ -58,23 +58,20 @@ def rows_at_most_zero(rows: "Floats") -> "Floats":
     return shares
 
 
-def set_mean_quantiles(sums: "Floats", sizes: "Floats", tail: float) -> tuple[float, float]:
-    """The means that a share `tail` of all sets' means lies below, and above."""
+def set_mean_quantile(sums: "Floats", sizes: "Floats", tail: float) -> float:
+    """The mean that a share `tail` of all sets' means lies below; that of the negated sums, negated, is the upper one."""
     if len(sums) <= _ENUMERATE_TO:
         means = np.sort(_set_totals(sums)[1:] / _set_totals(sizes)[1:])
         # The empty set is tied with every mean, so that it counts half on either side.
         place = tail * (len(means) + 1) - 0.5
-        if place <= 0.0:
-            return -math.inf, math.inf
-        below = math.ceil(place) - 1
-        return float(means[below]), float(means[-1 - below])
+        return float(means[math.ceil(place) - 1]) if place > 0.0 else -math.inf
     if np.ptp(sizes) < _SAME:
         # Equal units count as so many of one, which differences of scores have many of.
         sums, counts = _counted(sums)
         sizes = np.full(len(sums), sizes[0])
     else:
         counts = np.ones(len(sums))
-    return _quantile(sums, sizes, counts, tail), -_quantile(-sums, sizes, counts, tail)
+    return _quantile(sums, sizes, counts, tail)
 
 
 def _set_totals(values: "Floats") -> "Floats":
@@ -104,7 +101,7 @@ def _quantile(sums: "Floats", sizes: "Floats", counts: "Floats", tail: float) ->
         score = _score(sums - sizes * low, counts)
     for _ in range(60):
         middle = low + (high - low) * min(max((wanted - score) / (below - score), 0.05), 0.95)
-        if high - low < 1e-10:
+        if high - low < _SAME:
             break
         found = _score(sums - sizes * middle, counts)
         if found > wanted:
