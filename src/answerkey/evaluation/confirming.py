@@ -95,13 +95,13 @@ def _judged(
     again = [(flip, candidate.get(flip.id), base.get(flip.id)) for flip in flips]
     # Flips that did not stay as they were: a broken question that passes again, a fixed one that fails again.
     unstable = [
-        count if flip.kind == "broken" else times - count
+        count
         for flip, count, _ in again
         if count is not None and count != (0 if flip.kind == "broken" else times)
     ]
-    # How likely an unstable question is to turn back, with one imagined try of either kind (Laplace).
-    turning = (sum(unstable) + 1) / (times * len(unstable) + 2)
-    by_chance = (1.0 - turning) ** times * len(again) if unstable else 0.0
+    # How likely an unstable question is to pass, with one imagined pass and failure (Laplace).
+    passing = (sum(unstable) + 1) / (times * len(unstable) + 2)
+    by_chance = (1.0 - passing) ** times * len(again) if unstable else 0.0
     return Confirmation(
         times=times,
         deterministic=not unstable,
