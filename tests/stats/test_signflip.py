@@ -34,7 +34,7 @@ def test_pass_and_fail_is_mcnemars_mid_p(wins: int, losses: int) -> None:
     assert at_most_zero(values) == pytest.approx(float(expected), rel=1e-9)
 
 
-def test_more_units_than_are_enumerated_are_right_to_a_percent_or_two() -> None:
+def test_more_units_than_are_enumerated_are_right_to_a_few_percent() -> None:
     source = np.random.default_rng(4)
     for _ in range(30):
         values = np.round(
@@ -42,7 +42,7 @@ def test_more_units_than_are_enumerated_are_right_to_a_percent_or_two() -> None:
         )
         exact = at_most_zero(values)
         near = float(signflip._shares(values[None, :], np.ones(15))[0])
-        assert near == pytest.approx(exact, rel=0.04, abs=1e-5)
+        assert near == pytest.approx(exact, rel=0.06, abs=1e-5)
 
 
 def test_rows_are_judged_as_each_alone() -> None:
