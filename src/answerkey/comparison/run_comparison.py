@@ -88,7 +88,8 @@ def _reasons(score: Measure, detectable: float | None, margin: float | None) -> 
         elif not difference.changed:
             yield f"all {difference.pairs} questions scored the same in both runs"
         if detectable is None or detectable >= 1.0:
-            yield "these are too few units to detect any difference"
+            kind = "questions" if difference.units == difference.pairs else "units"
+            yield f"these are too few {kind} to detect any difference"
         else:
             yield (
                 f"this comparison could only have detected ≥ {100 * detectable:.1f} points; "
