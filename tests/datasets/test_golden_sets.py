@@ -179,6 +179,8 @@ def test_a_field_that_is_nearly_a_known_one_is_refused(name: str, meant: str) ->
 
 
 def test_other_fields_are_kept_and_named_once() -> None:
-    question = parse_question({"question": "What?", "owner": "tax", "contexts": [], "template": "t", "group": 3})
+    question = parse_question(
+        {"question": "What?", "owner": "tax", "contexts": [], "template": "t", "group": 3}
+    )
     assert question.group == "3"
     assert QuestionSet(questions=(question,)).unknown_fields == ("contexts", "owner")

@@ -1,6 +1,7 @@
 """`answerkey ab`: two targets side by side."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -20,6 +21,10 @@ from answerkey.cli.flags import (
 from answerkey.cli.outcome import print_document, verdict_code
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
+
+if TYPE_CHECKING:
+    from answerkey.evaluation.experiment import Experiment
+    from answerkey.judge.pairwise import Pairwise
 
 __all__ = ["ab"]
 
@@ -99,6 +104,12 @@ def ab(
         with opened_store(store) as opened:
             a, b = (run.info for run in experiment.runs)
             judged = wait_for(judge_runs(opened, a, b, pair_judge))
+    _show(experiment, judged, as_json)
+    return verdict_code(experiment.verdict, fail_on)
+
+
+def _show(experiment: "Experiment", judged: "Pairwise | None", as_json: bool) -> None:
+    """What the experiment found, and what a judge says of its pairs."""
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
@@ -112,7 +123,6 @@ def ab(
             from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
-    return verdict_code(experiment.verdict, fail_on)
 
 
 def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:

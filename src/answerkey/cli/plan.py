@@ -56,16 +56,7 @@ def plan(
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.plan_text import print_plan
 
-    if not 0 < difference < 1:
-        raise UsageError(
-            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
-        )
-    if not 0 < power < 1:
-        raise UsageError(f"--power {power:g}: must be between 0 and 1")
-    if deviation is not None and not 0 < deviation <= 0.5:
-        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
-    if correlation is not None and not -1 < correlation < 1:
-        raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
+    _check(difference, power, deviation, correlation)
     if len(sources) > 2:
         raise UsageError("a plan is made from a golden set, from one run or from two; not from more")
     deviation = GUESSED_DEVIATION if deviation is None else deviation
@@ -92,3 +83,17 @@ def plan(
     else:
         print_plan(made)
     return 0
+
+
+def _check(difference: float, power: float, deviation: float | None, correlation: float | None) -> None:
+    """Refuse figures that mean nothing."""
+    if not 0 < difference < 1:
+        raise UsageError(
+            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
+        )
+    if not 0 < power < 1:
+        raise UsageError(f"--power {power:g}: must be between 0 and 1")
+    if deviation is not None and not 0 < deviation <= 0.5:
+        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
+    if correlation is not None and not -1 < correlation < 1:
+        raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
