@@ -1,359 +1,268 @@
-"""The simulated experiments, section by section."""
+"""The simulations, each a function of the number of trials, the numbers of units and a source of chance."""
 
+import asyncio
 import math
-import random
+import tempfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from bounds import LEAST_COVERAGE, MOST_ALARMS, MOST_COVERAGE, Judge, too_discrete
-from drawn import drawn
-from hidden import holds_back, unavoidable, widened
-from populations import DIFFERENT, EQUAL, LOPSIDED, Population, passes
+import numpy.typing as npt
+from populations import DIFFERENT, EQUAL, LOPSIDED, Population
 
-from answerkey.stats.distributions import t_quantile, t_two_sided
-from answerkey.stats.intervals import mean_interval, wilson_interval
-from answerkey.stats.paired import Difference, holm, paired_difference, verdict_of
-from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
-from answerkey.stats.sequential import AnytimeTest
-from answerkey.stats.signflip import sign_flip_p_value
+import answerkey
+from answerkey.stats.distributions import t_quantile
+from answerkey.stats.intervals import mean_interval
+from answerkey.stats.paired import paired_difference, unit_sums, verdict_of
+from answerkey.stats.power import Pilot
+from answerkey.stats.signflip import rows_at_most_zero
 
-__all__ = ["SECTIONS"]
+Source = np.random.Generator
+Floats = npt.NDArray[np.float64]
+Section = Callable[[int, Sequence[int], Source], None]
+
+# How questions belong together: one a unit, templates of five, conversations of one to twelve.
+STRUCTURES = ("alone", "fives", "conversations")
+# Of the questions of one unit, so many share its luck.
+_SHARED = 0.5
+
+
+class Drawn(NamedTuple):
+    """Values and the unit of each."""
+
+    values: Floats
+    units: npt.NDArray[np.int64]
+
+
+def draw(population: Sequence[float] | Floats, units: int, structure: str, source: Source) -> Drawn:
+    """So many units; within one, a share of the questions has the same value."""
+    pool = np.asarray(population)
+    sizes = {"alone": np.ones(units, int), "fives": np.full(units, 5)}.get(structure)
+    if sizes is None:
+        sizes = source.integers(1, 13, units)
+    numbers = np.repeat(np.arange(units), sizes)
+    common = source.choice(pool, units)[numbers]
+    own = source.choice(pool, len(numbers))
+    return Drawn(np.where(source.random(len(numbers)) < _SHARED, common, own), numbers)
+
+
+def t_interval(drawn: Drawn) -> tuple[float, float]:
+    """Student's interval with the clustered standard error."""
+    sums, sizes = unit_sums(drawn.values, drawn.units)
+    groups, mean = len(sums), float(drawn.values.mean())
+    error = math.sqrt(groups / (groups - 1) * float(((sums - sizes * mean) ** 2).sum())) / len(drawn.values)
+    half = t_quantile(0.975, groups - 1) * error
+    return mean - half, mean + half
+
+
+class Rates(NamedTuple):
+    """Shares of the experiments."""
+
+    clear: float
+    held: float
+    t_clear: float
+    t_held: float
+
+
+def difference_rates(
+    population: Population, units: int, structure: str, trials: int, source: Source
+) -> Rates:
+    """How often a verdict was given and the interval held the truth, beside the t test."""
+    pool, counts = np.asarray(population.differences), np.zeros(4)
+    truth = population.truth
+    for _ in range(trials):
+        drawn = draw(pool, units, structure, source)
+        found = paired_difference(drawn.values, units=drawn.units)
+        assert found is not None
+        low, high = t_interval(drawn)
+        counts += (
+            verdict_of(found) != "no clear difference",
+            found.low - 1e-9 <= truth <= found.high + 1e-9,
+            not low <= 0.0 <= high,
+            low - 1e-9 <= truth <= high + 1e-9,
+        )
+    return Rates(*(counts / trials).tolist())
+
+
+def differences(trials: int, sizes: Sequence[int], source: Source) -> None:
+    """Two runs: false alarms where they are equal, coverage and power where they differ."""
+    for structure in STRUCTURES:
+        for title, populations in (("equal", EQUAL), ("lopsided", LOPSIDED), ("different", DIFFERENT)):
+            if structure != "alone":
+                populations = populations[:4]
+            head(f"{title}, {structure}", *(f"{n} units" for n in sizes))
+            for population in populations:
+                cells = []
+                for n in sizes:
+                    rates = difference_rates(population, n, structure, trials, source)
+                    cells.append(
+                        f"{rates.clear:.1%} ({rates.t_clear:.1%}), {rates.held:.1%} ({rates.t_held:.1%})"
+                    )
+                row(population.name, *cells)
+
+
+def mean_rates(
+    population: Population, units: int, structure: str, trials: int, source: Source
+) -> tuple[float, float]:
+    """How often one run's interval held the truth, and Student's."""
+    pool, held, t_held = np.asarray(population.scores), 0, 0
+    for _ in range(trials):
+        drawn = draw(pool, units, structure, source)
+        found = mean_interval(drawn.values.tolist(), drawn.units.tolist())
+        assert found is not None
+        low, high = t_interval(drawn)
+        held += found.low - 1e-9 <= population.mean <= found.high + 1e-9
+        t_held += low <= population.mean <= high
+    return held / trials, t_held / trials
+
+
+def means(trials: int, sizes: Sequence[int], source: Source) -> None:
+    """Coverage of one run's interval."""
+    for structure in STRUCTURES:
+        head(f"one run's score, {structure}", *(f"{n} units" for n in sizes))
+        for population in [p for p in EQUAL if "same" not in p.name]:
+            found = [mean_rates(population, n, structure, trials, source) for n in sizes]
+            row(population.name, *(f"{ours:.1%} ({plain:.1%})" for ours, plain in found))
+
+
+PLANNED = (
+    "fair to good",
+    "good to better",
+    "a tool lost on 10%",
+    "nDCG better",
+    "15% -0.4, 10% +0.2",
+    "8% of passes lost",
+)
+
+
+def planned_power(
+    population: Population, pilot: int, trials: int, source: Source, *, structure: str = "alone"
+) -> tuple[int, float]:
+    """The units that a plan from a pilot of this size asks for 80% power, and the power that they have."""
+    pool = np.asarray(population.differences)
+    sums, sizes = unit_sums(*draw(pool, pilot, structure, source))
+    units = Pilot(sums, sizes, seed=int(source.integers(1 << 30))).units_needed(abs(population.truth), 0.8)
+    assert units is not None
+    sign = math.copysign(1.0, population.truth)
+    rows = [unit_sums(*draw(pool, units, structure, source))[0] * sign for _ in range(trials)]
+    return units, float(np.mean(rows_at_most_zero(np.array(rows)) < 0.025))
+
+
+def plan(trials: int, sizes: Sequence[int], source: Source) -> None:
+    """Whether a planned size reaches its power of 80%."""
+    for structure in STRUCTURES[:2]:
+        head(
+            f"planned for 80% power, {structure}",
+            "units planned by a pilot of 5,000",
+            "their power",
+            "mean power of 10 pilots of 300",
+        )
+        for population in [p for p in DIFFERENT if p.name in PLANNED]:
+            units, power = planned_power(population, 5000, trials, source, structure=structure)
+            small = [
+                planned_power(population, 300, trials // 4, source, structure=structure)[1] for _ in range(10)
+            ]
+            row(population.name, str(units), f"{power:.1%}", f"{np.mean(small):.1%}")
+
+
+def questions(count: int) -> list[dict[str, Any]]:
+    """A golden set whose answers are known."""
+    return [{"id": f"q{i}", "question": f"Say {i}?", "expected_keywords": [f"<{i}>"]} for i in range(count)]
+
+
+def noisy(passing: float, source: Source, *, slow: str = "") -> Callable[[str], Any]:
+    """A chatbot that answers rightly so often; its failures, or its right answers, may take longer."""
+
+    async def answer(question: str) -> str:
+        right = bool(source.random() < passing)
+        await asyncio.sleep(0.004 if slow == ("passes" if right else "failures") else 0.0)
+        return f"<{question[4:-1]}>" if right else "no"
+
+    return answer
+
+
+def early_alarms(trials: int, slow: str, source: Source, *, asked: int = 60, looks: int = 0) -> float:
+    """How often an experiment with two equal chatbots, one of which has slow failures or passes, finds a difference."""
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        store = str(Path(folder) / "runs.db")
+        for trial in range(trials):
+            found = answerkey.ab(
+                questions(asked),
+                noisy(0.6, source),
+                noisy(0.6, source, slow=slow),
+                early_stop=not looks,
+                looks=looks,
+                store=store,
+                seed=trial,
+            )
+            wrong += found.verdict != "no clear difference"
+    return wrong / trials
+
+
+def early(trials: int, sizes: Sequence[int], source: Source) -> None:
+    """False alarms of experiments in which latency is tied to the outcome."""
+    head(f"experiments that may stop early, {trials} each", "false alarms")
+    for looks in (0, 3):
+        for slow in ("", "failures", "passes"):
+            row(
+                f"{looks or 'any'} looks, slow: {slow or 'none'}",
+                f"{early_alarms(trials, slow, source, looks=looks):.1%}",
+            )
+
+
+def ci_alarm(base: Callable[[str], Any], candidate: Callable[[str], Any], folder: Path) -> bool:
+    """Whether the documented CI set-up refuses the candidate."""
+    store = str(folder / "runs.db")
+    before = answerkey.evaluate(questions(20), base, store=store)
+    gates = ("no regression", "broken == 0")
+    after = answerkey.evaluate(
+        questions(20), candidate, store=store, baseline=before.id, confirm=5, gates=gates
+    )
+    return not after.passed
+
+
+def broken(count: int) -> Callable[[str], str]:
+    """A chatbot that always fails the first so many questions and no other."""
+
+    def answer(question: str) -> str:
+        number = int(question[4:-1])
+        return f"<{number}>" if number >= count else "no"
+
+    return answer
+
+
+def confirm(trials: int, sizes: Sequence[int], source: Source) -> None:
+    """What the documented CI set-up makes of broken and of noisy chatbots, over 20 questions."""
+    head(f"refused in CI (of {trials} noisy pairs)", "share")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (1, 2, 4):
+            row(
+                f"{count} of 20 broken for good",
+                "refused" if ci_alarm(broken(0), broken(count), Path(folder)) else "PASSED",
+            )
+        for passing in (0.98, 0.9, 0.8, 0.65, 0.5, 0.3):
+            wrong = sum(
+                ci_alarm(noisy(passing, source), noisy(passing, source), Path(folder)) for _ in range(trials)
+            )
+            row(f"equal, each question passes {passing:.0%} of the time", f"{wrong / trials:.1%}")
 
 
 def head(title: str, *columns: str) -> None:
-    """The title and the columns of a table."""
-    print(f"\n{title}")
-    print(f"{'':26}{'n':>6}" + "".join(f"{column:>12}" for column in columns), flush=True)
+    """Begin a table."""
+    print(f"\n| {title} | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|", flush=True)
 
 
-def row(name: str, n: int, *cells: str) -> None:
-    """One line of it."""
-    print(f"{name:26}{n:>6}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
+def row(*cells: str) -> None:
+    """One row of it."""
+    print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def shown(count: float, trials: int) -> str:
-    """A rate in percent."""
-    return f"{100 * count / trials:.1f}"
-
-
-def t_parts(values: list[float]) -> tuple[float, float]:
-    """Mean and standard error, for the plain paired t test beside ours."""
-    n = len(values)
-    mean = math.fsum(values) / n
-    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
-
-
-class Part:
-    """What n questions can show of a population."""
-
-    def __init__(self, population: Population, n: int, source: random.Random) -> None:
-        self._differences = population.differences
-        self._truth = population.truth
-        self._n = n
-        self._source = source
-        self.discrete = too_discrete(n, population.changed)
-
-    def false_alarms(self) -> float | None:
-        """Those that cannot be avoided."""
-        return self._unavoidable(MOST_ALARMS)
-
-    def misses(self) -> float | None:
-        """Intervals that cannot hold the truth."""
-        return self._unavoidable(1.0 - LEAST_COVERAGE)
-
-    def _unavoidable(self, most: float) -> float | None:
-        return unavoidable(self._differences, self._n, self._truth, most, MOST_COVERAGE, self._source)
-
-    def held_back(self) -> bool:
-        """Whether the promise, here or for the twin with a rare loss, demands more caution than 3 to 6%."""
-        arguments = (self._differences, self._n, self._truth, MOST_ALARMS, self._source)
-        return holds_back(*arguments) or widened(*arguments) > MOST_COVERAGE
-
-
-def holds(found: Difference, truth: float) -> bool:
-    """Whether the interval holds the truth."""
-    return found.low - 1e-9 <= truth <= found.high + 1e-9
-
-
-def differences(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """False alarms of two equal chatbots, and coverage of the interval of every difference."""
-    compared(
-        "The difference of two runs: false alarms at 5% if there is none, coverage of the 95% interval",
-        EQUAL + LOPSIDED + DIFFERENT,
-        *(judge, trials, sizes, source),
-    )
-
-
-def unseen(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """The same for populations drawn by chance, which no constant was chosen on."""
-    each = Judge()
-    compared("Populations drawn by chance", drawn(18, source.getrandbits(32)), *(each, trials, sizes, source))
-    judge.take(each)
-
-
-def compared(
-    title: str,
-    populations: Sequence[Population],
-    judge: Judge,
-    trials: int,
-    sizes: list[int],
-    source: random.Random,
-) -> None:
-    """One row for each population and size."""
-    head(
-        title,
-        *("alarms", "", "coverage", "", "t alarms", "t coverage", "flip alarms", "width", "t width"),
-    )
-    for population in populations:
-        truth, equal = population.truth, abs(population.truth) < 1e-9
-        for n in sizes:
-            alarms = held = t_alarms = t_held = flip_alarms = 0
-            width = t_width = 0.0
-            for _ in range(trials):
-                values = source.choices(population.differences, k=n)
-                found = paired_difference(values)
-                assert found is not None
-                clear = verdict_of(found) != "no clear difference"
-                # Test and interval say the same.
-                assert clear == (found.p_value is not None and found.p_value < 0.05)
-                alarms += clear
-                held += holds(found, truth)
-                width += found.high - found.low
-                mean, error = t_parts(values)
-                half = t_quantile(0.975, n - 1) * error
-                t_alarms += abs(mean) > half
-                t_held += mean - half - 1e-9 <= truth <= mean + half + 1e-9
-                t_width += 2.0 * half
-                if equal and n <= 50:
-                    p = sign_flip_p_value(values)[0]
-                    flip_alarms += p is not None and p < 0.05
-            what = f"{population.name}, n={n}"
-            part = Part(population, n, source)
-            verdict = ""
-            if equal:
-                verdict = judge.alarms(
-                    f"test, {what}",
-                    alarms / trials,
-                    trials,
-                    discrete=part.discrete,
-                    unavoidable=part.false_alarms,
-                    held_back=part.held_back,
-                )
-            row(
-                population.name,
-                n,
-                shown(alarms, trials) if equal else "",
-                verdict,
-                shown(held, trials),
-                judge.coverage(
-                    f"interval, {what}",
-                    held / trials,
-                    trials,
-                    discrete=part.discrete,
-                    unavoidable=part.misses,
-                    held_back=part.held_back,
-                ),
-                shown(t_alarms, trials) if equal else "",
-                shown(t_held, trials),
-                shown(flip_alarms, trials) if equal and n <= 50 else "",
-                f"{width / trials:.3f}",
-                f"{t_width / trials:.3f}",
-            )
-
-
-def means(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """Coverage of the interval of one run's score."""
-    head("Coverage of the 95% interval of one run's score", "ours", "", "Student's t", "width", "mean")
-    for population in [p for p in EQUAL if "same" not in p.name]:
-        truth = population.mean
-        for n in sizes:
-            held = held_t = 0
-            width = 0.0
-            for _ in range(trials):
-                values = source.choices(population.scores, k=n)
-                found, plain = mean_interval(values), mean_interval(values, bounds=None)
-                assert found is not None
-                assert plain is not None
-                held += found.low <= truth <= found.high
-                held_t += plain.low <= truth <= plain.high
-                width += found.high - found.low
-            discrete = too_discrete(n, population.varied)
-            verdict = judge.coverage(
-                f"mean, {population.name}, n={n}", held / trials, trials, discrete=discrete
-            )
-            row(population.name, n, shown(held, trials), verdict, shown(held_t, trials),
-                f"{width / trials:.3f}", f"{truth:.3f}")  # fmt: skip
-
-
-def rates(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """Pass rates of one and of two runs."""
-    head(
-        "Pass rates: McNemar's false alarms, coverage of Newcombe's and Wilson's intervals",
-        "mid-p", "", "exact", "Newcombe", "", "Wilson", "",
-    )  # fmt: skip
-    for rate in (0.6, 0.8, 0.95):
-        make = passes(rate, rate)
-        # Half of the questions share their luck.
-        flipping = 0.5 * 2.0 * rate * (1.0 - rate)
-        for n in sizes:
-            mid = exact = covered = wilson = 0
-            for _ in range(trials):
-                pairs = [make(source) for _ in range(n)]
-                fixed, broken = sum(b > a for a, b in pairs), sum(a > b for a, b in pairs)
-                both = sum(a == b == 1.0 for a, b in pairs)
-                p, plain = mcnemar_p_value(fixed, broken), mcnemar_p_value(fixed, broken, mid=False)
-                mid += p is not None and p < 0.05
-                exact += plain is not None and plain < 0.05
-                neither = n - both - fixed - broken
-                found = newcombe_interval(both=both, fixed=fixed, broken=broken, neither=neither)
-                one = wilson_interval(both + broken, n)
-                assert found is not None
-                assert one is not None
-                covered += found.low <= 0.0 <= found.high
-                wilson += one.low <= rate <= one.high
-            discrete = too_discrete(n, flipping)
-            what = f"both pass {rate:.0%}, n={n}"
-            row(
-                f"both pass {rate:.0%}",
-                n,
-                shown(mid, trials),
-                judge.alarms(f"McNemar, {what}", mid / trials, trials, discrete=discrete),
-                shown(exact, trials),
-                shown(covered, trials),
-                judge.coverage(f"Newcombe, {what}", covered / trials, trials, discrete=discrete),
-                shown(wilson, trials),
-                judge.coverage(
-                    f"Wilson, {what}",
-                    wilson / trials,
-                    trials,
-                    discrete=too_discrete(n, min(rate, 1.0 - rate)),
-                ),
-            )
-
-
-def clusters(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """Questions that fall or rise together."""
-    head(
-        "Questions in clusters (templates): n clusters",
-        "alarms", "", "coverage", "", "naive alarms", "naive cover",
-    )  # fmt: skip
-    shapes: dict[str, Callable[[], int]] = {
-        "four each": lambda: 4,
-        "one to eight": lambda: source.randint(1, 8),
-        "few big ones": lambda: 12 if source.random() < 0.15 else 2,
-    }
-    for shape, size in shapes.items():
-        for n in [n for n in sizes if n <= 200]:
-            counts = [0, 0, 0, 0]
-            changed = 0
-            for _ in range(trials):
-                values: list[float] = []
-                names: list[int] = []
-                for cluster in range(n):
-                    shift = source.choice([0.0, 0.0, 0.0, 0.3, -0.3])
-                    before = len(values)
-                    for _ in range(size()):
-                        own = (
-                            source.choice([0.4, -0.4, 0.2, -0.2, 0.1, -0.1]) if source.random() < 0.3 else 0.0
-                        )
-                        values.append(round(own + (shift if source.random() < 0.8 else 0.0), 9))
-                        names.append(cluster)
-                    changed += abs(math.fsum(values[before:])) > 1e-9
-                for index, found in enumerate(
-                    (paired_difference(values, clusters=names), paired_difference(values))
-                ):
-                    assert found is not None
-                    counts[2 * index] += verdict_of(found) != "no clear difference"
-                    counts[2 * index + 1] += found.low <= 0.0 <= found.high
-            discrete = too_discrete(n, changed / trials / n)
-            row(
-                shape,
-                n,
-                shown(counts[0], trials),
-                judge.alarms(f"clusters, {shape}, n={n}", counts[0] / trials, trials, discrete=discrete),
-                shown(counts[1], trials),
-                judge.coverage(f"clusters, {shape}, n={n}", counts[1] / trials, trials, discrete=discrete),
-                *(shown(count, trials) for count in counts[2:]),
-            )
-
-
-def anytime(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """An experiment that is looked at after every question."""
-    head("Looking after every question, up to n", "anytime", "", "t peeked", "holds", "")
-    top = max(sizes)
-    # From the tenth question on; before, hardly anybody would look.
-    counts = np.arange(1, top + 1)
-    critical = np.array([t_quantile(0.975, max(n - 1, 1)) for n in counts.tolist()])
-    for population in EQUAL + LOPSIDED:
-        alarms = peeked = held = 0
-        for _ in range(trials):
-            values = source.choices(population.differences, k=top)
-            test = AnytimeTest(values)
-            alarms += test.decided
-            # The interval at the end; wherever the test has decided, some interval on the way did without zero.
-            held += not test.rules_out(0.0)
-            column = np.array(values)
-            means = np.cumsum(column) / counts
-            squares = np.cumsum(column * column) - counts * means * means
-            errors = np.sqrt(np.maximum(squares, 0.0) / np.maximum(counts - 1, 1) / counts)
-            peeked += bool((np.abs(means) > critical * errors + 1e-12)[9:].any())
-        row(
-            population.name,
-            top,
-            shown(alarms, trials),
-            judge.at_most(f"anytime, {population.name}", alarms / trials, 0.05, trials),
-            *(shown(count, trials) for count in (peeked, held)),
-            judge.at_most(f"anytime interval misses, {population.name}", 1.0 - held / trials, 0.05, trials),
-        )
-
-
-def family(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """Many categories at once."""
-    head("Eight categories at once: runs with any false alarm", "Holm", "", "uncorrected")
-    fair = EQUAL[1]
-    for n in [n for n in sizes if n <= 200]:
-        corrected = plain = 0
-        for _ in range(trials):
-            p_values = []
-            for _ in range(8):
-                found = paired_difference(source.choices(fair.differences, k=n))
-                p_values.append(None if found is None else found.p_value)
-            corrected += any(p is not None and p < 0.05 for p in holm(p_values))
-            plain += any(p is not None and p < 0.05 for p in p_values)
-        discrete = too_discrete(n, fair.changed, level=0.05 / 8)
-        verdict = judge.alarms(f"Holm, n={n}", corrected / trials, trials, discrete=discrete)
-        row(fair.name, n, shown(corrected, trials), verdict, shown(plain, trials))
-
-
-def power(judge: Judge, trials: int, sizes: list[int], source: random.Random) -> None:
-    """Real differences, beside the paired t test; nothing is promised here."""
-    head("Power: real differences found", "ours", "sign-flip", "paired t", "anytime by n", "difference")
-    times = trials // 2
-    for population in DIFFERENT:
-        for n in sizes:
-            ours = flip = t = early = 0
-            for _ in range(times):
-                values = source.choices(population.differences, k=n)
-                found = paired_difference(values)
-                assert found is not None
-                ours += verdict_of(found) != "no clear difference"
-                p = sign_flip_p_value(values)[0]
-                flip += p is not None and p < 0.05
-                mean, error = t_parts(values)
-                t += error > 1e-9 and t_two_sided(mean / error, n - 1) < 0.05
-                early += n <= 200 and AnytimeTest(values).decided
-            cells = [shown(count, times) for count in (ours, flip, t)]
-            sequential = shown(early, times) if n <= 200 else "-"
-            row(population.name, n, *cells, sequential, f"{population.truth:+.3f}")
-
-
-SECTIONS = {
+SECTIONS: dict[str, Section] = {
     "differences": differences,
-    "unseen": unseen,
     "means": means,
-    "rates": rates,
-    "clusters": clusters,
-    "anytime": anytime,
-    "family": family,
-    "power": power,
+    "plan": plan,
+    "early": early,
+    "confirm": confirm,
 }

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from answerkey.comparison import Comparison, compare
+    from answerkey.comparison.planning import plan
+    from answerkey.comparison.run_ranking import rank
     from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
     from answerkey.evaluation.experiment import Experiment
     from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
@@ -51,6 +53,8 @@ _LOCATIONS = {
     "ab": "answerkey.evaluation.api",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
+    "plan": "answerkey.comparison.planning",
+    "rank": "answerkey.comparison.run_ranking",
     "evaluate_async": "answerkey.evaluation.api",
     "rescore": "answerkey.evaluation.api",
     "resume": "answerkey.evaluation.api",
@@ -85,6 +89,8 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_async",
+    "plan",
+    "rank",
     "rescore",
     "resume",
     "score",

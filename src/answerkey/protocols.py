@@ -272,8 +272,8 @@ class Store(Protocol):
         """The run's scores column by column, in the set's order, trial by trial."""
         ...
 
-    def question_clusters(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-        """(content hash, cluster) of the questions whose metadata hold one of the fields."""
+    def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+        """(content hash, group) of the questions that have one of the fields."""
         ...
 
     def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:

@@ -194,7 +194,7 @@ class _Grading:
             f"{run.summary.passed} of {run.summary.questions} questions passed"
         ]
         if run.comparison is not None:
-            from answerkey.report.comparison_markdown import comparison_headline
+            from answerkey.report.comparison_wording import comparison_headline
 
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")

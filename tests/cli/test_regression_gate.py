@@ -126,6 +126,21 @@ def test_a_seeded_regression_fails_and_names_the_questions(repository: Repositor
     assert repository.answerkey("run", "--baseline", "production").returncode == 0
 
 
+def test_one_broken_question_is_confirmed_and_stops_the_job(repository: Repository) -> None:
+    repository.commit(BROKEN.replace("unit >= 20", "unit == 7"), "Forget one unit")
+    # A mean cannot see it.
+    assert repository.answerkey("run", "--baseline", "production", "--gate", "no regression").returncode == 0
+    confirming = ("run", "--baseline", "production", "--confirm", "3", "--gate", "no regression")
+    done = repository.answerkey(*confirming, "--gate", "broken == 0", "--json")
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    assert [gate["value"] for gate in document["gates"]] == ["broken", 1]
+    assert document["comparison"]["confirmation"]["deterministic"]
+    assert "broken for sure: rent-7" in repository.answerkey(*confirming).stdout
+    refused = repository.answerkey("run", "--confirm", "3", "--gate", "score >= 0")
+    assert (refused.returncode, "add --baseline RUN" in refused.stderr) == (2, True)
+
+
 def test_compare_exit_codes(repository: Repository) -> None:
     repository.commit(BROKEN, "Broken")
     repository.answerkey("run", "--gate", "score >= 0", "--json")

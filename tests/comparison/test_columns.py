@@ -60,8 +60,8 @@ def test_a_stored_run_has_the_columns_of_the_run_at_hand(tmp_path: Path, repeat:
         [stored] = columns_from_store(store, [run.info])
     at_hand = columns_from_run(run)
     assert same(stored, at_hand)
-    assert stored.clusters is not None
-    assert stored.clusters == at_hand.clusters
+    assert stored.groups is not None
+    assert stored.groups == at_hand.groups
     assert dict(stored.trials()) == dict(at_hand.trials()) == scores
 
 

@@ -45,10 +45,9 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     after["q0"], after["q1"] = 0.0, 1.0
     found = compare(make_run(before, name="a"), make_run(after, name="b"))
     assert found.verdict == "no clear difference"
-    assert "could only have detected" in found.reasons[-1]
-    assert "more questions would settle" in found.reasons[-1]
-    assert found.questions_needed is not None
-    assert found.questions_needed > 15
+    assert "could only have detected" in found.reasons[0]
+    assert "what none of 15 questions showed could still concern up to 18% of them" in found.reasons[-1]
+    assert found.unseen == pytest.approx(0.181, abs=0.001)
 
 
 def test_repeats_are_averaged_within_the_question() -> None:
@@ -69,7 +68,22 @@ def test_questions_of_one_template_count_as_one() -> None:
     )
     assert plain.verdict == "better"
     assert clustered.verdict == "no clear difference"
-    assert clustered.difference.clusters == 3
+    assert clustered.units == clustered.difference.units == 3
+    # And so do their pass rates.
+    failing = compare(
+        make_run(dict.fromkeys(before, 1.0), name="a", metadata=template),
+        make_run(dict.fromkeys(before, 0.0), name="b", metadata=template),
+    )
+    assert (failing.pass_rate["low"], failing.pass_rate["high"]) == (-1.0, 1.0)
+
+
+def test_the_same_within_a_margin() -> None:
+    level = scores(300)
+    found = compare(make_run(level, name="a"), make_run(level, name="b"), margin=0.02)
+    assert found.verdict == found.to_dict()["verdict"] == "same"
+    assert "within ±2 points" in found.reasons[0]
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        compare(make_run(level, name="a"), make_run(level, name="b"), margin=2)
 
 
 def test_pairing_is_by_content_then_by_id_and_the_rest_is_listed() -> None:
@@ -135,7 +149,17 @@ def test_new_errors_latency_and_cost() -> None:
 
 def test_the_document_has_the_agreed_keys() -> None:
     document = compare(make_run(scores(20), name="a"), make_run(scores(20, shift=-0.3), name="b")).to_dict()
-    agreed = ["base", "candidate", "paired", "unpaired", "difference", "verdict", "detectable", "components"]
+    agreed = [
+        "base",
+        "candidate",
+        "paired",
+        "unpaired",
+        "units",
+        "difference",
+        "verdict",
+        "detectable",
+        "components",
+    ]
     assert {*agreed, "categories", "flips"} <= set(document)
     assert set(document["difference"]) >= {"mean", "low", "high", "level", "p_value", "method"}
     assert {"id", "from", "to"} <= set(document["flips"][0])

@@ -3,6 +3,7 @@ import random
 import msgspec
 import pytest
 
+import answerkey
 from answerkey.comparison.columns import columns_from_run
 from answerkey.comparison.run_ranking import _letters, rank_runs
 from answerkey.errors import UsageError
@@ -23,8 +24,22 @@ def test_runs_are_ranked_and_grouped() -> None:
     assert [run.name for run in found.runs] == ["best", "second", "fast"]
     assert [run.groups for run in found.runs] == ["a", "a", "b"]
     assert [run.pareto for run in found.runs] == [True, False, True]
-    assert found.questions == 60
+    assert found.questions == found.units == 60
+    best = found.runs[0]
+    assert set(best.measures) >= {"tool_usage", "response_quality", "error_handling"}
+    assert best.measures["tool_usage"].interval is not None
+    assert [mean.interval is not None for mean in best.categories.values()] == [True]
     assert msgspec.to_builtins(found)["runs"][0]["rank"] == 1
+
+
+def test_a_score_that_cannot_be_told_apart_is_no_place_on_the_front() -> None:
+    level = {f"q{i}": 0.8 for i in range(40)}
+    # A hair better, and clearly slower: the tie in score does not carry it onto the front.
+    hair = level | {"q1": 0.9}
+    found = answerkey.rank(
+        [make_run(level, name="quick", latency_ms=10), make_run(hair, name="hair", latency_ms=90)]
+    )
+    assert [(run.name, run.pareto) for run in found.runs] == [("hair", False), ("quick", True)]
 
 
 def test_only_questions_that_all_runs_have() -> None:

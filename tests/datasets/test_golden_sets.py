@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from answerkey.datasets.golden_sets import read_questions
+from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError
-from answerkey.model.question import ExpectedTool
+from answerkey.model.question import ExpectedTool, QuestionSet
 from answerkey.text.keyword import Alternatives, NumberKeyword, PatternKeyword
 
 ROW = {
@@ -159,3 +159,28 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, content: bytes | None, s
     with pytest.raises(InputError, match=says) as caught:
         read_questions(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("expected_keyword", "expected_keywords"),
+        ("expectedKeywords", "expected_keywords"),
+        ("keywords", "expected_keywords"),
+        ("Expected Tools", "expected_tools"),
+        ("reference_answers", "reference_answer"),
+        ("ground_truth", "reference_answer"),
+        ("catgory", "category"),
+    ],
+)
+def test_a_field_that_is_nearly_a_known_one_is_refused(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
+        parse_question({"question": "What?", name: "x"})
+
+
+def test_other_fields_are_kept_and_named_once() -> None:
+    question = parse_question(
+        {"question": "What?", "owner": "tax", "contexts": [], "template": "t", "group": 3}
+    )
+    assert question.group == "3"
+    assert QuestionSet(questions=(question,)).unknown_fields == ("contexts", "owner")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from answerkey.comparison import Comparison, compare
 from answerkey.model.run import Run
-from answerkey.report.comparison_markdown import comparison_markdown
+from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
 from answerkey.report.comparison_text import print_comparison
 from answerkey.report.value_wording import metric_text, score_text
 from comparison.made import make_run
@@ -73,7 +73,7 @@ def test_flipped_questions_are_shown_with_their_wording() -> None:
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 100
     assert "… and 10 more; --json lists all" in text
-    assert "30 broken, 0 fixed" in comparison_markdown(found)
+    assert "30 broken, 0 fixed" in sheet_markdown(comparison_sheet(found))
 
 
 def test_what_too_few_questions_can_say() -> None:

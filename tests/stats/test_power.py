@@ -1,38 +1,45 @@
-import math
 import random
 
+import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from answerkey.stats.power import detectable_difference, power_of, questions_needed, split_variance
+from answerkey.stats.power import Pilot, split_variance
 
 
-@pytest.mark.parametrize("n", [2, 5, 15, 50, 400, 3000, 20_000])
-@pytest.mark.parametrize("effect", [0.02, 0.2, 0.5, 1.2])
-def test_power_is_that_of_statsmodels(n: int, effect: float) -> None:
-    expected = float(TTestPower().power(effect, n, 0.05))
-    if math.isnan(expected):  # the noncentral t of SciPy gives up where the power is 1
-        expected = 1.0
-    assert power_of(n, 0.25, effect * 0.25) == pytest.approx(expected, abs=2e-4)
+def test_dense_differences_have_the_power_of_the_t_test() -> None:
+    pilot = Pilot(np.random.default_rng(1).normal(0.0, 0.25, 4000), np.ones(4000))
+    for units, shift in ((100, 0.05), (3000, 0.015)):
+        expected = float(TTestPower().power(shift / 0.25, units, 0.05))
+        assert pilot.power(units, shift) == pytest.approx(expected, abs=0.06)
 
 
-@pytest.mark.parametrize("effect", [0.05, 0.15, 0.3, 0.8, 2.0])
-def test_the_number_of_questions_is_that_of_statsmodels(effect: float) -> None:
-    expected = TTestPower().solve_power(effect, power=0.8, alpha=0.05)
-    assert questions_needed(0.3, effect * 0.3) == pytest.approx(math.ceil(expected), abs=1)
+def test_the_needed_units_show_the_difference_as_often_as_said() -> None:
+    pilot = Pilot(np.array([0.4] * 10 + [-0.2] * 10 + [0.0] * 80), np.ones(100))
+    units = pilot.units_needed(0.05, 0.8)
+    assert units is not None
+    assert pilot.power(units, 0.05) == pytest.approx(0.8, abs=0.06)
+    assert pilot.detectable(units, 0.8) == pytest.approx(0.05, abs=0.01)
+    low, high = pilot.spread(0.05)
+    assert low < 1.0 < high
 
 
-def test_the_detectable_difference_is_detected_as_often_as_said() -> None:
-    found = detectable_difference(0.2 / math.sqrt(30), 29)
-    assert found is not None
-    assert power_of(30, 0.2, found) == pytest.approx(0.8, abs=0.01)
+def test_units_of_questions_that_go_together_need_more_questions() -> None:
+    values = np.random.default_rng(2).normal(0.0, 0.2, 200)
+    alone = Pilot(values, np.ones(200)).units_needed(0.05, 0.8)
+    fives = Pilot(values * 5, np.full(200, 5.0)).units_needed(0.05, 0.8)
+    assert alone is not None
+    # As many units, and so five times the questions.
+    assert fives == pytest.approx(alone, rel=0.15)
 
 
-def test_nothing_to_detect() -> None:
-    assert detectable_difference(0.0, 14) is None
-    assert questions_needed(0.2, 0.0) is None
-    assert questions_needed(0.2, 1e-7) is None
-    assert power_of(1, 0.2, 0.1) == 0.0
+def test_a_pilot_without_changes_does_not_promise_much() -> None:
+    pilot = Pilot(np.zeros(50), np.ones(50))
+    needed = pilot.units_needed(0.05, 0.8)
+    assert needed is not None
+    assert needed > 40
+    assert pilot.power(1, 0.5) == 0.0
+    assert pilot.detectable(3, 0.8) is None
 
 
 def test_variance_is_split_as_it_was_made() -> None:

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from answerkey.stats.sequential import AnytimeTest
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 
 
 def test_looking_after_every_question_keeps_the_error_rate() -> None:
@@ -47,21 +47,36 @@ def test_edges() -> None:
     ties = AnytimeTest([0.0] * 50)
     assert ties.p_value == 1.0
     assert ties.interval().high < 0.2
-    certain = AnytimeTest([1.0] * 50)
-    assert certain.interval().low > 0.75
     with pytest.raises(ValueError, match="within -1 and 1"):
         AnytimeTest([1.5])
 
 
-def test_what_was_shown_on_the_way_stays_shown() -> None:
+def test_direction_and_interval_are_those_of_the_bet_that_won() -> None:
     source = random.Random(5)
-    # Shown on the way, and no longer at the end.
+    # Shown on the way, and turned around later: the test is over when it is shown.
     values = [source.choice([0.0, 0.4, 0.4, -0.1]) for _ in range(80)]
     values += [source.choice([0.0, -0.4, -0.4, 0.1]) for _ in range(220)]
     test = AnytimeTest(values)
-    assert test.decided
-    assert (test.count, test.mean) == (300, pytest.approx(sum(values) / 300))
+    assert (test.verdict, test.count < 80) == ("better", True)
     interval = test.interval()
-    assert interval.low < 0.0
-    assert test.rules_out(interval.high + 0.01)
-    assert not test.rules_out(test.mean)
+    assert 0.0 < interval.low < test.mean < interval.high
+    assert sequential_document(AnytimeTest([-v for v in values]))["verdict"] == "worse"
+
+
+def test_planned_looks_decide_only_where_they_were_planned() -> None:
+    test = PlannedLooks(3, 30)
+    for number in range(1, 31):
+        test.add(0.2)
+        if number < 10:
+            assert not test.decided
+    assert (test.verdict, test.count) == ("better", 10)
+    assert test.level == pytest.approx(1 - 0.05 / 3)
+    assert test.interval().low > 0.0
+    source = random.Random(1)
+    alarms = 0
+    for _ in range(300):
+        looks = PlannedLooks(3, 45)
+        for _ in range(45):
+            looks.add(source.choice([0.4, 0.2, 0.0, -0.2, -0.4]))
+        alarms += looks.decided
+    assert alarms / 300 <= 0.06

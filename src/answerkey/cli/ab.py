@@ -1,6 +1,7 @@
 """`answerkey ab`: two targets side by side."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -12,6 +13,7 @@ from answerkey.cli.flags import (
     fail_on_flag,
     json_flag,
     judge_flags,
+    margin_flag,
     opened_store,
     questions_argument,
     store_flag,
@@ -20,6 +22,10 @@ from answerkey.cli.outcome import print_document, verdict_code
 from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
+
+if TYPE_CHECKING:
+    from answerkey.evaluation.experiment import Experiment
+    from answerkey.judge.pairwise import Pairwise
 
 __all__ = ["ab"]
 
@@ -31,6 +37,13 @@ __all__ = ["ab"]
 @click.option(
     "--early-stop", is_flag=True, help="Stop as soon as the difference is shown; looking costs nothing."
 )
+@click.option(
+    "--looks",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Stop, if the difference is shown, at one of N planned looks.",
+)
+@margin_flag
 @click.option(
     "--resume", metavar="RUN", help="Go on with an interrupted experiment: the id of either of its runs."
 )
@@ -45,6 +58,8 @@ def ab(
     first: str | None,
     second: str | None,
     early_stop: bool,
+    looks: int | None,
+    margin: float | None,
     resume: str | None,
     name: str | None,
     asking: AskingFlags,
@@ -79,8 +94,11 @@ def ab(
             questions,
             first,
             second,
-            asking.options(settings, name=name, judge=judge.settings(settings.judge), store=store),
+            asking.options(
+                settings, name=name, margin=margin, judge=judge.settings(settings.judge), store=store
+            ),
             early_stop=early_stop,
+            looks=looks or 0,
             resume=resume,
             settings=settings,
             progress=progress_for_terminal(quiet=as_json),
@@ -90,6 +108,12 @@ def ab(
         with opened_store(store) as opened:
             a, b = (run.info for run in experiment.runs)
             judged = wait_for(judge_runs(opened, a, b, pair_judge))
+    _show(experiment, judged, as_json)
+    return verdict_code(experiment.verdict, fail_on)
+
+
+def _show(experiment: "Experiment", judged: "Pairwise | None", as_json: bool) -> None:
+    """What the experiment found, and what a judge says of its pairs."""
     if as_json:
         document = experiment.to_dict()
         if judged is not None:
@@ -103,7 +127,6 @@ def ab(
             from answerkey.report.judge_text import pairwise_lines
 
             click.echo("\n".join(pairwise_lines(judged)))
-    return verdict_code(experiment.verdict, fail_on)
 
 
 def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:

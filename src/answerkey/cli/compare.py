@@ -1,21 +1,35 @@
 """`answerkey compare`: is one run better than another?"""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from answerkey.cli.flags import (
+    FILE,
     JudgeFlags,
     fail_on_flag,
     gate_flag,
     json_flag,
     judge_flags,
+    margin_flag,
     opened_store,
     store_flag,
 )
 from answerkey.cli.outcome import print_document, verdict_code
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
+
+if TYPE_CHECKING:
+    from answerkey.comparison.columns import Columns
+    from answerkey.gate import Gate
+    from answerkey.judge.configured_judge import Judge
+    from answerkey.judge.pairwise import Pairwise
+    from answerkey.model.run import GateResult, RunInfo
+    from answerkey.store.sql import SqlStore
 
 __all__ = ["compare"]
 
@@ -24,13 +38,22 @@ __all__ = ["compare"]
 @click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE ...]")
 @fail_on_flag
 @gate_flag
+@margin_flag
 @click.option(
-    "--cluster",
+    "--group",
     metavar="FIELD",
-    help="Questions with the same value of this field of the golden set count as one (default: cluster, template, "
-    "conversation).",
+    help="Questions with the same value of this field of the golden set count as one (default: group, template, "
+    "cluster, conversation).",
 )
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=FILE,
+    help="Write it too: .html .md .json; may be repeated.",
+)
 @judge_flags
 @store_flag
 @json_flag
@@ -38,87 +61,150 @@ def compare(
     runs: tuple[str, ...],
     fail_on: str | None,
     gates: tuple[str, ...],
-    cluster: str | None,
+    margin: float | None,
+    group: str | None,
     markdown: bool,
+    outputs: tuple[Path, ...],
     judge: JudgeFlags,
     store: str | None,
     as_json: bool,
 ) -> int:
     """Say whether the candidate is better than the base: paired by question, with its uncertainty.
 
-    With more than two runs, rank them all. With --judge, a model also says of each pair of replies which is better.
+    With more than two runs, rank them all; gates on a comparison hold each against the first. With --judge, a model also
+    says of each pair of replies which is better.
 
     \b
     Examples:
       answerkey compare latest~1 latest
       answerkey compare production latest --fail-on regression
+      answerkey compare production latest --margin 0.02 -o comparison.md
       answerkey compare latest~1 latest --judge gpt-4o-mini
       answerkey compare gpt-small gpt-large local --json
     """
-    import msgspec
-
-    from answerkey.comparison import compare_runs
-    from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
-    from answerkey.comparison.run_ranking import rank_runs
-    from answerkey.evaluation.verdicts import with_wordings
-    from answerkey.gate import evaluate_gates, parse_gate
-    from answerkey.model.run_document import run_header
+    from answerkey.gate import parse_gate
+    from answerkey.report.comparison_sheet import check_sheet_output
 
     if len(runs) < 2:
         raise UsageError(
             "compare needs two runs: a base and a candidate, as in: answerkey compare latest~1 latest"
         )
-    if len(runs) > 2 and (fail_on or gates or markdown or judge.model):
-        raise UsageError("--fail-on, --gate, --judge and --markdown compare two runs; give exactly two")
+    if len(runs) > 2 and (fail_on or margin or judge.model):
+        raise UsageError("--fail-on, --margin and --judge compare two runs; give exactly two")
     parsed = [parse_gate(gate) for gate in gates]
-    fields = CLUSTER_FIELDS if cluster is None else (cluster,)
-    settings = load_settings()
-    pair_judge = judge.pair_judge(settings)
-    judged = None
+    for path in outputs:
+        check_sheet_output(path)
+    pair_judge = judge.pair_judge(load_settings())
     with opened_store(store) as opened:
         infos = [opened.find_run(reference) for reference in runs]
         if len({info.id for info in infos}) < len(infos):
             raise UsageError("the runs to compare are the same run; name different ones")
-        columns = columns_from_store(opened, infos, cluster_fields=fields)
-        if cluster is not None and all(column.clusters is None for column in columns):
-            raise UsageError(f"--cluster {cluster}: no question of these runs has such a field")
+        columns = _columns(opened, infos, group)
         if len(columns) > 2:
-            ranking = rank_runs(columns)
-            if as_json:
-                print_document(msgspec.to_builtins(ranking))
-            else:
-                from answerkey.report.comparison_text import print_ranking
-
-                print_ranking(ranking)
-            return 0
-        comparison = with_wordings(compare_runs(*columns), opened, infos[1])
-        if pair_judge is not None:
-            from answerkey.evaluation.pair_judging import judge_runs
-            from answerkey.evaluation.waiting import wait_for
-
-            judged = wait_for(judge_runs(opened, infos[0], infos[1], pair_judge))
-        results = []
-        if parsed:
-            results = evaluate_gates(parsed, run_header(opened.load_run(infos[1])), comparison.to_dict())
-    if as_json:
-        document = comparison.to_dict() | {"gates": results}
-        if judged is not None:
-            document["judge"] = judged
-        print_document(document)
-    elif markdown:
-        from answerkey.report.comparison_markdown import comparison_markdown
-
-        sys.stdout.buffer.write(comparison_markdown(comparison).encode())
-    else:
-        from answerkey.report.comparison_text import print_comparison
-
-        print_comparison(comparison)
-        if judged is not None:
-            from answerkey.report.judge_text import pairwise_lines
-
-            click.echo("\n".join(pairwise_lines(judged)))
-        for result in results:
-            click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {result.gate} ({result.value})")
-    if not all(result.passed for result in results):
+            shown: _Shown = _ranked(opened, infos, columns, parsed)
+        else:
+            shown = _compared(opened, infos, columns, parsed, margin, pair_judge)
+    shown.show(as_json=as_json, markdown=markdown, outputs=outputs)
+    if not all(result.passed for result in shown.gates):
         return 1
-    return verdict_code(comparison.verdict, fail_on)
+    return verdict_code(shown.verdict, fail_on)
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """What was found, ready to be shown."""
+
+    # A Comparison or a Ranking, and the document of it.
+    found: Any
+    document: Any
+    verdict: str
+    gates: "Sequence[GateResult]"
+    # What a judge says of the pairs.
+    judged: "Pairwise | None" = None
+
+    def show(self, *, as_json: bool, markdown: bool, outputs: Sequence[Path]) -> None:
+        from answerkey.model.comparison import Comparison
+        from answerkey.report.comparison_sheet import (
+            comparison_sheet,
+            ranking_sheet,
+            sheet_markdown,
+            write_sheet,
+        )
+        from answerkey.report.comparison_text import print_comparison, print_ranking
+
+        paired = isinstance(self.found, Comparison)
+        sheet = comparison_sheet(self.found) if paired else ranking_sheet(self.found)
+        for path in outputs:
+            write_sheet(sheet, self.document, path)
+        if as_json:
+            print_document(self.document)
+        elif markdown:
+            sys.stdout.buffer.write(sheet_markdown(sheet).encode())
+        elif not paired:
+            print_ranking(self.found)
+        else:
+            print_comparison(self.found)
+            if self.judged is not None:
+                from answerkey.report.judge_text import pairwise_lines
+
+                click.echo("\n".join(pairwise_lines(self.judged)))
+            for result in self.gates:
+                outcome = "passed" if result.passed else "FAILED"
+                click.echo(f"gate {outcome}: {result.gate} ({result.value}){result.because}")
+
+
+def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":
+    from answerkey.comparison.columns import columns_from_store
+    from answerkey.model.question import GROUP_FIELDS
+
+    fields = GROUP_FIELDS if group is None else (group,)
+    columns = columns_from_store(store, infos, group_fields=fields)
+    if group is not None and all(column.groups is None for column in columns):
+        raise UsageError(f"--group {group}: no question of these runs has such a field")
+    return columns
+
+
+def _compared(
+    store: "SqlStore",
+    infos: "Sequence[RunInfo]",
+    columns: "Sequence[Columns]",
+    gates: "Sequence[Gate]",
+    margin: float | None,
+    pair_judge: "Judge | None",
+) -> _Shown:
+    """Two runs."""
+    from answerkey.comparison import compare_runs
+    from answerkey.evaluation.verdicts import gates_of_stored, with_wordings
+
+    base, candidate = columns
+    comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, infos[1])
+    results = gates_of_stored(store, infos[1], gates, comparison)
+    judged = None
+    if pair_judge is not None:
+        from answerkey.evaluation.pair_judging import judge_runs
+        from answerkey.evaluation.waiting import wait_for
+
+        judged = wait_for(judge_runs(store, infos[0], infos[1], pair_judge))
+    document = comparison.to_dict() | {"gates": results} | ({} if judged is None else {"judge": judged})
+    return _Shown(comparison, document, comparison.verdict, results, judged)
+
+
+def _ranked(
+    store: "SqlStore", infos: "Sequence[RunInfo]", columns: "Sequence[Columns]", gates: "Sequence[Gate]"
+) -> _Shown:
+    """Many runs, each with its gates; those on a comparison hold it against the first."""
+    from answerkey.comparison import compare_runs
+    from answerkey.comparison.run_ranking import rank_runs
+    from answerkey.evaluation.verdicts import gates_of_stored
+
+    ranking = rank_runs(columns)
+    held = {}
+    for info, own in zip(infos, columns, strict=True):
+        first = own is columns[0]
+        comparison = None if first or not gates else compare_runs(columns[0], own)
+        asked = [gate for gate in gates if not (first and gate.needs_comparison)]
+        held[info.id] = tuple(gates_of_stored(store, info, asked, comparison))
+    ranking = msgspec.structs.replace(
+        ranking, runs=tuple(msgspec.structs.replace(run, gates=held[run.id]) for run in ranking.runs)
+    )
+    results = [result for run in ranking.runs for result in run.gates]
+    return _Shown(ranking, msgspec.to_builtins(ranking), "", results)

@@ -25,6 +25,7 @@ __all__ = [
     "gate_flag",
     "json_flag",
     "judge_flags",
+    "margin_flag",
     "match_flag",
     "opened_store",
     "output_flag",
@@ -56,6 +57,12 @@ fail_on_flag = click.option(
     "--fail-on",
     type=click.Choice(["regression", "inconclusive"]),
     help="Exit 1 if the second is worse; with inconclusive also 4 if there is no clear difference.",
+)
+margin_flag = click.option(
+    "--margin",
+    type=float,
+    metavar="M",
+    help="A difference within ± M does not matter (0.02 is two points): then two runs can be the same.",
 )
 output_flag = click.option(
     "-o",

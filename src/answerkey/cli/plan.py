@@ -49,23 +49,14 @@ def plan(
     from answerkey.comparison.planning import (
         GUESSED_CORRELATION,
         GUESSED_DEVIATION,
-        plan_from_guess,
         plan_from_pair,
         plan_from_run,
     )
+    from answerkey.comparison.planning import plan as plan_questions
     from answerkey.datasets.golden_sets import read_questions
     from answerkey.report.plan_text import print_plan
 
-    if not 0 < difference < 1:
-        raise UsageError(
-            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
-        )
-    if not 0 < power < 1:
-        raise UsageError(f"--power {power:g}: must be between 0 and 1")
-    if deviation is not None and not 0 < deviation <= 0.5:
-        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
-    if correlation is not None and not -1 < correlation < 1:
-        raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")
+    _check(difference, power, deviation, correlation)
     if len(sources) > 2:
         raise UsageError("a plan is made from a golden set, from one run or from two; not from more")
     deviation = GUESSED_DEVIATION if deviation is None else deviation
@@ -73,8 +64,13 @@ def plan(
     aim = {"wanted": difference, "power": power}
     first = sources[0] if sources else "latest"
     if len(sources) == 1 and (first.endswith(_ENDINGS) or Path(first).is_file()):
-        count = len(read_questions(first))
-        made = plan_from_guess(count, deviation=deviation, correlation=correlation, **aim)
+        made = plan_questions(
+            read_questions(first),
+            deviation=deviation,
+            correlation=correlation,
+            difference=difference,
+            power=power,
+        )
     else:
         with opened_store(store) as opened:
             columns = columns_from_store(opened, map(opened.find_run, sources or (first,)))
@@ -87,3 +83,17 @@ def plan(
     else:
         print_plan(made)
     return 0
+
+
+def _check(difference: float, power: float, deviation: float | None, correlation: float | None) -> None:
+    """Refuse figures that mean nothing."""
+    if not 0 < difference < 1:
+        raise UsageError(
+            f"--difference {difference:g}: write points as a share, between 0 and 1; 0.05 is five points"
+        )
+    if not 0 < power < 1:
+        raise UsageError(f"--power {power:g}: must be between 0 and 1")
+    if deviation is not None and not 0 < deviation <= 0.5:
+        raise UsageError(f"--deviation {deviation:g}: scores between 0 and 1 spread by at most 0.5")
+    if correlation is not None and not -1 < correlation < 1:
+        raise UsageError(f"--correlation {correlation:g}: must be between -1 and 1")

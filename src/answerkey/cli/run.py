@@ -10,6 +10,7 @@ from answerkey.cli.flags import (
     asking_flags,
     gate_flag,
     judge_flags,
+    margin_flag,
     questions_argument,
     store_flag,
 )
@@ -30,6 +31,13 @@ __all__ = ["run"]
 @asking_flags
 @gate_flag
 @click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
+@click.option(
+    "--confirm",
+    type=int,
+    metavar="K",
+    help="Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
+)
+@margin_flag
 @judge_flags
 @store_flag
 @click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
@@ -41,6 +49,8 @@ def run(
     asking: AskingFlags,
     gates: tuple[str, ...],
     baseline: str | None,
+    confirm: int | None,
+    margin: float | None,
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
@@ -56,6 +66,7 @@ def run(
       answerkey run
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
+      answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "broken == 0"
     """
     from answerkey.evaluation.api import evaluate
 
@@ -65,6 +76,8 @@ def run(
         judge=judge.settings(settings.judge),
         gates=gates or None,
         baseline=baseline,
+        confirm=confirm,
+        margin=margin,
         store=store,
         engine=engine,
     )

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from answerkey.model.question import GROUP_FIELDS, group_of
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.trial import Trial
 from answerkey.protocols import Store
 
 __all__ = [
-    "CLUSTER_FIELDS",
     "Columns",
     "Floats",
     "Ints",
@@ -29,9 +29,6 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-# Fields of a golden set that say which questions belong together.
-CLUSTER_FIELDS = ("cluster", "template", "conversation", "conversation_id")
 
 _BATCH = 1000
 
@@ -54,8 +51,8 @@ class Columns(NamedTuple):
     # Replies by the kind of their error.
     errors: Counter[str]
     replies: int
-    # The name of each question's cluster, None for one that belongs to none; None if none does.
-    clusters: list[str | None] | None
+    # The name of each question's group, None for one that is a unit of its own; None if all are.
+    groups: list[str | None] | None
     # Of a run with repeats, every trial's score, and where each question's begin.
     trial_scores: Floats | None
     trial_starts: Ints | None
@@ -74,36 +71,36 @@ class Columns(NamedTuple):
 
 
 def columns_from_store(
-    store: Store, infos: Iterable[RunInfo], *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS
+    store: Store, infos: Iterable[RunInfo], *, group_fields: tuple[str, ...] = GROUP_FIELDS
 ) -> list[Columns]:
     """Read stored runs' columns, and nothing else of them."""
-    # Runs over the same golden set share its clusters.
-    clusters: dict[str, dict[bytes, str]] = {}
+    # Runs over the same golden set share its groups.
+    groups: dict[str, dict[bytes, str]] = {}
     found = []
     for info in infos:
-        if info.question_set_hash not in clusters:
-            clusters[info.question_set_hash] = dict(
-                store.question_clusters(info.question_set_hash, cluster_fields)
-            )
-        found.append(_columns(info, store.score_batches(info), clusters[info.question_set_hash]))
+        if info.question_set_hash not in groups:
+            groups[info.question_set_hash] = dict(store.question_groups(info.question_set_hash, group_fields))
+        found.append(_columns(info, store.score_batches(info), groups[info.question_set_hash]))
     return found
 
 
-def columns_from_run(run: Run, *, cluster_fields: tuple[str, ...] = CLUSTER_FIELDS) -> Columns:
+def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) -> Columns:
     """The same from a run at hand."""
-    clusters: dict[bytes, str] = {}
+    groups: dict[bytes, str] = {}
 
     def batches() -> Iterator[ScoreBatch]:
         results = iter(run.results)
         while batch := list(islice(results, _BATCH)):
-            clusters.update(_belonging(batch, cluster_fields))
+            for trial in batch:
+                if (group := group_of(trial.question, group_fields)) is not None:
+                    groups[bytes.fromhex(trial.question.content_hash)] = group
             yield _batch(batch)
 
-    return _columns(run.info, batches(), clusters)
+    return _columns(run.info, batches(), groups)
 
 
-def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[bytes, str]) -> Columns:
-    """Join batches; `clusters` says which content hash belongs to which cluster, once all batches are read."""
+def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str]) -> Columns:
+    """Join batches; `groups` says which content hash belongs to which group, once all batches are read."""
     ids: list[str] = []
     hashes: list[bytes] = []
     all_categories = [np.empty(0, np.int32)]
@@ -149,7 +146,7 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], clusters: Mapping[byt
         metrics=found["metric"],
         errors=errors,
         replies=replies,
-        clusters=[clusters.get(known) for known in hashes] if clusters else None,
+        groups=[groups.get(known) for known in hashes] if groups else None,
         trial_scores=trial_scores,
         trial_starts=starts,
     )
@@ -188,15 +185,6 @@ def _batch(results: Sequence[Trial]) -> ScoreBatch:
 def _cost(result: Trial) -> float | None:
     known = [r.usage.cost for r in result.replies if r.usage is not None and r.usage.cost is not None]
     return sum(known) if known else None
-
-
-def _belonging(results: Iterable[Trial], fields: tuple[str, ...]) -> Iterator[tuple[bytes, str]]:
-    for result in results:
-        for field in fields:
-            value = result.question.metadata.get(field)
-            if isinstance(value, str | int) and not isinstance(value, bool):
-                yield bytes.fromhex(result.question.content_hash), f"{field}={value}"
-                break
 
 
 def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.run_pairing import Pairing, joint_clusters
+from answerkey.comparison.run_pairing import Pairing, joint_units
 from answerkey.model.comparison import Flip, Measure, Side
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.protocols import Direction
 from answerkey.stats.paired import holm, paired_difference, verdict_of
-from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
 __all__ = ["PairedRuns"]
 
@@ -31,7 +30,7 @@ class _Part(NamedTuple):
     first: Floats
     second: Floats
     # Which pairs belong together.
-    clusters: Ints | None
+    units: Ints | None
     direction: Direction = "higher"
     # Counts, durations and costs, of which nothing bounds the difference.
     counted: bool = False
@@ -40,21 +39,25 @@ class _Part(NamedTuple):
 class PairedRuns:
     """Two runs and their pairing."""
 
-    def __init__(self, base: Columns, candidate: Columns, pairing: Pairing, level: float) -> None:
+    def __init__(
+        self, base: Columns, candidate: Columns, pairing: Pairing, level: float, margin: float | None = None
+    ) -> None:
         self._base = base
         self._candidate = candidate
         self._pairing = pairing
         self._level = level
+        # A difference of the score inside ± this does not matter.
+        self._margin = margin
         self._first = base.scores[pairing.base]
         self._second = candidate.scores[pairing.candidate]
         self._passed = (_passed(self._first, base.info), _passed(self._second, candidate.info))
-        self._clusters = joint_clusters((base, pairing.base), (candidate, pairing.candidate))
+        self._units = joint_units((base, pairing.base), (candidate, pairing.candidate))
         # Which way each metric is better, as the runs keep it.
         self._directions = {**_COUNTS, **base.info.directions, **candidate.info.directions}
 
     def score(self) -> Measure:
         """The difference of the score, which decides."""
-        [found] = self._corrected([_Part("score", self._first, self._second, self._clusters)], graded=True)
+        [found] = self._corrected([_Part("score", self._first, self._second, self._units)], graded=True)
         return found
 
     def family(
@@ -78,9 +81,9 @@ class PairedRuns:
             return []
         parts = []
         for number, chosen in zip(present.tolist(), np.split(order, begins[1:]), strict=True):
-            clusters = None if self._clusters is None else self._clusters[chosen]
+            units = None if self._units is None else self._units[chosen]
             name = self._candidate.category_names[number]
-            parts.append(_Part(name, self._first[chosen], self._second[chosen], clusters))
+            parts.append(_Part(name, self._first[chosen], self._second[chosen], units))
         return self._corrected(parts, graded=True)
 
     def lower_is_better(self, name: str, first: Floats, second: Floats) -> Measure | None:
@@ -91,14 +94,14 @@ class PairedRuns:
     def _known(self, name: str, first: Floats, second: Floats) -> _Part:
         before, after = first[self._pairing.base], second[self._pairing.candidate]
         known = ~(np.isnan(before) | np.isnan(after))
-        clusters = None if self._clusters is None else self._clusters[known]
-        return _Part(name, before[known], after[known], clusters)
+        units = None if self._units is None else self._units[known]
+        return _Part(name, before[known], after[known], units)
 
     def _corrected(self, parts: Sequence[_Part], *, graded: bool) -> list[Measure]:
         found = [
             paired_difference(
                 np.round(part.second - part.first, 9),
-                clusters=part.clusters,
+                units=part.units,
                 level=self._level,
                 bound=None if part.counted else 1.0,
             )
@@ -114,7 +117,12 @@ class PairedRuns:
                 counted=part.counted,
                 difference=difference,
                 p_adjusted=p,
-                verdict=verdict_of(difference, p_value=p, higher_is_better=part.direction == "higher"),
+                verdict=verdict_of(
+                    difference,
+                    p_value=p,
+                    higher_is_better=part.direction == "higher",
+                    margin=self._margin if graded else None,
+                ),
             )
             for part, difference, p in zip(parts, found, adjusted, strict=True)
         ]
@@ -136,26 +144,21 @@ class PairedRuns:
         return tuple(sorted(found, key=lambda flip: (flip.score_to - flip.score_from, flip.id)))
 
     def pass_rate(self) -> dict[str, Any]:
-        """Of both runs, with McNemar's test and Newcombe's interval."""
-        before, after = self._passed
-        n = len(before)
-        both = int(np.count_nonzero(before & after))
-        fixed = int(np.count_nonzero(after)) - both
-        broken = int(np.count_nonzero(before)) - both
-        interval = newcombe_interval(
-            both=both, fixed=fixed, broken=broken, neither=n - both - fixed - broken, level=self._level
-        )
+        """Of both runs, by the same test as the score."""
+        before, after = (passed.astype(np.float64) for passed in self._passed)
+        found = paired_difference(after - before, units=self._units, level=self._level)
+        assert found is not None  # rates are bounded, and there is a pair
         return {
-            "base": round_score((both + broken) / n),
-            "candidate": round_score((both + fixed) / n),
-            "difference": round_score((fixed - broken) / n),
-            "low": None if interval is None else round_score(interval.low),
-            "high": None if interval is None else round_score(interval.high),
+            "base": _mean(before),
+            "candidate": _mean(after),
+            "difference": round_score(found.mean),
+            "low": round_score(found.low),
+            "high": round_score(found.high),
             "level": self._level,
-            "p_value": mcnemar_p_value(fixed, broken),
-            "method": "McNemar, mid-p; Newcombe",
-            "fixed": fixed,
-            "broken": broken,
+            "p_value": found.p_value,
+            "method": found.method,
+            "fixed": int(np.count_nonzero(after > before)),
+            "broken": int(np.count_nonzero(after < before)),
         }
 
     def sides(self) -> tuple[Side, Side]:

@@ -1,7 +1,6 @@
 """The comparison of two runs: pairing, differences of everything, verdict and reasons."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from answerkey.comparison.columns import Columns, columns_from_run
 from answerkey.comparison.paired_measures import PairedRuns
@@ -10,51 +9,50 @@ from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.model.run import Run
 from answerkey.model.scorecard import round_score
-from answerkey.stats.paired import Difference
-from answerkey.stats.power import detectable_difference, questions_needed
+from answerkey.stats.distributions import t_quantile
+from answerkey.stats.paired import LEAST_UNITS, Difference, unseen_rate
 
-__all__ = ["compare", "compare_runs"]
-
-# A difference smaller than this is not worth asking more questions for.
-_WORTH_KNOWING = 0.01
+__all__ = ["compare", "compare_runs", "run_notes"]
 
 
-def compare(base: Run, candidate: Run) -> Comparison:
-    """Compare two runs at hand; `.verdict` says whether the candidate is better."""
-    return compare_runs(columns_from_run(base), columns_from_run(candidate))
+def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Comparison:
+    """Compare two runs at hand; `.verdict` says whether the candidate is better.
+
+    With a `margin`, an interval that lies inside ± the margin is "same".
+    """
+    return compare_runs(columns_from_run(base), columns_from_run(candidate), margin=margin)
 
 
-def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> Comparison:
+def compare_runs(
+    base: Columns, candidate: Columns, *, level: float = 0.95, margin: float | None = None
+) -> Comparison:
     """Compare two runs as columns, so that large ones stay small in memory."""
+    if margin is not None and not 0.0 < margin < 1.0:
+        raise UsageError(f"margin {margin:g}: write points as a share, between 0 and 1; 0.02 is two points")
     pairing = pair(base, candidate)
     if not len(pairing.base):
         raise UsageError(
             f"runs {base.info.id} and {candidate.info.id} have no scored question in common; "
             "compare runs over the same golden set"
         )
-    runs = PairedRuns(base, candidate, pairing, level)
-    score = runs.score()
-    sides = runs.sides()
+    runs = PairedRuns(base, candidate, pairing, level, margin)
+    score, sides = runs.score(), runs.sides()
     difference = score.difference
     assert difference is not None  # scores are bounded
-    detectable = detectable_difference(difference.error, difference.clusters - 1, level=level)
-    if detectable is not None:
-        detectable = min(detectable, 1.0)
-    target = max(abs(difference.mean), _WORTH_KNOWING)
-    needed = _more_questions(difference, target, level)
-    new_errors = {kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors}
+    detectable = _detectable(difference)
     return Comparison(
         base=sides[0],
         candidate=sides[1],
         paired=len(pairing.base),
+        units=difference.units,
         unpaired=pairing.unpaired,
         edited=pairing.edited,
         score=score,
         verdict=score.verdict,
+        margin=margin,
         detectable=None if detectable is None else round_score(detectable),
-        questions_needed=needed,
-        needed_for=round_score(target),
-        reasons=tuple(_reasons(score, detectable, needed, target)),
+        unseen=round_score(unseen_rate(difference.units, level)),
+        reasons=tuple(_reasons(score, detectable, margin)),
         components=tuple(runs.family(base.components, candidate.components, graded=True)),
         metrics=tuple(runs.family(base.metrics, candidate.metrics, graded=False)),
         categories=tuple(runs.categories()),
@@ -62,64 +60,81 @@ def compare_runs(base: Columns, candidate: Columns, *, level: float = 0.95) -> C
         pass_rate=runs.pass_rate(),
         latency=runs.lower_is_better("latency_ms", base.latencies, candidate.latencies),
         cost=runs.lower_is_better("cost", base.costs, candidate.costs),
-        new_errors=new_errors,
-        notes=tuple(_notes(base, candidate, pairing)),
+        new_errors={kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors},
+        notes=(*run_notes((base, candidate)), *_pairing_notes(pairing)),
     )
 
 
-def _more_questions(difference: Difference, target: float, level: float) -> int | None:
-    """Questions beyond those asked that would show a difference of the target's size four times in five.
-
-    None if nothing changed: how much changes of these versions spread is then not known.
-    """
-    if difference.clusters < 2 or not difference.changed:
+def _detectable(difference: Difference) -> float | None:
+    """The smallest true difference that would have been found four times in five, from the interval's width."""
+    if difference.units < LEAST_UNITS:
         return None
-    # What a single question (or cluster) contributes to the error.
-    deviation = difference.seen_error * math.sqrt(difference.pairs)
-    needed = questions_needed(deviation, target, level=level)
-    return None if needed is None else max(0, needed - difference.pairs)
+    df = difference.units - 1
+    quantile = t_quantile(0.5 + difference.level / 2.0, df)
+    error = (difference.high - difference.low) / 2.0 / quantile
+    return min((quantile + t_quantile(0.8, df)) * error, 1.0)
 
 
-def _reasons(score: Measure, detectable: float | None, needed: int | None, target: float) -> Iterator[str]:
+def _reasons(score: Measure, detectable: float | None, margin: float | None) -> Iterator[str]:
     difference = score.difference
     assert difference is not None  # scores are bounded
-    if score.verdict != "no clear difference":
-        return
-    if difference.pairs == 1:
-        yield "one question in common says nothing about the others"
-    elif difference.clusters == 1:
-        yield "all questions belong to one cluster, which counts as one question"
-    elif not difference.changed:
-        yield f"all {difference.pairs} questions scored the same in both runs"
-    if detectable is not None and detectable >= 1.0:
-        yield "these are too few questions to detect any difference"
-    elif detectable is not None:
-        sentence = f"this comparison could only have detected ≥ {100 * detectable:.1f} points"
-        if needed:
-            sentence += f"; {needed:,} more questions would settle a difference of {100 * target:.1f} points"
-        yield sentence
+    if score.verdict == "same" and margin is not None:
+        yield f"any difference lies within ±{100 * margin:g} points, the margin that was declared"
+    elif score.verdict == "no clear difference":
+        if difference.pairs == 1:
+            yield "one question in common says nothing about the others"
+        elif difference.units == 1:
+            yield "all questions belong to one group, which counts as one unit"
+        elif not difference.changed:
+            yield f"all {difference.pairs} questions scored the same in both runs"
+        if detectable is None or detectable >= 1.0:
+            kind = "questions" if difference.units == difference.pairs else "units"
+            yield f"these are too few {kind} to detect any difference"
+        else:
+            yield (
+                f"this comparison could only have detected ≥ {100 * detectable:.1f} points; "
+                f"answerkey plan says how many questions would show less"
+            )
+    if difference.units > 1:
+        yield (
+            f"what none of {_units_words(difference)} showed could still concern up to "
+            f"{100 * unseen_rate(difference.units, difference.level):.2g}% of them"
+        )
 
 
-def _notes(base: Columns, candidate: Columns, pairing: Pairing) -> Iterator[str]:
-    first, second = base.info, candidate.info
-    if first.scoring_hash != second.scoring_hash:
-        settings = [
-            f"{name} {getattr(first, name)} and {getattr(second, name)}"
-            for name in ("match", "weights", "pass_mark")
-            if getattr(first, name) != getattr(second, name)
-        ]
-        what = "; ".join(settings) or "scorers or their versions"
-        yield f"the runs were scored differently ({what}): answerkey rescore makes them comparable"
-    for info in (first, second):
+def _units_words(difference: Difference) -> str:
+    """The units of a comparison in words."""
+    return f"{difference.units:,} {'questions' if difference.units == difference.pairs else 'units'}"
+
+
+def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
+    """What keeps runs from being comparable; the others are held against the first."""
+    first = runs[0].info
+    for other in runs[1:]:
+        if first.scoring_hash != other.info.scoring_hash:
+            settings = [
+                f"{name} {getattr(first, name)} and {getattr(other.info, name)}"
+                for name in ("match", "weights", "pass_mark")
+                if getattr(first, name) != getattr(other.info, name)
+            ]
+            what = "; ".join(settings) or "scorers or their versions"
+            which = "the runs" if len(runs) == 2 else f"runs {first.name} and {other.info.name}"
+            yield f"{which} were scored differently ({what}): answerkey rescore makes them comparable"
+    for run in runs:
+        info = run.info
         if info.status != "complete":
             remedy = "resume" if info.experiment is None else "ab --resume"
             yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
+    for kind in ("component", "metric"):
+        everything = {name for run in runs for name in getattr(run, f"{kind}s")}
+        for run in runs:
+            absent = sorted(everything - set(getattr(run, f"{kind}s")))
+            if absent:
+                yield f"{kind} {', '.join(absent)} is missing in run {run.info.name} ({run.info.id})"
+
+
+def _pairing_notes(pairing: Pairing) -> Iterator[str]:
     if pairing.edited:
         yield f"{len(pairing.edited)} questions were edited between the runs and are paired by id"
     if pairing.unpaired:
         yield f"{len(pairing.unpaired)} questions take no part: they are not in both runs or were not scored"
-    for kind in ("component", "metric"):
-        for one, other in ((base, candidate), (candidate, base)):
-            absent = sorted(set(getattr(one, f"{kind}s")) - set(getattr(other, f"{kind}s")))
-            if absent:
-                yield f"{kind} {', '.join(absent)} is missing in run {other.info.name} ({other.info.id})"

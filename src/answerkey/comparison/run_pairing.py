@@ -6,7 +6,7 @@ import numpy as np
 from answerkey.comparison.columns import Columns, Ints
 from answerkey.model.comparison import Unpaired
 
-__all__ = ["Pairing", "joint_clusters", "pair"]
+__all__ = ["Pairing", "joint_units", "pair"]
 
 
 class Pairing(msgspec.Struct, frozen=True):
@@ -57,21 +57,21 @@ def pair(base: Columns, candidate: Columns) -> Pairing:
     )
 
 
-def joint_clusters(*runs: tuple[Columns, Ints]) -> Ints | None:
+def joint_units(*runs: tuple[Columns, Ints]) -> Ints | None:
     """A number for each question at the same place of these positions in the runs, equal for those that belong together.
 
     None if each is on its own.
     """
-    if all(columns.clusters is None for columns, _ in runs):
+    if all(columns.groups is None for columns, _ in runs):
         return None
     named = [
-        [columns.clusters[place] for place in positions.tolist()]
+        [columns.groups[place] for place in positions.tolist()]
         for columns, positions in runs
-        if columns.clusters is not None
+        if columns.groups is not None
     ]
     numbers: dict[str | int, int] = {}
     labels = [
-        # A question that belongs to no cluster is one of its own.
+        # A question that belongs to no group is a unit of its own.
         numbers.setdefault(next((name for name in names if name is not None), place), len(numbers))
         for place, names in enumerate(zip(*named, strict=True))
     ]

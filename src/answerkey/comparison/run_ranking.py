@@ -1,19 +1,29 @@
 """More than two runs: a ranking with intervals, groups that cannot be told apart, and the Pareto front."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from answerkey.comparison.columns import Columns, Floats, Ints
-from answerkey.comparison.run_pairing import joint_clusters
+from answerkey.comparison.columns import Columns, Floats, Ints, columns_from_run
+from answerkey.comparison.run_comparison import run_notes
+from answerkey.comparison.run_pairing import joint_units
 from answerkey.errors import UsageError
+from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.paired import holm, paired_difference, verdict_of
+from answerkey.stats.paired import Difference, holm, paired_difference, verdict_of
 
-__all__ = ["Ranked", "RankedPair", "Ranking", "rank_runs"]
+__all__ = ["Mean", "Ranked", "RankedPair", "Ranking", "rank", "rank_runs"]
+
+
+class Mean(msgspec.Struct, frozen=True):
+    """A mean over questions, with its interval over units."""
+
+    mean: float
+    interval: Interval | None
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +43,15 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     latency_p95_ms: float | None
     # Mean cost of a question.
     cost: float | None
-    # No other run is at least as good in score, latency and cost and better in one.
+    categories: dict[str, Mean]
+    # Components and metrics, the judge's among them.
+    measures: dict[str, Mean]
+    # Whether its judge passed its canaries; None: no judge, or none were asked.
+    judge_reliable: bool | None
+    # No other run is clearly better in score, latency or cost without being clearly worse in another of these.
     pareto: bool = False
+    # Of the gates that were asked for, on this run.
+    gates: tuple[GateResult, ...] = ()
 
 
 class RankedPair(msgspec.Struct, frozen=True):
@@ -43,6 +60,8 @@ class RankedPair(msgspec.Struct, frozen=True):
     better: str
     worse: str
     difference: float
+    low: float
+    high: float
     # After Holm's correction over all pairs.
     p_adjusted: float | None
     clear: bool
@@ -51,15 +70,35 @@ class RankedPair(msgspec.Struct, frozen=True):
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """Runs, best first; as a document, what `compare --json` has for more than two."""
 
-    # Questions that all runs have, and that some lack.
+    # Questions that all runs have, the units they belong to, and questions that some run lacks.
     questions: int
+    units: int
     left_out: int
     runs: tuple[Ranked, ...]
     pairs: tuple[RankedPair, ...]
+    # What keeps the runs from being comparable.
+    notes: tuple[str, ...] = ()
+
+
+class _Placed(NamedTuple):
+    """A run and where the questions that all have stand in it."""
+
+    run: Columns
+    places: Ints
+
+    def of(self, column: Floats) -> Floats:
+        return column[self.places]
+
+
+def rank(runs: Sequence[Run]) -> Ranking:
+    """Rank runs at hand by their score on the questions that all of them have."""
+    return rank_runs([columns_from_run(run) for run in runs])
 
 
 def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
     """Rank runs by their score on the questions that all of them have (by id)."""
+    if len(runs) < 2:
+        raise UsageError("a ranking needs two runs or more")
     positions = [
         {identity: i for i, identity in enumerate(run.ids) if not np.isnan(run.scores[i])} for run in runs
     ]
@@ -69,72 +108,128 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
             "these runs have no scored question in common; compare runs over the same golden set"
         )
     everything = len({identity for run in runs for identity in run.ids})
-    places = [np.array([known[identity] for identity in shared]) for known in positions]
-    clusters = joint_clusters((runs[0], places[0]))
-    entries = [_unranked(run, at, level) for run, at in zip(runs, places, strict=True)]
-    order = sorted(range(len(runs)), key=lambda i: (-entries[i].score, runs[i].info.created_at))
-    ordered = [entries[i] for i in order]
-    scores = [runs[i].scores[places[i]] for i in order]
-    pairs = list(combinations(range(len(order)), 2))
-    found = [
-        paired_difference(np.round(scores[i] - scores[j], 9), clusters=clusters, level=level)
-        for i, j in pairs
+    placed = [
+        _Placed(run, np.array([known[identity] for identity in shared]))
+        for run, known in zip(runs, positions, strict=True)
     ]
-    adjusted = holm([None if difference is None else difference.p_value for difference in found])
-    clear = {
-        pair: p is not None and verdict_of(difference, p_value=p) != "no clear difference"
-        for pair, difference, p in zip(pairs, found, adjusted, strict=True)
+    units = joint_units(*placed)
+    placed.sort(key=lambda one: (-round_score(float(one.of(one.run.scores).mean())), one.run.info.created_at))
+    entries = [_unranked(one, units, level) for one in placed]
+    found = _differences(placed, units, level)
+    adjusted = holm([None if difference is None else difference.p_value for difference in found.values()])
+    # 1: the first of the pair is clearly better, -1: the second is, 0: they cannot be told apart.
+    score_signs = {
+        pair: _sign(difference, p) for (pair, difference), p in zip(found.items(), adjusted, strict=True)
     }
+    letters = _letters(len(entries), {pair: bool(sign) for pair, sign in score_signs.items()})
+    dominated = _dominated(placed, units, score_signs, level)
     return Ranking(
         questions=len(shared),
+        units=len(shared) if units is None else len(np.unique(units)),
         left_out=everything - len(shared),
         runs=tuple(
             msgspec.structs.replace(
-                run, rank=rank, groups=groups, pareto=not any(_dominates(other, run) for other in ordered)
+                run, rank=place, groups=letters[place - 1], pareto=place - 1 not in dominated
             )
-            for rank, (run, groups) in enumerate(
-                zip(ordered, _letters(len(ordered), clear), strict=True), start=1
-            )
+            for place, run in enumerate(entries, start=1)
         ),
         pairs=tuple(
             RankedPair(
-                ordered[i].id,
-                ordered[j].id,
-                0.0 if difference is None else round_score(difference.mean),
+                entries[i].id,
+                entries[j].id,
+                round_score(difference.mean),
+                round_score(difference.low),
+                round_score(difference.high),
                 p,
-                clear[i, j],
+                bool(score_signs[i, j]),
             )
-            for (i, j), difference, p in zip(pairs, found, adjusted, strict=True)
+            for ((i, j), difference), p in zip(found.items(), adjusted, strict=True)
+            if difference is not None
         ),
+        notes=tuple(run_notes(runs)),
     )
 
 
-def _unranked(run: Columns, places: Ints, level: float) -> Ranked:
+def _differences(
+    placed: Sequence[_Placed], units: Ints | None, level: float
+) -> dict[tuple[int, int], Difference | None]:
+    scores = [np.round(one.of(one.run.scores), 9) for one in placed]
+    return {
+        (i, j): paired_difference(np.round(scores[i] - scores[j], 9), units=units, level=level)
+        for i, j in combinations(range(len(placed)), 2)
+    }
+
+
+def _sign(difference: Difference | None, p_value: float | None = None) -> Literal[-1, 0, 1]:
+    return {"better": 1, "worse": -1}.get(verdict_of(difference, p_value=p_value), 0)  # type: ignore[return-value]
+
+
+def _dominated(
+    placed: Sequence[_Placed], units: Ints | None, score_signs: Mapping[tuple[int, int], int], level: float
+) -> set[int]:
+    """Runs that another one beats clearly in score, latency or cost while losing clearly in none; ties are no gain."""
+    beaten = set()
+    for (i, j), score_sign in score_signs.items():
+        signs = [score_sign]
+        for column in ("latencies", "costs"):
+            lost = placed[i].of(getattr(placed[i].run, column)) - placed[j].of(getattr(placed[j].run, column))
+            known = ~np.isnan(lost)
+            chosen = None if units is None else units[known]
+            # Less is better, so that the second's difference to the first counts.
+            signs.append(-_sign(paired_difference(lost[known], units=chosen, level=level, bound=None)))
+        if min(signs) >= 0 and max(signs) > 0:
+            beaten.add(j)
+        if max(signs) <= 0 and min(signs) < 0:
+            beaten.add(i)
+    return beaten
+
+
+def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     """A run over the questions that all have, before it is seen beside the others."""
-    scores, latencies, costs = run.scores[places], _known(run.latencies[places]), _known(run.costs[places])
-    score = round_score(float(scores.mean()))
+    run = one.run
+    latencies, costs = _known(one.of(run.latencies)), _known(one.of(run.costs))
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
+    score = _mean(one.of(run.scores), units, level)
+    assert score is not None  # only scored questions are shared
+    numbers = run.categories[one.places]
+    categories = {
+        run.category_names[number]: _mean(
+            np.where(numbers == number, one.of(run.scores), np.nan), units, level
+        )
+        for number in dict.fromkeys(numbers.tolist())
+    }
+    measures = {
+        name: _mean(one.of(values), units, level) for name, values in (run.components | run.metrics).items()
+    }
+    reliable = run.info.judge.get("reliable") if run.info.judge else None
     return Ranked(
         id=run.info.id,
         name=run.info.name,
         target=run.info.target,
-        score=score,
-        grade=grade(score),
-        interval=mean_interval(scores.tolist(), level=level),
+        score=score.mean,
+        grade=grade(score.mean),
+        interval=score.interval,
         error_rate=round_score(run.errors.total() / run.replies) if run.replies else 0.0,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         cost=float(costs.mean()) if len(costs) else None,
+        categories={name: mean for name, mean in categories.items() if mean is not None},
+        measures={name: mean for name, mean in measures.items() if mean is not None},
+        judge_reliable=reliable,
     )
 
 
-def _dominates(one: Ranked, other: Ranked) -> bool:
-    """Whether it is as good in everything and better in something; what is not known does not count."""
-    gains = [one.score - other.score]
-    for mine, theirs in ((one.latency_p50_ms, other.latency_p50_ms), (one.cost, other.cost)):
-        if mine is not None and theirs is not None:
-            gains.append(theirs - mine)
-    return min(gains) >= 0.0 and max(gains) > 0.0
+def _mean(values: Floats, units: Ints | None, level: float) -> Mean | None:
+    """The mean of the values that there are, and its interval."""
+    known = ~np.isnan(values)
+    kept = values[known]
+    if not len(kept):
+        return None
+    bounded = bool(kept.min() >= 0.0 and kept.max() <= 1.0)
+    chosen = None if units is None else units[known].tolist()
+    return Mean(
+        round_score(float(kept.mean())), mean_interval(kept.tolist(), chosen, level=level, bounded=bounded)
+    )
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:

@@ -1,6 +1,7 @@
 """Golden sets: rows of any format become Questions, and what does not fit is refused with file and line."""
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
@@ -10,7 +11,14 @@ import msgspec
 
 from answerkey.datasets.check_rows import parse_checks
 from answerkey.errors import InputError
-from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, QuestionSet, question_id
+from answerkey.model.question import (
+    GROUP_FIELDS,
+    UNCATEGORISED,
+    ExpectedTool,
+    Question,
+    QuestionSet,
+    question_id,
+)
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
 from answerkey.transcripts.row_files import Row, read_rows
@@ -30,8 +38,18 @@ EXPECTATION_FIELDS = frozenset(
         "checks",
     }
 )
-_NOTES = frozenset({"id", "question", "category", "context", "persona", "tags", "weight", "turns"})
+_NOTES = frozenset({"id", "question", "category", "group", "context", "persona", "tags", "weight", "turns"})
 _KNOWN = EXPECTATION_FIELDS | _NOTES
+# Names that others give to a field, as they read without case and underscores, and fields of a reply that look like a
+# question's but are their own.
+_OTHER_NAMES = {
+    **dict.fromkeys(("keyword", "keywords", "mustcontain", "expectedcontents"), "expected_keywords"),
+    **dict.fromkeys(("tool", "requiredtools"), "expected_tools"),
+    **dict.fromkeys(("reference", "expectedanswer", "goldanswer", "groundtruth"), "reference_answer"),
+}
+_REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
+# How alike a name must be to a known one to be taken for a slip.
+_ALIKE = 0.85
 _Item = TypeVar("_Item")
 # Cells of a CSV file are text; these hold lists, as JSON or separated by semicolons.
 _LIST_FIELDS = (
@@ -77,6 +95,7 @@ def parse_questions(rows: Iterable[Row], path: Path) -> list[Question]:
 
 def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
     """One row as a Question; raises ValueError with what is wrong and what to do."""
+    _refuse_near_misses(row)
     turns = _turns(row)
     text = turns[0]["question"] if turns and "question" not in row else _text(row, "question", required=True)
     if not text.strip():
@@ -93,6 +112,7 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         id=identity,
         question=text,
         category=category,
+        group=_group(row),
         context=_text(row, "context"),
         persona=_text(row, "persona"),
         tags=_texts(row, "tags"),
@@ -105,6 +125,28 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
         line=line,
         **_expectations(row),
     )
+
+
+def _refuse_near_misses(row: Mapping[str, Any]) -> None:
+    """Refuse a field that is nearly a known one: kept as metadata, it would expect nothing."""
+    for name in row:
+        if name not in _KNOWN and isinstance(name, str) and (meant := _meant(name)) is not None:
+            raise ValueError(
+                f"unknown field {name!r}: did you mean {meant!r}? Any other name is kept as a note"
+            )
+
+
+@lru_cache(maxsize=1000)
+def _meant(name: str) -> str | None:
+    """The known field that an unknown one was probably meant to be."""
+    plain = "".join(filter(str.isalnum, name)).casefold()
+    if name in _REPLY_FIELDS or name in GROUP_FIELDS:
+        return None
+    if plain in _OTHER_NAMES:
+        return _OTHER_NAMES[plain]
+    known = {field.replace("_", ""): field for field in _KNOWN}
+    close = get_close_matches(plain, known, n=1, cutoff=_ALIKE)
+    return known[close[0]] if close else None
 
 
 def parse_csv_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
@@ -123,6 +165,7 @@ def _turns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _turn(turn: Mapping[str, Any], number: int, *, identity: str, category: str) -> Question:
     try:
+        _refuse_near_misses(turn)
         text = _text(turn, "question", required=True)
         if not text.strip():
             raise ValueError("'question' is empty; write what the user asks")
@@ -162,6 +205,11 @@ def _text(row: Mapping[str, Any], field: str, *, required: bool = False) -> Any:
     if not isinstance(value, str):
         raise ValueError(f"'{field}' must be text, not {_kind(value)}")
     return value
+
+
+def _group(row: Mapping[str, Any]) -> str | None:
+    value = row.get("group")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(row, "group")
 
 
 def _items(

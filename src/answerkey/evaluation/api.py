@@ -32,6 +32,7 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
+from answerkey.protocols import Target
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.reply_mapping import reply_from_payload
@@ -91,13 +92,20 @@ async def evaluate_async(
     if baseline is not None:
         kept = msgspec.structs.replace(chosen, baseline=baseline.id)
         assembly = msgspec.structs.replace(assembly, options=kept)
+    if chosen.confirm:
+        from answerkey.evaluation.confirming import check_confirm
+
+        check_confirm(assembly)
     given = target if target is not None else settings.target or "demo"
     async with assembly.target(given) as opened:
         # Only once the target answers: one that is mistyped leaves no store behind.
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
-    return _with_verdicts(run, assembly, baseline, store)
+        if golden.unknown_fields:
+            noted = f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
+            run = msgspec.structs.replace(run, warnings=(*run.warnings, noted))
+        return await _with_verdicts(run, assembly, opened, baseline, store)
 
 
 def resume(
@@ -126,16 +134,20 @@ def resume(
     options = msgspec.structs.replace(info.options, judge=_changed_judge(judge, info.options.judge))
     assembly = assemble(options, settings, scorers=scorers)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
-    asked = resume_run(
+
+    async def conclude(asked: Run, opened: Target) -> Run:
+        return await _with_verdicts(asked, assembly, opened, baseline, opened_store)
+
+    return resume_run(
         assembly,
         info,
         opened_store,
         progress or Silent(),
+        conclude,
         target=target,
         wait=wait,
         accept_changes=accept_changes,
     )
-    return _with_verdicts(asked, assembly, baseline, opened_store)
 
 
 def rescore(
@@ -175,6 +187,7 @@ def ab(
     options: Options | None = None,
     *,
     early_stop: bool = False,
+    looks: int = 0,
     resume: str | None = None,
     scorers: Sequence[Any] = (),
     settings: Settings | None = None,
@@ -183,6 +196,7 @@ def ab(
 ) -> "Experiment":
     """Ask two chatbots the same questions, interleaved, and say whether `b` is better than `a`.
 
+    `early_stop` may end it after any question, `looks` after each of so many equal parts.
     `resume` goes on with an interrupted experiment: the id of either of its runs.
     """
     from answerkey.evaluation.experiment import resume_experiment, run_experiment
@@ -201,7 +215,7 @@ def ab(
     assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
     golden = select_questions(golden_set(questions, settings), chosen)
     assembly.grader.check_questions(golden)
-    return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop))
+    return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop, looks=looks))
 
 
 def score(
@@ -256,21 +270,31 @@ def score_replies(
                 progress=progress or Silent(),
             )
         )
-    return _with_verdicts(run, assembly)
+    return _with_gates(run, assembly)
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:
     return judge(own) if callable(judge) else judge_settings(judge, own)
 
 
-def _with_verdicts(
-    run: Run, assembly: Assembly, baseline: RunInfo | None = None, store: "SqlStore | None" = None
+async def _with_verdicts(
+    run: Run, assembly: Assembly, target: Target, baseline: RunInfo | None, store: "SqlStore"
 ) -> Run:
-    """A finished run with its comparison and its gates, where it has any."""
-    if baseline is None and not assembly.gates:
-        return run
-    from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
+    """A run that was asked, with its comparison, its flips confirmed and its gates, where it has any."""
+    if baseline is not None:
+        from answerkey.evaluation.verdicts import compare_with_baseline
 
-    if baseline is not None and store is not None:
-        run = compare_with_baseline(run, baseline, store)
+        run = compare_with_baseline(run, baseline, store, margin=assembly.options.margin)
+        if assembly.options.confirm:
+            from answerkey.evaluation.confirming import confirm_flips
+
+            run = await confirm_flips(run, assembly, target, baseline, store)
+    return _with_gates(run, assembly)
+
+
+def _with_gates(run: Run, assembly: Assembly) -> Run:
+    if not assembly.gates:
+        return run
+    from answerkey.evaluation.verdicts import judge_gates
+
     return judge_gates(run, assembly.gates)

@@ -1,7 +1,8 @@
 """An interleaved experiment: two targets are asked the same questions side by side, in random order.
 
 Time of day, load and the network hit both alike, which two runs one after the other cannot promise. The result is two
-ordinary runs. With early stop, an always-valid test looks after every question, so that looking costs nothing.
+ordinary runs. With early stop, a test looks while the answers come in (`stats/sequential.py`). It takes the units in the order
+in which they were asked, so that it never depends on which answers are quick.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from answerkey.comparison.columns import CLUSTER_FIELDS, columns_from_store
+from answerkey.comparison.columns import columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.errors import InterruptedRunError, StoreAwayError, StoreFullError, UsageError
 from answerkey.evaluation.assembly import Assembly
@@ -34,13 +35,13 @@ from answerkey.evaluation.store_patience import Patience
 from answerkey.evaluation.stored import open_configured_store
 from answerkey.evaluation.verdicts import with_wordings
 from answerkey.model.comparison import Comparison
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import Question, QuestionSet, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import ExperimentLink, Run, RunInfo
 from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
 from answerkey.stats.paired import Verdict
-from answerkey.stats.sequential import AnytimeTest
+from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
 from answerkey.targets.resolve import TargetLike
@@ -58,7 +59,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[Run, Run]
     comparison: Comparison
-    # The always-valid test, where early stop was on: then the verdict is its verdict.
+    # What the test found that could stop it, where there was one: then the verdict is its verdict.
     sequential: dict[str, Any] | None
     verdict: Verdict
     asked: int
@@ -88,13 +89,19 @@ async def run_experiment(
     progress: Progress,
     *,
     early_stop: bool = False,
+    looks: int = 0,
 ) -> Experiment:
-    """Ask both targets every question in random order, keep two runs, and compare them."""
+    """Ask both targets every question in random order, keep two runs, and compare them.
+
+    With `early_stop` it may end after any unit, with `looks` after each of so many equal parts.
+    """
+    if early_stop and looks:
+        raise UsageError("an experiment stops early after any question or at planned looks; choose one")
     options = assembly.options
     async with AsyncExitStack() as opened:
         resolved = [await opened.enter_async_context(assembly.target(target)) for target in targets]
         store = open_configured_store(assembly.settings, options.store)
-        link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop)
+        link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop, looks=looks)
         infos = [
             new_run(
                 assembly,
@@ -108,7 +115,7 @@ async def run_experiment(
             for run_id, arm, target, given in zip(link.runs, ARMS, resolved, targets, strict=True)
         ]
         leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
-        arms = _Arms(assembly, store, infos, questions, resolved, leases, early_stop)
+        arms = _Arms(assembly, store, infos, questions, resolved, leases, link)
         return await arms.ask(progress, lambda info: store.create_run(info, questions))
 
 
@@ -139,7 +146,7 @@ async def resume_experiment(
         for other in infos:
             replay_journal(store, other)
         again = [going_on(other, assembly) for other in infos]
-        arms = _Arms(assembly, store, again, questions, resolved, leases, link.early_stop)
+        arms = _Arms(assembly, store, again, questions, resolved, leases, link)
         return await arms.ask(progress, store.update_run)
 
 
@@ -194,7 +201,7 @@ class _Arms:
         questions: QuestionSet,
         targets: list[Target],
         leases: list[Lease],
-        early_stop: bool,
+        link: ExperimentLink,
     ) -> None:
         self.assembly = assembly
         self.leases = leases
@@ -203,14 +210,20 @@ class _Arms:
         self.questions = questions
         self.pair = _Pair(targets)
         self.options = assembly.options
-        self.early_stop = early_stop
-        self.test = AnytimeTest()
         self.asked = [store.reply_keys(info) for info in infos]
-        # Content hash → the scores of each arm's trials so far.
-        self.scores: dict[str, tuple[list[float], list[float]]] = {}
+        # Content hash → the scores of each arm's trials so far; None where one could not be scored.
+        self.scores: dict[str, tuple[list[float | None], list[float | None]]] = {}
         self.units = self._units()
         self.unit_of = {q.content_hash: unit for unit, group in enumerate(self.units) for _, q in group}
-        self.done_units: set[int] = set()
+        # Units that are answered but wait for one that was asked before them, with their differences.
+        self.waiting: dict[int, float | None] = {}
+        # Units that the test has seen, which are always the first ones.
+        self.counted = 0
+        self.test: AnytimeTest | PlannedLooks | None = None
+        if link.early_stop:
+            self.test = AnytimeTest()
+        elif link.looks:
+            self.test = PlannedLooks(link.looks, len(self.units))
         # Trials of each arm.
         self.planned = len(questions) * self.options.repeat
         self.keepers: list[RunKeeper] = []
@@ -222,9 +235,7 @@ class _Arms:
         """Questions in random order, those that belong together beside each other: the test counts them as one."""
         groups: dict[str, list[tuple[int, Question]]] = {}
         for position, question in enumerate(self.questions):
-            field = next((name for name in CLUSTER_FIELDS if name in question.metadata), None)
-            key = question.id if field is None else f"{field}={question.metadata[field]}"
-            groups.setdefault(key, []).append((position, question))
+            groups.setdefault(group_of(question) or question.id, []).append((position, question))
         units = list(groups.values())
         random.Random(self.options.seed).shuffle(units)
         return units
@@ -240,24 +251,30 @@ class _Arms:
                         if (question.ask_hash, trial) not in self.asked[arm]:
                             yield Trial(question, 2 * trial - 1 + arm, position)
             # Looked at before each further question; those under way are finished and kept.
-            if self.early_stop and self.test.decided:
+            if self.test is not None and self.test.decided:
                 return
 
     def count(self, content: str, arm: int, score: float | None) -> None:
-        """Note a score; once a unit has all its scores, the test gets its difference."""
-        if score is not None:
-            self.scores.setdefault(content, ([], []))[arm].append(score)
+        """Note a score; once a unit and all that were asked before it have all theirs, the test gets its difference."""
+        self.scores.setdefault(content, ([], []))[arm].append(score)
         unit = self.unit_of.get(content)
-        if unit is None or unit in self.done_units:
+        if self.test is None or unit is None or unit < self.counted:
             return
         differences = []
         for _, question in self.units[unit]:
-            first, second = self.scores.get(question.content_hash, ([], []))
-            if min(len(first), len(second)) < self.options.repeat:
+            arms = self.scores.get(question.content_hash, ([], []))
+            if min(map(len, arms)) < self.options.repeat:
                 return
-            differences.append(fsum(second) / len(second) - fsum(first) / len(first))
-        self.done_units.add(unit)
-        self.test.add(round(fsum(differences) / len(differences), 9))
+            first, second = ([score for score in scores if score is not None] for scores in arms)
+            if first and second:
+                differences.append(fsum(second) / len(second) - fsum(first) / len(first))
+        # A unit that neither could be scored on says nothing.
+        self.waiting[unit] = round(fsum(differences) / len(differences), 9) if differences else None
+        while self.counted in self.waiting:
+            difference = self.waiting.pop(self.counted)
+            self.counted += 1
+            if difference is not None:
+                self.test.add(difference)
 
     async def ask(self, progress: Progress, begin: Callable[[RunInfo], None]) -> Experiment:
         """Ask, and compare; `begin` writes a run down once the judges are known to work."""
@@ -283,7 +300,7 @@ class _Arms:
                         writer=writers[arm],
                         watch=watch,
                         # An experiment that may stop early must not run far ahead of its judge.
-                        most_unjudged=self.options.concurrency if self.early_stop else None,
+                        most_unjudged=None if self.test is None else self.options.concurrency,
                     )
                 )
             try:
@@ -345,36 +362,25 @@ class _Arms:
         ]
 
     def _conclude(self) -> Experiment:
-        stopped = self.early_stop and self.test.decided and len(self.done_units) < len(self.units)
+        complete = all(
+            min(map(len, self.scores.get(question.content_hash, ((), ())))) >= self.options.repeat
+            for question in self.questions
+        )
+        stopped = self.test is not None and self.test.decided and not complete
         first, second = self._finish("partial" if stopped else "complete")
         infos = [first.info, second.info]
         if stopped:
             # They lack questions because enough were asked, which is nothing to warn of.
             infos = [msgspec.structs.replace(info, status="complete") for info in infos]
         base, candidate = columns_from_store(self.store, infos)
-        comparison = with_wordings(compare_runs(base, candidate), self.store, second.info)
-        sequential = None
-        verdict = comparison.verdict
-        if self.early_stop:
-            interval = self.test.interval()
-            verdict = "no clear difference"
-            if self.test.decided:
-                verdict = "better" if self.test.mean > 0.0 else "worse"
-            sequential = {
-                "mean": self.test.mean,
-                "low": interval.low,
-                "high": interval.high,
-                "level": interval.level,
-                "p_value": self.test.p_value,
-                "differences": self.test.count,
-                "method": "betting, always valid",
-                "verdict": verdict,
-            }
+        comparison = with_wordings(
+            compare_runs(base, candidate, margin=self.options.margin), self.store, second.info
+        )
         return Experiment(
             runs=(first, second),
             comparison=comparison,
-            sequential=sequential,
-            verdict=verdict,
+            sequential=None if self.test is None else sequential_document(self.test),
+            verdict=comparison.verdict if self.test is None else self.test.verdict,
             asked=first.summary.replies + second.summary.replies,
             planned=2 * self.planned,
             stopped_early=stopped,

@@ -39,6 +39,7 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | {
     "id",
     "question",
     "category",
+    "group",
     "persona",
     "tags",
     "weight",

@@ -1,5 +1,6 @@
 """Resuming: a run goes on where it stopped. What it was asked with must be as it was; else a new run is made of it."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -29,12 +30,13 @@ def resume_run(
     info: RunInfo,
     store: SqlStore,
     progress: Progress,
+    conclude: Callable[[Run, Target], Awaitable[Run]],
     *,
     target: TargetLike | None,
     wait: bool,
     accept_changes: bool,
 ) -> Run:
-    """Ask what a run still lacks, as its only owner."""
+    """Ask what a run still lacks, as its only owner; `conclude` adds its verdicts while the target is still open."""
     given = target if target is not None else _target_of(info)
     with claim_run(store.database, info.id, wait=wait) as lease:
         # As its last owner left it.
@@ -44,7 +46,8 @@ def resume_run(
 
         async def ask() -> Run:
             async with assembly.target(given) as opened:
-                return await _go_on(assembly, info, questions, opened, store, progress, lease, accept_changes)
+                run = await _go_on(assembly, info, questions, opened, store, progress, lease, accept_changes)
+                return await conclude(run, opened)
 
         return wait_for(ask())
 

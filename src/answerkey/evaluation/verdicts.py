@@ -10,25 +10,27 @@ import msgspec
 
 from answerkey.gate import Gate, evaluate_gates
 from answerkey.model.comparison import Comparison
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.model.run_document import run_header
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["compare_with_baseline", "judge_gates", "with_wordings"]
+__all__ = ["compare_with_baseline", "gates_of_stored", "judge_gates", "with_wordings"]
 
 # Flipped questions whose wording is looked up: no reader is shown more.
 _MOST_WORDINGS = 50
 
 
-def compare_with_baseline(run: Run, baseline: RunInfo, store: "SqlStore") -> Run:
+def compare_with_baseline(
+    run: Run, baseline: RunInfo, store: "SqlStore", *, margin: float | None = None
+) -> Run:
     """The run with its comparison beside it."""
     from answerkey.comparison.columns import columns_from_run, columns_from_store
     from answerkey.comparison.run_comparison import compare_runs
 
     [base] = columns_from_store(store, [baseline])
-    comparison = with_wordings(compare_runs(base, columns_from_run(run)), store, run.info)
+    comparison = with_wordings(compare_runs(base, columns_from_run(run), margin=margin), store, run.info)
     return msgspec.structs.replace(run, comparison=comparison)
 
 
@@ -36,6 +38,17 @@ def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """The run with its gates judged, over its document and its comparison."""
     header = run_header(run)
     return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, header, header.get("comparison"))))
+
+
+def gates_of_stored(
+    store: "SqlStore", info: RunInfo, gates: Sequence[Gate], comparison: Comparison | None
+) -> list[GateResult]:
+    """Gates judged on a stored run, and on its comparison."""
+    if not gates:
+        return []
+    return evaluate_gates(
+        gates, run_header(store.load_run(info)), None if comparison is None else comparison.to_dict()
+    )
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:

@@ -106,7 +106,7 @@ def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, 
         if comparison is None:
             raise _without_baseline(gate)
         value = _compared(gate, comparison)
-        passed = value != "worse" if gate.operator is None else _holds(gate, value)
+        passed = value not in ("worse", "broken") if gate.operator is None else _holds(gate, value)
         return GateResult(gate.text, passed, value)
     if gate.kind is None:
         value = _value(gate, {**document["summary"], "judge": document.get("judge") or {}})
@@ -139,7 +139,9 @@ def _compared(gate: Gate, comparison: Mapping[str, Any]) -> Any:
             raise _unknown_name(gate, component, known)
         measured = known[component]
     if name == "regression":
-        return measured["verdict"]
+        # A question that was confirmed as broken is a regression whatever the mean.
+        confirmed = not component and measured["verdict"] != "worse" and comparison.get("regression")
+        return "broken" if confirmed else measured["verdict"]
     if name in DIFFERENCE_NAMES:
         return measured.get(DIFFERENCE_NAMES[name])
     value = comparison.get(name)

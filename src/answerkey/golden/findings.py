@@ -51,6 +51,7 @@ _RULES: dict[str, tuple[Severity, str]] = {
     ),
     "tool-typo": ("warning", "correct the name, if it is a slip: names compare exactly"),
     "uncategorised": ("info", "give them one: the report shows scores by category"),
+    "unknown-field": ("info", "nothing, if they are notes; else give them a name that is known"),
 }
 
 

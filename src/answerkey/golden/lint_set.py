@@ -24,6 +24,10 @@ def check_set(questions: QuestionSet) -> Iterator[Finding]:
     yield from _duplicates(questions)
     yield from _tools(questions)
     yield from _categories(questions)
+    if questions.unknown_fields:
+        first = next(q for q in questions if questions.unknown_fields[0] in q.metadata)
+        names = ", ".join(map(quoted, questions.unknown_fields))
+        yield finding(first, "unknown-field", f"fields that are kept as notes and expect nothing: {names}")
     for question in questions:
         yield from _expectations(question)
 

@@ -6,7 +6,7 @@ import msgspec
 
 from answerkey.stats.paired import Difference, Verdict
 
-__all__ = ["Comparison", "Flip", "Measure", "Side", "Unpaired"]
+__all__ = ["AskedAgain", "Comparison", "Confirmation", "Flip", "Measure", "Side", "Unpaired"]
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +66,28 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.asdict(self) | {"from": before, "to": after}
 
 
+class AskedAgain(msgspec.Struct, frozen=True, kw_only=True):
+    """A flipped question that was asked again."""
+
+    id: str
+    kind: Literal["fixed", "broken"]
+    # Of its further trials, those that passed; None: not asked, or not scored.
+    candidate_passed: int | None
+    base_passed: int | None
+    # Broken for sure.
+    confirmed: bool
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """What asking the flipped questions again showed."""
+
+    # How often each was asked again.
+    times: int
+    # Whether every question answered alike each time.
+    deterministic: bool
+    questions: tuple[AskedAgain, ...]
+
+
 class Unpaired(msgspec.Struct, frozen=True):
     """A question that takes no part in the comparison, and why."""
 
@@ -78,24 +100,27 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     base: Side
     candidate: Side
+    # Questions in both runs, and the units of analysis that they belong to.
     paired: int
+    units: int
     unpaired: tuple[Unpaired, ...]
     # Paired by id although the question was edited between the runs.
     edited: tuple[str, ...]
     score: Measure
     verdict: Verdict
+    # Differences within ± this were declared not to matter; None: none was.
+    margin: float | None = None
     # The smallest true difference that would have been found four times in five; None if it cannot be said.
     detectable: float | None
-    # Further questions that would settle a difference of this size.
-    questions_needed: int | None
-    needed_for: float | None
+    # The share of units that something may concern which none of these showed.
+    unseen: float
     # Why the verdict is what it is, in a sentence or two.
     reasons: tuple[str, ...]
     components: tuple[Measure, ...]
     metrics: tuple[Measure, ...]
     categories: tuple[Measure, ...]
     flips: tuple[Flip, ...]
-    # Pass rate: McNemar's test and Newcombe's interval.
+    # Pass rate in both runs, by the same test.
     pass_rate: dict[str, Any]
     latency: Measure | None
     cost: Measure | None
@@ -103,6 +128,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     new_errors: dict[str, int]
     # What the reader should know before believing any of it: different scoring, missing questions, …
     notes: tuple[str, ...] = ()
+    # What asking the flipped questions again showed, where that was done.
+    confirmation: Confirmation | None = None
 
     @property
     def fixed(self) -> int:
@@ -111,8 +138,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def broken(self) -> int:
-        """Questions that passed and fail now."""
+        """Questions that passed and fail now; where they were asked again, those that were confirmed."""
+        if self.confirmation is not None:
+            return sum(again.confirmed for again in self.confirmation.questions)
         return sum(flip.kind == "broken" for flip in self.flips)
+
+    @property
+    def regression(self) -> bool:
+        """Whether the score is worse, or a question is broken for sure, whatever the mean."""
+        return self.verdict == "worse" or (self.confirmation is not None and self.broken > 0)
 
     @property
     def difference(self) -> Difference:
@@ -128,12 +162,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "base": msgspec.to_builtins(self.base),
             "candidate": msgspec.to_builtins(self.candidate),
             "paired": self.paired,
+            "units": self.units,
             "unpaired": msgspec.to_builtins(list(self.unpaired)),
             "edited": list(self.edited),
             "difference": difference,
             "verdict": self.verdict,
+            "margin": self.margin,
+            "regression": self.regression,
             "detectable": self.detectable,
-            "needed": {"questions": self.questions_needed, "difference": self.needed_for},
+            "unseen": self.unseen,
             "reasons": list(self.reasons),
             "components": {measure.name: measure.to_dict() for measure in self.components},
             "metrics": {measure.name: measure.to_dict() for measure in self.metrics},
@@ -146,11 +183,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "cost": None if self.cost is None else self.cost.to_dict(),
             "new_errors": self.new_errors,
             "notes": list(self.notes),
+            "confirmation": msgspec.to_builtins(self.confirmation),
         }
 
 
 _ROUNDED = ("mean", "low", "high")
-_SHOWN = ("level", "p_value", "method", "effect_size", "pairs", "changed", "clusters")
+_SHOWN = ("level", "p_value", "method", "effect_size", "pairs", "changed", "units")
 
 
 def _difference_document(difference: Difference | None) -> dict[str, Any]:

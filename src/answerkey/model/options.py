@@ -187,6 +187,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     gates: tuple[str, ...] = ()
     # A run to compare with, for gates such as "no regression".
     baseline: str | None = None
+    # How often a question that flipped since the baseline is asked again; 0: not at all.
+    confirm: int = 0
+    # Differences of the score within ± this do not matter: then two runs can be the same.
+    margin: float | None = None
     # Where the run is kept; None: the configured or default store.
     store: str | None = None
     # Seconds to wait for a store that cannot be reached, before the run is interrupted.
@@ -195,12 +199,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
-        _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1)
+        _check_least(self, "", repeat=1, concurrency=1, retries=0, sample=1, confirm=0)
         for name in ("timeout", "scoring_seconds"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} = {getattr(self, name):g}: must be more than 0 seconds")
         if not self.store_patience >= 0:
             raise ConfigError(f"store_patience = {self.store_patience:g}: must be 0 seconds or more")
+        if self.margin is not None and not 0 < self.margin < 1:
+            raise ConfigError(f"margin = {self.margin:g}: must be between 0 and 1; 0.02 is two points")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
         for condition in self.where:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -11,16 +11,20 @@ from answerkey.text.keyword import Keyword
 
 __all__ = [
     "CHECK_KINDS",
+    "GROUP_FIELDS",
     "RUBRIC_PREFIX",
     "UNCATEGORISED",
     "Check",
     "ExpectedTool",
     "Question",
     "QuestionSet",
+    "group_of",
     "question_id",
 ]
 
 UNCATEGORISED = "uncategorised"
+# Fields of a golden set that say which questions belong together, the first that is there; all but `group` are metadata.
+GROUP_FIELDS = ("group", "template", "cluster", "conversation", "conversation_id")
 # What a check can look at by itself; any other kind is the name of a registered scorer.
 CHECK_KINDS = (
     "contains",
@@ -80,6 +84,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     checks: tuple[Check, ...] = ()
     # Document id → how relevant it is (1 when the golden set gives no grades).
     relevant_documents: dict[str, float] = {}
+    # The template or family that it belongs to: questions of one group are one unit of analysis.
+    group: str | None = None
     context: str | None = None
     persona: str | None = None
     tags: tuple[str, ...] = ()
@@ -126,9 +132,36 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Hash of the questions' contents, in order."""
         return _hash([question.content_hash for question in self.questions])
 
+    @cached_property
+    def unknown_fields(self) -> tuple[str, ...]:
+        """Fields that answerkey keeps and does not use."""
+        names = {name for question in self.questions for name in question.metadata}
+        return tuple(sorted(names - set(GROUP_FIELDS)))
+
     def subset(self, questions: Sequence[Question]) -> "QuestionSet":
         """The same set with fewer questions."""
         return QuestionSet(questions=tuple(questions), name=self.name, path=self.path)
+
+
+class Grouped(Protocol):
+    """What of a question says to which others it belongs."""
+
+    @property
+    def group(self) -> str | None: ...
+
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
+
+def group_of(question: Grouped, fields: Sequence[str] = GROUP_FIELDS) -> str | None:
+    """The group that a question belongs to by the first of the fields that it has; None: it is a unit of its own."""
+    if not question.metadata and question.group is None:
+        return None
+    for field in fields:
+        value = question.group if field == "group" else question.metadata.get(field)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return f"{field}={value}"
+    return None
 
 
 def question_id(question: str, turns: Sequence[str] = ()) -> str:

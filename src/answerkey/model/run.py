@@ -22,6 +22,8 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     # The ids of both, the first target's run before the second's.
     runs: tuple[str, str]
     early_stop: bool
+    # Planned looks at which it may stop; 0: none.
+    looks: int = 0
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     questions: int
+    # What the intervals count: questions, or the groups that they belong to; 0 in runs kept before these were.
+    units: int = 0
     # Trials that have a score, and the replies of all: a conversation's trial has one for every turn.
     trials: int
     replies: int
@@ -33,11 +35,13 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     component_intervals: dict[str, Interval | None]
     passed: int
     pass_rate: float | None
+    pass_interval: Interval | None = None
     grades: dict[str, int]
     errors: dict[str, int]
     error_rate: float
     latency_ms: Latency | None
     metrics: dict[str, float | None]
+    metric_intervals: dict[str, Interval | None] = {}
 
 
 class SlowQuestion(msgspec.Struct, frozen=True):

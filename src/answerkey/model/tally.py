@@ -5,12 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, nan
 
-from answerkey.model.question import Question
+from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, harness_problem, round_score
 from answerkey.model.summary import Latency, Slice, SlowQuestion, Summary
 from answerkey.model.trial import Trial
-from answerkey.stats.intervals import mean_interval
+from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.quantiles import percentiles
 
 __all__ = ["Tally", "summarise"]
@@ -38,6 +38,9 @@ class Tally:
         self._rows = 0
         self._trials = array("l")
         self._replies = array("l")
+        # The unit that each question belongs to, by number; while no two share one, each is its own.
+        self._units = array("l")
+        self._groups: dict[str, int] = {}
         # One number a question; NaN where a question has none.
         self._scores = array("d")
         # A question's place in GRADES, and whether it passed; only where it has a score.
@@ -73,6 +76,8 @@ class Tally:
         """Count a question, its trials averaged."""
         row = self._rows
         self._rows += 1
+        group = group_of(question)
+        self._units.append(row if group is None else self._groups.setdefault(group, row))
         self._trials.append(measured.trials)
         self._replies.append(measured.replies)
         score, components, metrics = measured.means()
@@ -119,11 +124,12 @@ class Tally:
         )
 
     def _slice(self, name: str, rows: Sequence[int]) -> Slice:
-        scores = _known(self._scores, rows)
-        components = {key: _known(column, rows) for key, column in self._components.items()}
-        score = _rounded_mean(scores)
+        score, interval = self._mean(self._scores, rows)
+        components = {key: self._mean(column, rows) for key, column in self._components.items()}
+        metrics = {key: self._mean(column, rows) for key, column in self._metrics.items()}
         letters = Counter(_chosen(self._grades, rows))
         passed = sum(_chosen(self._passed, rows))
+        scored = [row for row in rows if self._scores[row] == self._scores[row]]
         replies = sum(_chosen(self._replies, rows))
         errors: Counter[str] = Counter()
         for row in self._errors if len(rows) == self._rows else (row for row in rows if row in self._errors):
@@ -132,21 +138,36 @@ class Tally:
         return Slice(
             name=name,
             questions=len(rows),
+            units=len(set(_chosen(self._units, rows))) if self._groups else len(rows),
             trials=sum(_chosen(self._trials, rows)),
             replies=replies,
             score=score,
             grade=None if score is None else grade(score),
-            interval=mean_interval(scores),
-            components={key: _rounded_mean(values) for key, values in components.items()},
-            component_intervals={key: mean_interval(values) for key, values in components.items()},
+            interval=interval,
+            components={key: mean for key, (mean, _) in components.items()},
+            component_intervals={key: found for key, (_, found) in components.items()},
             passed=passed,
-            pass_rate=round_score(passed / len(scores)) if scores else None,
+            pass_rate=round_score(passed / len(scored)) if scored else None,
+            pass_interval=self._mean(self._passed, scored)[1],
             grades={letter: letters[place] for place, letter in enumerate(GRADES)},
             errors=dict(sorted(errors.items())),
             error_rate=round_score(errors.total() / replies) if replies else 0.0,
             latency_ms=_latency(taken) if taken else None,
-            metrics={key: _rounded_mean(_known(column, rows)) for key, column in self._metrics.items()},
+            metrics={key: mean for key, (mean, _) in metrics.items()},
+            metric_intervals={key: found for key, (_, found) in metrics.items()},
         )
+
+    def _mean(self, column: Sequence[float], rows: Sequence[int]) -> tuple[float | None, Interval | None]:
+        """The mean of a column over the rows that have a value, and its interval over their units."""
+        # NaN is the one number that differs from itself.
+        known = [row for row in rows if column[row] == column[row]]
+        values = [column[row] for row in known]
+        if not values:
+            return None, None
+        # A count or a duration is not bounded.
+        bounded = min(values) >= 0.0 and max(values) <= 1.0
+        units = [self._units[row] for row in known] if self._groups else None
+        return round_score(fsum(values) / len(values)), mean_interval(values, units, bounded=bounded)
 
     def _taken(self, rows: Sequence[int]) -> Sequence[float]:
         if len(rows) == self._rows:
@@ -303,15 +324,6 @@ def _fill(columns: dict[str, "array[float]"], values: Mapping[str, float | None]
 def _chosen(column: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
     # All rows, as for the whole run: the column as it is.
     return column if len(rows) == len(column) else [column[row] for row in rows]
-
-
-def _known(column: Sequence[float], rows: Sequence[int]) -> list[float]:
-    # NaN is the one number that differs from itself.
-    return [value for row in rows if (value := column[row]) == value]
-
-
-def _rounded_mean(values: Sequence[float]) -> float | None:
-    return round_score(fsum(values) / len(values)) if values else None
 
 
 def _latency(taken: Sequence[float]) -> Latency:

@@ -7,10 +7,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from answerkey.comparison.run_ranking import Ranking
 from answerkey.model.comparison import Comparison, Measure
-from answerkey.report.comparison_markdown import comparison_headline, measure_words, points_text
-from answerkey.report.terminal import GRADE_COLOURS, emit, make_console, plain_table
+from answerkey.report.comparison_sheet import ranking_sheet
+from answerkey.report.comparison_wording import (
+    comparison_headline,
+    confirmation_lines,
+    measure_words,
+    points_text,
+)
+from answerkey.report.terminal import emit, make_console, plain_table
 from answerkey.report.value_wording import (
     count,
     milliseconds,
@@ -18,17 +23,17 @@ from answerkey.report.value_wording import (
     name_words,
     p_text,
     percent,
-    range_text,
     score_text,
 )
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
+    from answerkey.comparison.run_ranking import Ranking
     from answerkey.evaluation.experiment import Experiment
 
 __all__ = ["print_comparison", "print_experiment", "print_ranking"]
 
-COLOURS = {"better": "green", "worse": "red", "no clear difference": "yellow"}
+COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
 _FLIPS_SHOWN = 20
 _UNPAIRED_SHOWN = 10
 
@@ -42,10 +47,12 @@ def print_comparison(
     """Print the verdict first, then what it rests on."""
     console = make_console(file, width=width)
     base, candidate = comparison.base, comparison.candidate
-    head = _verdict(comparison.verdict, comparison_headline(comparison).partition(":")[2])
+    head = _verdict(
+        comparison.verdict, comparison_headline(comparison).removeprefix(comparison.verdict).lstrip(":")
+    )
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
     emit(console, "", Text(runs, style="dim"), "", head)
-    for line in (*_facts(comparison), *comparison.reasons):
+    for line in (*_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
         emit(console, Text(line))
     for note in comparison.notes:
         emit(console, Text(f"! {one_line(note, 200)}", style="yellow"))
@@ -53,7 +60,7 @@ def print_comparison(
         if measures:
             emit(console, "", _table(title, measures))
     if comparison.flips:
-        flipped = f"Flipped: {comparison.broken} broken, {comparison.fixed} fixed"
+        flipped = f"Flipped: {comparison.pass_rate['broken']} broken, {comparison.fixed} fixed"
         emit(console, "", Text(flipped, style="bold"))
         for flip in comparison.flips[:_FLIPS_SHOWN]:
             line = f"  {flip.kind:7}{score_text(flip.score_from)} → {score_text(flip.score_to)}  "
@@ -99,15 +106,15 @@ def _table(title: str, measures: Sequence[Measure]) -> Table:
 def _facts(comparison: Comparison) -> Iterator[str]:
     rate = comparison.pass_rate
     base, candidate = comparison.base, comparison.candidate
-    clusters = comparison.difference.clusters
-    grouped = f", {count(clusters, 'cluster')}" if clusters < comparison.paired else ""
+    grouped = f", {count(comparison.units, 'unit')}" if comparison.units < comparison.paired else ""
     yield (
         f"score {score_text(base.score)} → {score_text(candidate.score)} "
         f"over {count(comparison.paired, 'question')} in both{grouped}"
     )
     yield (
         f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
-        f"({rate['fixed']} fixed, {rate['broken']} broken, {p_text(rate['p_value'])})"
+        f"({rate['fixed']} fixed, {rate['broken']} broken, "
+        f"{points_text(rate['low'])} to {points_text(rate['high'])} points, {p_text(rate['p_value'])})"
     )
     latency, cost = comparison.latency, comparison.cost
     if latency is not None:
@@ -132,36 +139,26 @@ def print_experiment(experiment: "Experiment") -> None:
     found = experiment.sequential
     if found is not None:
         words = (
-            f" b − a {points_text(found['mean'])} points, {found['level']:.0%} at any time "
+            f" b − a {points_text(found['mean'])} points over {count(found['differences'], 'unit')}, "
+            f"{percent(found['level'])} interval "
             f"{points_text(found['low'])} to {points_text(found['high'])}, {p_text(found['p_value'])}"
         )
         emit(
             console,
             _verdict(experiment.verdict, words),
-            Text("what follows does not allow for having looked early", style="dim"),
+            Text(f"{found['method']}; what follows does not allow for having looked early", style="dim"),
         )
     print_comparison(experiment.comparison)
 
 
-def print_ranking(ranking: Ranking) -> None:
-    """Print runs best first; runs that share a letter cannot be told apart."""
+def print_ranking(ranking: "Ranking") -> None:
+    """Print runs best first, a column for each; runs that share a letter cannot be told apart."""
     console = make_console()
-    table = plain_table("", "run", "score", "95% interval", "group", "p50", "cost", "front")
-    for run in ranking.runs:
-        table.add_row(
-            str(run.rank),
-            one_line(f"{run.name} ({run.id})", 32),
-            Text(f"{score_text(run.score)} {run.grade}", style=GRADE_COLOURS[run.grade]),
-            range_text(run.interval),
-            run.groups,
-            milliseconds(run.latency_p50_ms),
-            "–" if run.cost is None else money(run.cost),
-            "●" if run.pareto else "",
-        )
-    emit(console, "", table, "")
-    notes = [
-        f"{count(ranking.questions, 'question')} in all runs"
-        + (f", {ranking.left_out:,} left out because a run lacks them" if ranking.left_out else ""),
-        "runs that share a letter cannot be told apart; ● no other run is better in score, latency and cost at once",
-    ]
-    emit(console, *(Text(note, style="dim") for note in notes), "")
+    sheet = ranking_sheet(ranking)
+    [matrix] = sheet.tables
+    table = plain_table(*matrix.heads)
+    for row in matrix.rows:
+        table.add_row(*row)
+    emit(console, "", Text(sheet.title, style="bold"), "", table, "")
+    emit(console, *(Text(line, style="dim") for line in sheet.lines))
+    emit(console, *(Text(f"! {one_line(note, 200)}", style="yellow") for note in sheet.warnings), "")

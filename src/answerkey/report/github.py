@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from answerkey.model.run import Run
-from answerkey.report.comparison_markdown import comparison_headline, comparison_markdown
+from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
+from answerkey.report.comparison_wording import comparison_headline
 from answerkey.report.losses import losses_of
 from answerkey.report.markdown_file import markdown_report
 from answerkey.report.value_wording import score_text
@@ -34,7 +35,7 @@ def write_to_github(run: Run, stream: TextIO) -> None:
         return
     text = markdown_report(run)
     if run.comparison is not None:
-        text = comparison_markdown(run.comparison) + "\n" + text
+        text = sheet_markdown(comparison_sheet(run.comparison)) + "\n" + text
     if len(text.encode()) > _LONGEST_SUMMARY:
         text = (
             text.encode()[:_LONGEST_SUMMARY].decode(errors="ignore")

@@ -5,15 +5,13 @@ page's own style and script, by their hashes. Failures come first; a large run s
 says so.
 """
 
-import base64
-import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.summary import Latency
 from answerkey.report.detail import Limits
-from answerkey.report.markup import make_environment, report_asset, report_style
+from answerkey.report.markup import make_environment, policy_hash, report_asset, report_style
 from answerkey.report.story import phases_sentence, story_sentences
 from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import one_line
@@ -43,7 +41,7 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
 def _context(view: ReportView) -> dict[str, object]:
     style, script = report_style(), report_asset("report.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; "
         "img-src 'none'; base-uri 'none'; form-action 'none'"
     )
     return {
@@ -72,10 +70,6 @@ def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
         if part.latency_ms is not None
     ]
     return [("All replies", summary.latency_ms), *tools, *categories]
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from answerkey.model.run import Run
+from answerkey.model.summary import Summary
 from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
     count,
     judge_line,
+    metric_range_text,
     metric_text,
     milliseconds,
     name_words,
@@ -83,12 +85,7 @@ def _lines(view: ReportView) -> Iterator[str]:
             for part in view.categories[:_PARTS]
         ),
     )
-    if summary.metrics:
-        yield from _table(
-            "Beside the score",
-            ("metric", "mean"),
-            ((_safe(name_words(name)), metric_text(value)) for name, value in summary.metrics.items()),
-        )
+    yield from _metrics(summary)
     if line := judge_line(view.info.judge):
         yield ""
         yield _safe(line[:1].upper() + line[1:], 300) + "."
@@ -111,6 +108,22 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> I
     yield f"|{'|'.join('---' if index == 0 else '---:' for index in range(len(heads)))}|"
     for row in rows:
         yield f"| {' | '.join(row)} |"
+
+
+def _metrics(summary: Summary) -> Iterator[str]:
+    if summary.metrics:
+        yield from _table(
+            "Beside the score",
+            ("metric", "mean", "95% interval"),
+            (
+                (
+                    _safe(name_words(name)),
+                    metric_text(value),
+                    metric_range_text(summary.metric_intervals.get(name)).strip(" ()"),
+                )
+                for name, value in summary.metrics.items()
+            ),
+        )
 
 
 def _latency(view: ReportView) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """How report and dashboard make pages: Jinja2 with escaping always on, every text made harmless, numbers in our words."""
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +16,7 @@ from answerkey.report.value_wording import (
     change_text,
     count,
     judge_line,
+    metric_range_text,
     metric_text,
     milliseconds,
     money,
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["compact_css", "make_environment", "report_asset", "report_style"]
+__all__ = ["compact_css", "make_environment", "policy_hash", "report_asset", "report_style"]
 
 # A later one overrides those before it.
 _SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "media.css")
@@ -74,8 +77,15 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         words=name_words,
         zip=lambda first, second: zip(first, second, strict=True),
     )
-    environment.globals.update(count=count, judge_line=judge_line, meanings=GRADE_MEANINGS)
+    environment.globals.update(
+        count=count, judge_line=judge_line, meanings=GRADE_MEANINGS, metric_range=metric_range_text
+    )
     return environment
+
+
+def policy_hash(text: str) -> str:
+    """What a content security policy calls a style or a script that the page may use."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache

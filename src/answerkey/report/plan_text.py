@@ -17,7 +17,8 @@ def print_plan(plan: Plan) -> None:
     console = make_console()
     repeats = f", each asked {plan.repeat} times" if plan.repeat > 1 else ""
     wanted = f"{100 * plan.wanted.difference:.1f} points"
-    lines = [f"You have {count(plan.questions, 'question')}{repeats}."]
+    grouped = f" in {plan.units:,} units" if plan.units < plan.questions else ""
+    lines = [f"You have {count(plan.questions, 'question')}{grouped}{repeats}."]
     if plan.detectable is not None:
         lines.append(
             f"Comparing two versions on them detects ≥ {100 * plan.detectable:.1f} points with {plan.wanted.power:.0%} power; "
@@ -25,6 +26,7 @@ def print_plan(plan: Plan) -> None:
         )
     options = [
         f"{row.questions:,} questions asked {'once' if row.repeat == 1 else f'{row.repeat} times'}"
+        f"{'' if row.high is None else f' ({row.low:,} to {row.high:,})'}"
         for row in plan.needed
         if row.questions
     ]
@@ -33,6 +35,8 @@ def print_plan(plan: Plan) -> None:
         if options
         else f"No feasible number of questions shows a difference of {wanted}."
     )
+    if any(row.high is not None for row in plan.needed):
+        lines.append("In brackets: what another pilot of this size would have said, 19 times in 20.")
     emit(console, "", *(Text(line) for line in lines))
     between, within = plan.variance.between_questions, plan.variance.between_repeats
     if within is not None and between is not None and between + within > 0:

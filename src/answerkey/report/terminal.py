@@ -18,6 +18,7 @@ from answerkey.report.value_wording import (
     count,
     judge_line,
     list_words,
+    metric_range_text,
     metric_text,
     milliseconds,
     money,
@@ -25,6 +26,7 @@ from answerkey.report.value_wording import (
     percent,
     points,
     range_text,
+    rate_range_text,
     score_text,
 )
 from answerkey.report.view import QuestionView, ReportView, build_view
@@ -135,7 +137,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         head.append(f"   {GRADE_MEANINGS[letter]}", style=colour)
     yield head
     passes = (
-        f"{summary.passed:,} of {count(summary.questions, 'question')} passed ({percent(summary.pass_rate)})"
+        f"{summary.passed:,} of {count(summary.questions, 'question')} passed "
+        f"({percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)})"
     )
     line = Text(f"       {passes}   ")
     for grade_letter, number in summary.grades.items():
@@ -277,6 +280,7 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
 def _metrics(view: ReportView) -> Iterator[RenderableType]:
     parts = [
         f"{name_words(one_line(name, 40))} {metric_text(value)}"
+        f"{metric_range_text(view.summary.metric_intervals.get(name))}"
         for name, value in view.summary.metrics.items()
     ]
     usage = view.summary.usage

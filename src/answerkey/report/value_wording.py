@@ -14,6 +14,7 @@ __all__ = [
     "count",
     "judge_line",
     "list_words",
+    "metric_range_text",
     "metric_text",
     "milliseconds",
     "milliseconds_change",
@@ -24,6 +25,7 @@ __all__ = [
     "points",
     "points_change",
     "range_text",
+    "rate_range_text",
     "score_percent",
     "score_text",
     "used_text",
@@ -79,6 +81,18 @@ def points(lost: float | None) -> str:
 def range_text(interval: Interval | None) -> str:
     """An interval as 0.812–0.901."""
     return "" if interval is None else f"{score_text(interval.low)}–{score_text(interval.high)}"
+
+
+def metric_range_text(interval: Interval | None) -> str:
+    """An interval of a metric or a count, in brackets behind it."""
+    return "" if interval is None else f" ({metric_text(interval.low)}–{metric_text(interval.high)})"
+
+
+def rate_range_text(interval: Interval | None) -> str:
+    """An interval of a rate, as ", 95% interval 71%–93%"."""
+    if interval is None:
+        return ""
+    return f", {interval.level:.0%} interval {percent(interval.low, 0)}–{percent(interval.high, 0)}"
 
 
 def milliseconds(taken: float | None) -> str:

@@ -21,7 +21,7 @@ from answerkey.scorers.checks import Checks
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
-    from answerkey.scorers.grading_process import GraderRecipe
+    from answerkey.scorers.grader_recipe import GraderRecipe
 
 __all__ = ["Grader", "JudgeScores", "directions_of"]
 

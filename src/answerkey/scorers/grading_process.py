@@ -1,4 +1,4 @@
-"""Grading in a process of its own: the recipe by which the grader is made there, and the process itself.
+"""Grading in a process of its own, which makes its grader by the recipe of its parent's.
 
 The parent writes frames (four bytes of length, then MessagePack) to its standard input: the recipe first, then trials. For each
 trial one frame comes back, in order, after a first one that says that the grader was made. A reply that costs more than its
@@ -14,45 +14,19 @@ from typing import BinaryIO
 
 import msgspec
 
-from answerkey.config import ScorerSettings, Settings
-from answerkey.model.options import Scoring
+from answerkey.config import Settings
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, Scorecard
 from answerkey.plugins import scorers
 from answerkey.protocols import Direction
 from answerkey.scorers.grader import Grader
+from answerkey.scorers.grader_recipe import GraderRecipe
+from answerkey.scorers.plan import make_grader
 
-__all__ = ["GraderRecipe", "ToGrade", "read_frame", "write_frame"]
+__all__ = ["ToGrade", "read_frame", "write_frame"]
 
 _LENGTH = struct.Struct("<I")
-
-
-class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a grader is made from, where that can be written down."""
-
-    scoring: Scoring
-    scorers: dict[str, ScorerSettings]
-    # The configuration file, from whose folder paths start.
-    path: str | None
-    # Where modules are found.
-    sys_path: list[str]
-    # The names of the judge's scores; None: there is no judge.
-    judge: dict[str, Direction] | None = None
-    # Seconds of CPU that one trial may take, and seconds altogether.
-    cpu_seconds: float = 10.0
-    wall_seconds: float = 60.0
-
-    def make(self) -> Grader:
-        """The grader."""
-        from answerkey.scorers.plan import make_grader  # it imports this module for the recipe
-
-        settings = Settings(scoring=self.scoring, scorers=self.scorers, path=self.path)
-        for name, scorer in self.scorers.items():
-            if scorer.python is not None:
-                scorers.refer(name, scorer.python, settings.folder)
-        judge = None if self.judge is None else _JudgeNames(self.judge)
-        return make_grader(self.scoring, settings, judge=judge)
 
 
 class ToGrade(msgspec.Struct, frozen=True, array_like=True):
@@ -89,6 +63,15 @@ def read_frame(stream: BinaryIO) -> bytes | None:
     return content if len(content) == length else None
 
 
+def _make(recipe: GraderRecipe) -> Grader:
+    settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
+    for name, scorer in recipe.scorers.items():
+        if scorer.python is not None:
+            scorers.refer(name, scorer.python, settings.folder)
+    judge = None if recipe.judge is None else _JudgeNames(recipe.judge)
+    return make_grader(recipe.scoring, settings, judge=judge)
+
+
 def _serve() -> None:
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever a scorer prints must not stand among the answers.
@@ -98,7 +81,7 @@ def _serve() -> None:
         return
     recipe = msgspec.msgpack.decode(first, type=GraderRecipe)
     sys.path[:] = recipe.sys_path
-    grader = recipe.make()
+    grader = _make(recipe)
     # Ctrl-C is for the parent, which closes the pipe when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Ready: from here on, an end of this process is a scorer's doing.

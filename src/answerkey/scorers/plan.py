@@ -9,7 +9,7 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
 from answerkey.protocols import Scorer
 from answerkey.scorers.grader import Grader, JudgeScores, directions_of
-from answerkey.scorers.grading_process import GraderRecipe
+from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.own import make_scorer
 from answerkey.scorers.retrieval.source_ranking import CHUNK_PATTERN, Ranker
 
@@ -35,13 +35,13 @@ def make_grader(
     own |= {scorer.name: scorer for scorer in given}
     known = {*directions_of(own.values()), *(judge.direction if judge is not None else ())}
     built_in = _built_in(scoring, settings)
-    given = directions_of(built_in)
-    if judge is not None and (both := given.keys() & judge.direction.keys()):
+    measured = directions_of(built_in)
+    if judge is not None and (both := measured.keys() & judge.direction.keys()):
         raise ConfigError(
             f"both the judge and [grounded] model would give {min(both)!r}; keep one: [judge] claims = false, "
             "or no model under [grounded]"
         )
-    known |= set(given)
+    known |= set(measured)
     for name in scoring.weights:
         # An installed scorer that has a weight need not be configured as well.
         if name not in known and plugins.scorers.find(name) is not None:

@@ -21,11 +21,15 @@ __all__ = ["ResponseQuality"]
 
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 1, "standard": 1, "smart": 2}
+_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 3}
 
 
 class ResponseQuality:
-    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
+    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero.
+
+    A question without keywords that has a reference answer expects that, in the sense of `smart` whatever the mode: there
+    is no literal way to convey an answer.
+    """
 
     name = "response_quality"
     direction: Direction = "higher"
@@ -56,17 +60,21 @@ class ResponseQuality:
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
+        expected, mode = question.expected_keywords, self.mode
+        by_reference = not expected and bool(question.reference_answer and question.reference_answer.strip())
+        if by_reference:
+            expected, mode = (question.reference_answer or "",), "smart"
         matches = find_keywords(
-            question.expected_keywords,
+            expected,
             reply.text,
-            self.mode,
+            mode,
             question=question.question,
             embeddings=self.embeddings,
         )
         found: list[str] = []
         missing: list[str] = []
         spans: list[dict[str, Any]] = []
-        for keyword, match in zip(question.expected_keywords, matches, strict=True):
+        for keyword, match in zip(expected, matches, strict=True):
             name = keyword if type(keyword) is str else describe_keyword(keyword)
             (found if match.found else missing).append(name)
             spans.append(_span(name, match))
@@ -80,6 +88,9 @@ class ResponseQuality:
             )
         if not matches:
             return Score(self.name, 1.0, "no keyword expected", None, details)
+        if by_reference:
+            reason = f"{'conveys' if found else 'does not convey'} the reference answer (matched as in smart)"
+            return Score(self.name, float(bool(found)), reason, None, details)
         reason = f"{len(found)} of {len(matches)} keywords found"
         if missing:
             reason += f"; missing {', '.join(missing)}"

@@ -1,26 +1,21 @@
-"""Confidence intervals for a mean of scores and for a rate, that stay honest for few questions.
+"""The interval of a mean over units, and of a rate.
 
-A mean of scores gets a Wilson interval with an effective sample size. Bounded scores can vary at most as much as
-pass/fail would with the same mean; the ratio of the variance that was seen to that bound says how many pass/fail
-questions one of these questions is worth, and Student's t takes the place of the normal quantile so far as the variance
-is estimated: that of pass/fail follows from the mean, so that its interval is Wilson's own.
-Where many scores sit on a bound (a good chatbot: mostly 1.0), a rare failure may simply not have been
-drawn yet, so a small share of pass/fail variance is mixed in; fifteen of fifteen at 1.0 is the Wilson interval of
-fifteen passes, not [1, 1]. docs/statistics.md has the simulated coverage beside that of the plain t interval.
+A unit is what was drawn independently: a question, or the conversation, template or group of several. The standard error
+is the clustered one (Liang and Zeger 1986, as Miller 2024 advises for evaluations), with G / (G - 1) for few units. Scores
+are bounded, so it is turned into the number of pass/fail units that would be as uncertain, and the interval is Wilson's for
+that many, with Student's t of G - 1 degrees of freedom: the way of Korn and Graubard (1998), which health statistics use.
+Since a failure that was drawn once may as well have been drawn twice, the unit farthest from the mean counts once more in the
+standard error, up to the most that scores of this mean can vary. docs/statistics.md has the simulated coverage.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import msgspec
 
 from answerkey.stats.distributions import normal_quantile, t_quantile
 
 __all__ = ["Interval", "mean_interval", "wilson_interval"]
-
-# Pseudo-observations of pass/fail that are mixed into the variance when every score sits on a bound. Chosen by
-# simulation: less lets coverage fall to 92% for good chatbots at 15 questions, more makes it exceed 98%.
-_PSEUDO = 0.1
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -42,40 +37,53 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval 
 
 
 def mean_interval(
-    values: Sequence[float], *, level: float = 0.95, bounds: tuple[float, float] | None = (0.0, 1.0)
+    values: Sequence[float],
+    units: Sequence[Hashable] | None = None,
+    *,
+    level: float = 0.95,
+    bounded: bool = True,
 ) -> Interval | None:
-    """The interval of the mean of `values`, which lie within `bounds`; None without values.
+    """The interval of the mean of `values` between 0 and 1; `units` says which belong together (None: none do).
 
-    Without bounds (latencies, costs) it is Student's t interval, and None for a single value.
+    Unbounded (latencies, costs) it is the clustered t interval. None without values, and for a single unbounded unit.
     """
     n = len(values)
-    if n == 0 or (n == 1 and bounds is None):
+    if n == 0:
         return None
     mean = math.fsum(values) / n
-    squares = math.fsum([(value - mean) ** 2 for value in values])
-    if bounds is None:
-        half = t_quantile(0.5 + level / 2.0, n - 1) * math.sqrt(squares / (n - 1) / n)
+    residuals, sizes = _unit_residuals(values, units, mean)
+    groups = len(residuals)
+    squares = math.fsum([residual * residual for residual in residuals])
+    if not bounded:
+        if groups == 1:
+            return None
+        half = t_quantile(0.5 + level / 2.0, groups - 1) * math.sqrt(squares * groups / (groups - 1)) / n
         return Interval(low=mean - half, high=mean + half, level=level)
-    floor, ceiling = bounds
-    width = ceiling - floor
     # Rounding may carry a mean of many equal values past its bound by an ulp.
-    mean = min(max((mean - floor) / width, 0.0), 1.0)
-    ratio = 1.0
-    if min(values) != max(values):
-        at_bound = sum([value <= floor or value >= ceiling for value in values])
-        ratio = _variance_ratio(n, mean, squares / (width * width), at_bound)
-    freedom = (n - 1) / max(1.0 - ratio * ratio, 1e-12) if n > 1 else 1.0
-    unit = _wilson(mean, n / ratio, t_quantile(0.5 + level / 2.0, freedom), level)
-    return Interval(low=floor + unit.low * width, high=floor + unit.high * width, level=level)
+    mean = min(max(mean, 0.0), 1.0)
+    # The squares if every unit were all or nothing.
+    most = mean * (1.0 - mean) * math.fsum([size * size for size in sizes])
+    effective = float(groups)
+    if squares > 1e-12 and groups > 1:
+        farthest = max(map(abs, residuals))
+        squares = max(squares, min(squares + farthest * farthest, most))
+        effective = mean * (1.0 - mean) * n * n * (groups - 1) / groups / squares
+    quantile = t_quantile(0.5 + level / 2.0, max(groups - 1, 1))
+    return _wilson(mean, effective, quantile, level)
 
 
-def _variance_ratio(n: int, mean: float, squares: float, at_bound: int) -> float:
-    """The variance seen as a share of the largest that values within [0, 1] with this mean can have."""
-    pseudo = _PSEUDO * at_bound / n
-    centre = (mean * n + pseudo / 2.0) / (n + pseudo)
-    squares += n * (mean - centre) ** 2 + pseudo / 2.0 * (centre**2 + (1.0 - centre) ** 2)
-    ratio = squares / (n + pseudo) / (centre * (1.0 - centre))
-    return min(max(ratio, 1e-12), 1.0)
+def _unit_residuals(
+    values: Sequence[float], units: Sequence[Hashable] | None, mean: float
+) -> tuple[list[float], Sequence[int]]:
+    """What each unit adds up to beyond so many times the mean, and its size."""
+    if units is None:
+        return [value - mean for value in values], [1] * len(values)
+    sums: dict[Hashable, float] = {}
+    sizes: dict[Hashable, int] = {}
+    for value, unit in zip(values, units, strict=True):
+        sums[unit] = sums.get(unit, 0.0) + (value - mean)
+        sizes[unit] = sizes.get(unit, 0) + 1
+    return list(sums.values()), list(sizes.values())
 
 
 def _wilson(rate: float, n: float, z: float, level: float) -> Interval:

@@ -1,77 +1,129 @@
-"""Planning: what difference a number of questions can show, how many a difference needs, and where the noise is."""
+"""Planning: the power of the verdict's own test, simulated on pilot units, and where the noise of scores is.
+
+A simulated experiment draws units from the pilot. Its mean becomes the wanted difference by turning the signs of some changes:
+of any where the pilot's own mean is larger, of losses where it is smaller; questions that were tied stay tied, and changes keep
+their sizes. Where even that does not reach it, a share of the units gains a component more. Then the sign-flip test
+decides as it would.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from answerkey.stats.distributions import normal_cdf, normal_quantile, t_quantile
+from answerkey.stats.distributions import normal_quantile
+from answerkey.stats.signflip import rows_at_most_zero
 
-__all__ = [
-    "VarianceSplit",
-    "detectable_difference",
-    "power_of",
-    "questions_needed",
-    "split_variance",
-]
+__all__ = ["Pilot", "VarianceSplit", "split_variance"]
 
-# More questions than this are not a plan.
+Floats = npt.NDArray[np.float64]
+
+# Simulated experiments for each figure, which is then known to about two points of power.
+_TRIALS = 800
+# Numbers that are drawn at once.
+_AT_ONCE = 2_000_000
+# With more units the sign-flip test is its normal limit, and so is the plan.
+_LIMIT_FROM = 2000
+# More units than this are not a plan.
 _MOST = 100_000_000
+# What a unit loses that the pilot showed no change of: the weight of a component.
+_JUMP = 0.4
 
 
-def detectable_difference(
-    error: float, df: float, *, level: float = 0.95, power: float = 0.8
-) -> float | None:
-    """The smallest true difference that would have been found with the given power; None without freedom."""
-    if df < 1 or not error > 0.0:
-        return None
-    return (t_quantile(0.5 + level / 2.0, df) + t_quantile(power, df)) * error
+class Pilot:
+    """Units of differences to draw from: their sums and sizes."""
 
+    def __init__(self, sums: Floats, sizes: Floats, *, level: float = 0.95, seed: int = 0) -> None:
+        # Turned so that the mean is a gain.
+        self.sums, self.sizes = (sums if sums.sum() >= 0.0 else -sums), sizes
+        self.questions = float(sizes.mean())
+        self._tail = (1.0 - level) / 2.0
+        self._source = np.random.default_rng(seed)
+        self._jump = max(float(abs(sums / sizes).max()), _JUMP)
 
-def power_of(n: int, deviation: float, difference: float, *, level: float = 0.95) -> float:
-    """The chance that n paired questions show this difference, by the paired t test's (noncentral) distribution."""
-    if n < 2:
-        return 0.0
-    if deviation <= 0.0:
-        return 1.0 if difference else 0.0
-    df = n - 1
-    shift = abs(difference) / deviation * math.sqrt(n)
-    critical = t_quantile(0.5 + level / 2.0, df)
-    if df > 5000:
-        return normal_cdf(shift - critical) + normal_cdf(-shift - critical)
-    # Integrate over the sample's standard deviation s (in true ones): chi with df degrees of freedom over sqrt(df).
-    steps = 2000
-    spread = 9.0 / math.sqrt(2.0 * df)
-    low, high = max(1e-9, 1.0 - spread), 1.0 + spread
-    if df < 40:
-        low, high = 1e-9, 1.0 + 12.0 / math.sqrt(2.0 * df)
-    log_scale = (df / 2.0) * math.log(df / 2.0) - math.lgamma(df / 2.0) + math.log(2.0)
-    width = (high - low) / steps
-    total = 0.0
-    for step in range(steps + 1):
-        s = low + step * width
-        density = math.exp(log_scale + (df - 1) * math.log(s) - df * s * s / 2.0)
-        chance = normal_cdf(shift - critical * s) + normal_cdf(-shift - critical * s)
-        total += (1 if step in (0, steps) else 4 if step % 2 else 2) * density * chance
-    return min(1.0, total * width / 3.0)
+    def power(self, units: int, difference: float, *, trials: int = _TRIALS) -> float:
+        """The chance that so many units show this mean difference."""
+        if units < 2:
+            return 0.0
+        if units > _LIMIT_FROM:
+            score = self._effect(difference) * math.sqrt(units) + normal_quantile(self._tail)
+            return 0.5 * math.erfc(-score / math.sqrt(2.0))
+        found, at_once = 0, max(1, _AT_ONCE // units)
+        for begin in range(0, trials, at_once):
+            rows = self._draw(min(at_once, trials - begin), units, abs(difference))
+            found += int(np.count_nonzero(rows_at_most_zero(rows) < self._tail))
+        return found / trials
 
+    def units_needed(self, difference: float, power: float) -> int | None:
+        """The units that show this difference with this power; None if no feasible number does."""
+        wanted = normal_quantile(power) - normal_quantile(self._tail)
+        units = max(5, math.ceil((wanted / self._effect(difference)) ** 2))
+        # Of the sizes tried, the nearest to the power on either side.
+        fewer, more = 4, _MOST
+        for _ in range(12):
+            if units > _LIMIT_FROM:
+                break
+            found = self.power(units, difference)
+            fewer, more = (units, more) if found < power else (fewer, units)
+            if more - fewer <= max(1, fewer // 50):
+                break
+            rate = (normal_quantile(min(max(found, 0.02), 0.98)) - normal_quantile(self._tail)) / math.sqrt(
+                units
+            )
+            units = min(max(math.ceil((wanted / rate) ** 2), fewer + 1), more - 1, 4 * units)
+        units = more if more < _MOST else units
+        return units if units < _MOST else None
 
-def questions_needed(
-    deviation: float, difference: float, *, level: float = 0.95, power: float = 0.8
-) -> int | None:
-    """How many paired questions show this difference with this power; None if no feasible number does."""
-    if not difference or deviation <= 0.0:
-        return None if not difference else 2
-    z = normal_quantile(0.5 + level / 2.0) + normal_quantile(power)
-    guess = (z * deviation / abs(difference)) ** 2
-    if guess > _MOST:
-        return None
-    n = max(2, math.floor(guess))
-    if n > 5000:
-        return math.ceil(guess)
-    while power_of(n, deviation, difference, level=level) < power:
-        n += 1
-    return n
+    def detectable(self, units: int, power: float) -> float | None:
+        """The smallest difference that so many units show with this power; None if none does."""
+        low, high = 0.0, 1.0
+        if self.power(units, high) < power:
+            return None
+        while high - low > 0.002:
+            middle = (low + high) / 2.0
+            low, high = (
+                (middle, high) if self.power(units, middle, trials=_TRIALS // 2) < power else (low, middle)
+            )
+        return high
+
+    def spread(self, difference: float, *, draws: int = 400) -> tuple[float, float]:
+        """How many times fewer or more units another pilot of this size would have asked for, nineteen times in twenty."""
+        picks = self._source.integers(0, len(self.sums), (draws, len(self.sums)))
+        squares = (self.sums[picks] ** 2).mean(axis=1) / self.sizes[picks].mean(axis=1) ** 2
+        low, high = np.quantile(squares, (0.025, 0.975)).tolist()
+        here = float((self.sums**2).mean()) / self.questions**2
+        # One unit more may have changed, which a pilot without changes would not show.
+        high += self._jump**2 / len(self.sums)
+        # The variance is what the square of the difference leaves, and never nothing.
+        variances = [max(square - difference**2, square / 10.0, 1e-9) for square in (low, here, high)]
+        return variances[0] / variances[1], variances[2] / variances[1]
+
+    def _turned(self, difference: float) -> tuple[float, float, float]:
+        """The chances that any change is turned, that a loss is, and that a unit gains the jump besides."""
+        mean = float(self.sums.mean()) / self.questions
+        if difference <= mean:
+            return (1.0 - difference / mean) / 2.0 if mean > 0.0 else 0.0, 0.0, 0.0
+        losses = -float(np.minimum(self.sums, 0.0).mean()) / self.questions
+        turned = min(1.0, (difference - mean) / (2.0 * losses)) if losses > 0.0 else 0.0
+        return 0.0, turned, max(0.0, difference - mean - 2.0 * turned * losses) / self._jump
+
+    def _effect(self, difference: float) -> float:
+        """The difference in standard deviations of one unit, as one draw of the simulation has it."""
+        rows = self._draw(1, 20_000, abs(difference))[0]
+        return max(float(rows.mean()), 1e-12) / max(float(rows.std()), 1e-12)
+
+    def _draw(self, trials: int, units: int, difference: float) -> Floats:
+        """Sums of so many units in so many experiments."""
+        any_turned, losses_turned, jumps = self._turned(difference)
+        picks = self._source.integers(0, len(self.sums), (trials, units))
+        rows, chance = self.sums[picks], self._source.random((trials, units))
+        rows = np.where(chance < any_turned, -rows, rows)
+        rows = np.where((rows < 0.0) & (chance < losses_turned), -rows, rows)
+        if jumps > 0.0:
+            rows += (self._source.random((trials, units)) < jumps) * self._jump * self.sizes[picks]
+        return np.round(rows, 9)
 
 
 class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):

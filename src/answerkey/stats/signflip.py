@@ -1,141 +1,161 @@
-"""The sign-flip (paired permutation) test: is the mean of paired differences zero?
+"""The sign-flip (paired permutation) test of a mean difference, and the interval of all means that it does not reject.
 
-If two versions are the same, a difference of +x is as likely as one of -x, so the sum that was seen is compared with
-the sums that all choices of signs would give. Ties (differences of zero) add nothing and need no special treatment.
-The p-value is the mid-p value, which counts half of the sums equal to the one seen: the plain one is far too cautious
-on scores with few distinct values (docs/statistics.md has both error rates).
+If two versions are the same, a unit's difference is as likely to be +x as -x, so the total that was seen is compared with
+the totals of all choices of signs (Fisher 1935). Flipping the signs of some units leaves a total at least as large exactly
+if those units' differences add up to no more than zero. So the one-sided p-value is the share of all sets of units whose mean
+is at most zero, and the interval runs from the 2.5% to the 97.5% quantile of the means of all sets (Hartigan 1969).
+From that it is plain that the verdict is monotone: a larger difference anywhere makes no set's mean smaller.
+Sets whose mean is exactly the one tested count half (mid-p, Lancaster 1961). For pass/fail the test is McNemar's.
 
-For pass/fail this is McNemar's test (mid-p).
+A unit has a sum of differences and a size: the mean of a set is its units' sums over their sizes.
 """
 
 import math
-from collections import Counter
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from answerkey.stats.distributions import binomial_cdf, binomial_pmf, normal_quantile
+
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-__all__ = ["NORMAL_FROM", "sign_flip_p_value"]
+    Floats = npt.NDArray[np.float64]
 
-# With this many non-zero differences the distribution of the sum is normal to three decimals of the p-value.
-NORMAL_FROM = 1000
-# Enumerate every choice of signs up to this many non-zero differences.
-_ENUMERATE_TO = 16
-# Largest lattice (points × differences) that is convolved exactly.
-_LATTICE_WORK = 10_000_000
-_LARGEST_DENOMINATOR = 5000
+__all__ = ["at_most_zero", "rows_at_most_zero", "set_mean_quantile"]
+
+# Every set is looked at up to this many units; above, the share is Lugannani and Rice's (1980), right to a few percent of itself.
+_ENUMERATE_TO = 15
 # Sums closer than this are the same sum: scores are rounded to nine decimals.
 _SAME = 1e-8
+# More distinct units than these have a total that is normal to three decimals of the p-value.
+_NORMAL_FROM = 5000
+# Newton's method takes five to ten.
+_STEPS = 100
 
 
-def sign_flip_p_value(differences: "Sequence[float] | npt.NDArray[np.float64]") -> tuple[float | None, str]:
-    """The two-sided mid-p value and the name of the method; None if there is no difference at all."""
-    import numpy as np
-
-    changed = np.asarray(differences, dtype=np.float64)
-    changed = changed[changed != 0.0]
-    if not len(changed):
-        return None, "all ties"
-    if len(changed) >= NORMAL_FROM:
-        spread = math.sqrt(2.0 * float((changed * changed).sum()))
-        return math.erfc(abs(float(changed.sum())) / spread), "sign-flip, normal limit"
-    seen, sizes = abs(math.fsum(changed.tolist())), abs(changed).tolist()
-    if len(sizes) > _ENUMERATE_TO:
-        lattice = _lattice(sizes)
-        if lattice is not None:
-            return _convolved(*lattice, seen), "sign-flip, exact"
-        return _saddlepoint(sizes, seen), "sign-flip, saddlepoint"
-    return _enumerated(sizes, seen), "sign-flip, exact"
+def at_most_zero(sums: "Floats") -> float:
+    """The share of all sets of units whose sum is below zero, those at zero half counted: the one-sided mid-p value."""
+    sums = sums[sums != 0.0]
+    if len(sums) <= _ENUMERATE_TO:
+        totals = _set_totals(sums)
+        return float(np.mean(totals < -_SAME) + np.mean(abs(totals) <= _SAME) / 2.0)
+    if len(sums) < _NORMAL_FROM and np.ptp(abs(sums)) < _SAME:
+        # One size, as pass/fail has: the share is a binomial one.
+        falls = int(np.count_nonzero(sums < 0.0))
+        return binomial_cdf(falls, len(sums), 0.5) - binomial_pmf(falls, len(sums), 0.5) / 2.0
+    values, counts = _counted(sums)
+    return float(_shares(values[None, :], counts)[0])
 
 
-def _enumerated(sizes: Sequence[float], seen: float) -> float:
-    """All choices of signs, in whole billionths."""
-    import numpy as np
-
-    sums = np.zeros(1, np.int64)
-    for size in sizes:
-        unit = round(size * 1e9)
-        sums = np.concatenate([sums + unit, sums - unit])
-    # A sum counts as equal to the one seen within the rounding of its parts.
-    edge, slack = round(seen * 1e9), len(sizes)
-    # The sums lie symmetrically about zero, so that one side tells the share of both.
-    reached, beyond = int((sums >= edge - slack).sum()), int((sums > edge + slack).sum())
-    return min(1.0, (reached + beyond) / len(sums) if edge > slack else 0.5 + beyond / len(sums))
+def rows_at_most_zero(rows: "Floats") -> "Floats":
+    """The same of each row, for simulations."""
+    shares = np.empty(len(rows))
+    few = np.count_nonzero(rows, axis=1) <= _ENUMERATE_TO
+    shares[few] = [at_most_zero(row) for row in rows[few]]
+    if not few.all():
+        shares[~few] = _shares(rows[~few], np.ones(rows.shape[1]))
+    return shares
 
 
-def _lattice(sizes: Sequence[float]) -> tuple[Counter[int], int] | None:
-    """The sizes as whole multiples of one unit (1 / denominator), if they have one that is not too fine."""
-    denominator = 1
-    counts = Counter(sizes)
-    for size in counts:
-        near = Fraction(size).limit_denominator(_LARGEST_DENOMINATOR)
-        if abs(float(near) - size) > 2e-9:
-            return None
-        denominator = math.lcm(denominator, near.denominator)
-        if denominator > 1_000_000:
-            return None
-    units = Counter[int]()
-    for size, count in counts.items():
-        units[round(size * denominator)] += count
-    reach = sum(unit * count for unit, count in units.items())
-    return (units, denominator) if reach * len(sizes) <= _LATTICE_WORK else None
+def set_mean_quantile(sums: "Floats", sizes: "Floats", tail: float) -> float:
+    """The mean that a share `tail` of all sets' means lies below; that of the negated sums, negated, is the upper one."""
+    if len(sums) <= _ENUMERATE_TO:
+        means = np.sort(_set_totals(sums)[1:] / _set_totals(sizes)[1:])
+        # The empty set is tied with every mean, so that it counts half on either side.
+        place = tail * (len(means) + 1) - 0.5
+        return float(means[math.ceil(place) - 1]) if place > 0.0 else -math.inf
+    if np.ptp(sizes) < _SAME:
+        # Equal units count as so many of one, which differences of scores have many of.
+        sums, counts = _counted(sums)
+        sizes = np.full(len(sums), sizes[0])
+    else:
+        counts = np.ones(len(sums))
+    return _quantile(sums, sizes, counts, tail)
 
 
-def _convolved(units: Counter[int], denominator: int, seen: float) -> float:
-    """The exact distribution of the sum on its lattice, one difference at a time."""
-    import numpy as np
-
-    reach = sum(unit * count for unit, count in units.items())
-    # chances[k]: the sum of the differences with a minus sign is k units.
-    chances = np.zeros(reach + 1)
-    chances[0] = 1.0
-    top = 0
-    for unit, count in units.items():
-        for _ in range(count):
-            chances[unit : top + unit + 1] += chances[: top + 1].copy()
-            top += unit
-            chances[: top + 1] *= 0.5
-    sums = np.abs(reach - 2 * np.arange(reach + 1))
-    edge = round(seen * denominator)
-    return min(1.0, float(chances[sums > edge].sum() + chances[sums == edge].sum() / 2.0))
+def _set_totals(values: "Floats") -> "Floats":
+    """The sums of all sets, the empty one first."""
+    totals = np.zeros(1)
+    for value in values.tolist():
+        totals = np.concatenate([totals, totals + value])
+    return totals
 
 
-def _saddlepoint(sizes: Sequence[float], seen: float) -> float:
-    """The tail by Lugannani and Rice's formula: right to a percent of itself, far out too, without drawing signs.
+def _counted(values: "Floats") -> "tuple[Floats, Floats]":
+    """Distinct values, and how many there are of each."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct, counts.astype(np.float64)
 
-    The cumulant function of a sum of random signs times sizes is the sum of log cosh(t · size).
-    """
-    counts = Counter(sizes)
-    reach = math.fsum(sizes)
-    if seen >= reach - _SAME:
-        # Every sign agrees: one choice of signs on either side, half counted.
-        return 0.5 ** len(sizes)
-    variance = math.fsum(n * size * size for size, n in counts.items())
-    if seen < 1e-3 * math.sqrt(variance):
-        return math.erfc(seen / math.sqrt(2.0 * variance))
-    t = seen / variance
-    low, high = 0.0, math.inf
-    for _ in range(100):
-        slope = math.fsum(n * size * math.tanh(t * size) for size, n in counts.items())
-        if slope < seen:
-            low = t
-        else:
-            high = t
-        bend = math.fsum(n * size * size / math.cosh(min(t * size, 300.0)) ** 2 for size, n in counts.items())
-        following = t + (seen - slope) / bend if bend > 1e-300 else math.nan
-        if not low < following < high:
-            following = 2.0 * t if high == math.inf else (low + high) / 2.0
-        if abs(following - t) <= 1e-12 * t:
+
+def _quantile(sums: "Floats", sizes: "Floats", counts: "Floats", tail: float) -> float:
+    """The mean that a share `tail` of the sets' means lies below, by regula falsi on the share's normal score."""
+    total = float((counts * sizes).sum())
+    high = float((counts * sums).sum()) / total
+    spread = math.sqrt(float((counts * (sums - sizes * high) ** 2).sum())) / total
+    if spread < _SAME:
+        return high
+    wanted, below, low, score = normal_quantile(tail), 0.0, high, 0.0
+    while score > wanted:
+        high, below, low = low, score, low - 2.5 * spread
+        score = _score(sums - sizes * low, counts)
+    for _ in range(60):
+        middle = low + (high - low) * min(max((wanted - score) / (below - score), 0.05), 0.95)
+        if high - low < _SAME:
             break
-        t = following
-    log_cosh = math.fsum(
-        n * (t * size + math.log1p(math.exp(-2.0 * t * size)) - math.log(2.0)) for size, n in counts.items()
-    )
-    w = math.sqrt(max(2.0 * (t * seen - log_cosh), 1e-300))
-    u = t * math.sqrt(bend)
-    density = math.exp(-w * w / 2.0) / math.sqrt(2.0 * math.pi)
-    tail = math.erfc(w / math.sqrt(2.0)) / 2.0 + density * (1.0 / u - 1.0 / w)
-    return min(1.0, max(2.0 * tail, 0.5 ** len(sizes)))
+        found = _score(sums - sizes * middle, counts)
+        if found > wanted:
+            high, below = middle, found
+        else:
+            low, score = middle, found
+    return low
+
+
+def _score(values: "Floats", counts: "Floats") -> float:
+    """The share of sets with a sum below zero, as a normal quantile: nearly linear in what is taken off the values."""
+    share = float(_shares(values[None, :], counts)[0])
+    return normal_quantile(min(max(share, 1e-300), 1.0 - 1e-16))
+
+
+def _shares(rows: "Floats", counts: "Floats") -> "Floats":
+    """For each row of values: the share of sets of so many units of each whose sum is below zero, by Lugannani and Rice.
+
+    In signs: the chance that the values' sizes, each with a random sign, add up to at least the sum of the values; the
+    cumulant function of that is the sum of log cosh(t · size), and t solves "its slope is the sum".
+    """
+    sizes, seen = abs(rows), rows @ counts
+    deviation = np.sqrt(np.maximum((sizes * sizes) @ counts, 1e-300))
+    normal = _normal_tail(seen / deviation)
+    if rows.shape[1] > _NORMAL_FROM:
+        return normal
+    side = np.sign(seen)
+    seen, reach = abs(seen), sizes @ counts
+    # Where every sign agrees it is one choice of signs, half counted; near the middle the formula divides by zero.
+    whole, middle = seen >= reach - _SAME, seen < 1e-3 * deviation
+    t = seen / deviation**2
+    low, high = np.zeros(len(rows)), np.full(len(rows), np.inf)
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            bent = np.tanh(t[:, None] * sizes)
+            slope, bend = (sizes * bent) @ counts, (sizes * sizes * (1.0 - bent * bent)) @ counts
+            low, high = np.where(slope < seen, t, low), np.where(slope < seen, high, t)
+            following = t + (seen - slope) / bend
+            outside = ~((following > low) & (following < high))
+            halved = np.where(np.isinf(high), 2.0 * t, (low + high) / 2.0)
+            following = np.where(outside, halved, following)
+            done = whole | middle | (abs(following - t) <= 1e-9 * t)
+            if done.all():
+                break
+            t = np.where(done, t, following)
+        scaled = t[:, None] * sizes
+        cumulant = (scaled + np.log1p(np.exp(-2.0 * scaled)) - math.log(2.0)) @ counts
+        w, u = np.sqrt(2.0 * (t * seen - cumulant)), t * np.sqrt(bend)
+        tail = _normal_tail(w) + np.exp(-w * w / 2.0) / math.sqrt(2.0 * math.pi) * (1.0 / u - 1.0 / w)
+    least = 0.5 ** ((sizes > 0.0) @ counts + 1.0)
+    tail = np.where(whole, least, np.clip(tail, least, 0.5))
+    tail = np.where(side < 0.0, 1.0 - tail, tail)
+    return np.where(middle, normal, tail)
+
+
+def _normal_tail(scores: "Floats") -> "Floats":
+    return np.array([0.5 * math.erfc(score / math.sqrt(2.0)) for score in scores.tolist()])

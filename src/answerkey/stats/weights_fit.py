@@ -87,7 +87,7 @@ def fit_weights(
     spread = _bootstrap(x, y, groups, slopes, generator)
     held_current, held_fitted = _cross_validated(x, y, groups, given, generator)
     losses = [float(a - b) for a, b in zip(_losses(held_current, y), _losses(held_fitted, y), strict=True)]
-    gain = paired_difference(losses, clusters=groups.tolist(), bound=None)
+    gain = paired_difference(losses, units=groups.tolist(), bound=None)
     low, high = np.quantile(spread, (0.025, 0.975), axis=0)
     return WeightsFit(
         verdicts=len(verdicts),

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.model.question import Question
+from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.score_batch import ScoreBatch
@@ -61,13 +61,14 @@ def read_result(row: Row) -> Trial:
     )
 
 
-class _Clustered(msgspec.Struct):
+class _Grouped(msgspec.Struct):
     """What of a question says to which others it belongs."""
 
+    group: str | None = None
     metadata: dict[str, Any] = {}
 
 
-_decode_clustered = msgspec.json.Decoder(_Clustered).decode
+_decode_grouped = msgspec.json.Decoder(_Grouped).decode
 
 
 class SqlStore(RunWriter):
@@ -303,11 +304,11 @@ class SqlStore(RunWriter):
             self._measures[number] = read_measures(name)
         return self._measures[number]
 
-    def question_clusters(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-        """(content hash, cluster) of the questions whose metadata hold one of the fields, the first that is there."""
+    def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+        """(content hash, group) of the questions that have one of the fields, the first that is there."""
         # A question without fields of its own has no such key. Where no question has, one look through them all is
         # several times as fast as looking up those of the set.
-        with_fields = "q.payload LIKE '%\"metadata\"%'"
+        with_fields = "(q.payload LIKE '%\"metadata\"%' OR q.payload LIKE '%\"group\"%')"
         with self.database.reading() as connection:
             if connection.value(f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1") is None:
                 return
@@ -316,12 +317,9 @@ class SqlStore(RunWriter):
             f"WHERE i.question_set = {NAME_KEY} AND {with_fields}"
         )
         for content, payload in self.database.stream(query, (set_hash,)):
-            metadata = _decode_clustered(payload).metadata
-            for field in fields:
-                value = metadata.get(field)
-                if isinstance(value, str | int) and not isinstance(value, bool):
-                    yield content, f"{field}={value}"
-                    break
+            group = group_of(_decode_grouped(payload), fields)
+            if group is not None:
+                yield content, group
 
     def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
         """The wording of a few of the run's questions, by id."""
