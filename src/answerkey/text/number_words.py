@@ -31,7 +31,9 @@ _NAMES = (
 )
 # From zero to twelve, in their order.
 SMALL_NUMBERS = tuple(_NAMES.split("|")[:13])
-_RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
+# No number has more words; text2num takes quadratic time on a longer run.
+_MOST_WORDS = 24
+_RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b){{0,{_MOST_WORDS - 1}}}", re.IGNORECASE)
 # Every word that a number may begin with.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _LETTERS = re.compile(r"[a-z]+")
@@ -39,6 +41,7 @@ _LETTERS = re.compile(r"[a-z]+")
 _INDEFINITE = re.compile(r"\ba(?=\s+(?:hundred|thousand|million|billion)\b)", re.IGNORECASE)
 _SCALES = {
     "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
+    "tsd": 3, "mil": 3, "millón": 6, "millones": 6, "millionen": 6, "milioni": 6, "milhões": 6,
     "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
 }  # fmt: skip
 # The folded words that may follow a number as its scale.

@@ -1,0 +1,143 @@
+"""One way to say a keyword, prepared once: its terms (words, amounts, dates), what each tells, and its parts."""
+
+import re
+from functools import lru_cache
+
+from answerkey.match.vocabulary import LIGHT_WORDS, QUALIFIERS
+from answerkey.text.dates import Date, find_dates
+from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
+from answerkey.text.quantities import Quantity, find_quantities
+
+__all__ = ["Asked", "Term", "Wanted", "prepare_asked", "prepare_wanted"]
+
+_PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+# What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
+_ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*|\s+/\s+", re.IGNORECASE)
+# What follows is a remark on what stands before ("Cher, in 1998, with the song Believe").
+_REMARK = re.compile(r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE)
+_LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
+_CODE = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z#@/_-])\S+")
+_TOO_LONG = 4000
+# The weight from which a word tells something on its own.
+TELLING = 0.5
+
+
+class Term:
+    """One word, amount or date of what is wanted."""
+
+    __slots__ = ("date", "quantity", "stem", "weight", "word")
+
+    def __init__(self, word: str, weight: float, quantity: Quantity | None = None, date: Date | None = None) -> None:
+        # Folded; of an amount or date as it is written.
+        self.word = word
+        self.stem = stem(word)
+        # How much it tells, from 0.1 for a word of the question to 1.5 for a figure.
+        self.weight = weight
+        self.quantity = quantity
+        self.date = date
+
+
+class Asked:
+    """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
+
+    __slots__ = ("folded", "negative", "numbers", "stems", "weights")
+
+    def __init__(self, question: str) -> None:
+        question = question[:_TOO_LONG]
+        self.folded = folded_text(question)
+        words = self.folded.split()
+        self.stems = frozenset(map(stem, words))
+        names = {word for name in re.findall(r"(?<=[^.?!] )[A-Z][\w-]*", question) for word in folded_words(name)}
+        # Stems that single out what is asked about; names and figures count twice.
+        self.weights = {
+            stem(word): 2.0 if word in names or word[0].isdigit() else 1.0
+            for word in words
+            if word not in FUNCTION_WORDS
+        }
+        self.numbers = frozenset(word for word in words if word[0].isdigit())
+        # "Which of these is not …?" turns denials round.
+        self.negative = not {"not", "never", "except"}.isdisjoint(words) or "n't" in question
+
+
+@lru_cache(maxsize=8192)
+def prepare_asked(question: str) -> Asked:
+    """The question's words, prepared once."""
+    return Asked(question)
+
+
+class Wanted:
+    """One accepted way to say a keyword, ready to be compared with replies."""
+
+    __slots__ = ("compact", "first", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
+
+    def __init__(self, text: str, asked: Asked, share: float = 1.0) -> None:
+        self.text = text
+        self.lowered = text.strip().lower()
+        words = folded_words(text)
+        self.phrase = f" {' '.join(words)} "
+        self.terms = _read_terms(text, asked)
+        self.total = sum(term.weight for term in self.terms) or 1.0
+        self.telling = [term for term in self.terms if term.weight >= TELLING] or self.terms
+        # Below 1 for the part before a remark.
+        self.share = share
+        self.compact = "".join(words) if len(words) > 1 else ""
+        letters = [word[0] for word in words if word not in FUNCTION_WORDS]
+        self.initials = "".join(letters) if 3 <= len(letters) <= 8 and self.compact.isalpha() else ""
+        self.is_name = text[:1].isupper() and not any(term.quantity or term.date for term in self.terms)
+        # Names and figures apart: "net operating income".
+        self.is_term = text == text.lower() and len(words) <= 3 and self.phrase.replace(" ", "").isalpha()
+        self.is_code = bool(_CODE.search(text)) and not any(term.date for term in self.terms)
+        self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
+        self.first = self.phrase[:2]
+
+
+def _read_terms(text: str, asked: Asked) -> list[Term]:
+    """Dates first, then amounts, then the words around them."""
+    terms: list[tuple[int, Term]] = []
+    taken: list[tuple[int, int]] = []
+    for date in find_dates(text):
+        if all(date.end <= start or date.start >= end for start, end in taken):
+            taken.append((date.start, date.end))
+            terms.append((date.start, Term(text[date.start : date.end], 2.0, None, date)))
+    for quantity in find_quantities(text):
+        if all(quantity.end <= start or quantity.start >= end for start, end in taken):
+            taken.append((quantity.start, quantity.end))
+            written = text[quantity.start : quantity.end]
+            known = folded_text(written) in asked.folded
+            terms.append((quantity.start, Term(written, 0.2 if known else 1.5, quantity)))
+    at = 0
+    for start, end in (*sorted(taken), (len(text), len(text))):
+        terms.extend((at, Term(word, _weight(word, asked))) for word in folded_words(text[at:start]))
+        at = end
+    return [term for _, term in sorted(terms, key=lambda pair: pair[0])]
+
+
+def _weight(word: str, asked: Asked) -> float:
+    """What a word tells: little if it is a function word, a title, or already in the question."""
+    if stem(word) in asked.stems or word in FUNCTION_WORDS:
+        return 0.1
+    if word in LIGHT_WORDS and word not in QUALIFIERS:
+        return 0.3
+    if len(word) == 1 and word.isascii():
+        return 0.2
+    return min(1.2, 0.5 + 0.1 * len(word))
+
+
+def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
+    """The accepted answer ready for comparison, with the ways to say it that it names and its part before any remark."""
+    text = text[:_TOO_LONG]
+    bare = _PARENTHESES.sub(" ", text)
+    full = Wanted(bare if folded_words(bare) else text, asked)
+    prepared = [full]
+    if text.isalnum():
+        return prepared
+    ways = [way for way in _ALTERNATIVE.split(text) if way and folded_words(way)]
+    if len(ways) > 1:
+        prepared.extend(Wanted(_PARENTHESES.sub(" ", way).strip("()[] "), asked) for way in ways)
+    head = _REMARK.split(text.lstrip("(["), maxsplit=1)[0]
+    if not full.is_list and len(head) < len(text.rstrip()) and folded_words(head):
+        part = Wanted(head, asked)
+        if part.phrase != full.phrase and part.total >= TELLING:
+            part.share = min(1.0, part.total / full.total)
+            prepared.append(part)
+    return prepared

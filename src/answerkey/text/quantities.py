@@ -1,0 +1,147 @@
+"""Amounts in text: a number in digits or words with its scale and unit, in one form in which "48 hours" equals "two days".
+
+A number may have several readings ("24.300" is 24.3 or 24,300; "5 m" metres or millions); two amounts are the same where
+any two readings are. The time is linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from answerkey.text.number_words import scaled_worth, spelled_numbers
+from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
+from answerkey.text.units import DIMENSIONS, UNIT_SPELLINGS
+
+__all__ = ["Quantity", "find_quantities"]
+
+_CURRENCIES = {
+    "$": "$", "US$": "$", "USD": "$", "€": "€", "EUR": "€", "£": "£", "GBP": "£", "¥": "¥", "₹": "₹", "CHF": "chf", "R$": "r$",
+}  # fmt: skip
+# No word character before; a currency, then the number: as others are written here, or with a decimal comma.
+_AMOUNT = re.compile(
+    rf"(?<![^\W_])(?P<sign>[-\u2212](?=[$€£¥0-9]))?(?:(?P<money>US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)\s?)?"
+    rf"(?P<number>{NUMBER_PATTERN.replace(chr(92) + '1', '(?P=apart)').replace('([,', '(?P<apart>[,')}(?:,[0-9]{{1,2}}(?![0-9]))?)"
+)
+# Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
+_CLOCK = re.compile(
+    r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?)(?P<m>[0-5][0-9]))?(?![0-9:])"
+    r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?|\s?(?P<mark>uhr|h|o['’]clock)\b)?",
+    re.IGNORECASE,
+)
+# What may follow a number: a space or hyphen and a word or sign.
+_TAIL = re.compile(r"(?:[ \u00a0\u202f]|-)?(%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)")
+_ONE_OF_THEM = re.compile(r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b", re.IGNORECASE)  # fmt: skip
+_FRACTION = re.compile(r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE)
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
+_COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
+_AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
+_DECIMAL_COMMA = re.compile(r"([0-9.]*[0-9]),([0-9]{1,2})")
+_TOO_LONG = 24
+
+
+class Quantity(msgspec.Struct, frozen=True, gc=False):
+    """One amount as it stands in a text."""
+
+    # Every worth that it may have, in the base unit of its dimension.
+    values: tuple[float, ...]
+    # "" for a bare number, else what it measures: "%", "$", "time", "mass", "clock", …
+    dimension: str
+    start: int
+    end: int
+
+    def equals(self, other: "Quantity") -> bool:
+        """Whether both may be worth the same, units aside; "71%" is also 0.71."""
+        return any(_close(one, two) for one in self._readings() for two in other._readings())
+
+    def _readings(self) -> tuple[float, ...]:
+        return (*self.values, *(value / 100 for value in self.values)) if self.dimension == "%" else self.values
+
+    def fits(self, other: "Quantity") -> int:
+        """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
+        if self.dimension == other.dimension:
+            return 1
+        return 0 if not self.dimension or not other.dimension else -1
+
+
+def _close(one: float, two: float) -> bool:
+    return abs(one - two) <= 1e-9 * max(abs(one), abs(two))
+
+
+def find_quantities(text: str) -> list[Quantity]:
+    """Every amount of a text in the order of its start: digits, times of day, and numbers in words."""
+    found: list[Quantity] = []
+    if _HAS_DIGIT.search(text):
+        clocks = list(_clocks(text)) if _CLOCK_SIGN.search(text) else []
+        found.extend(clocks)
+        taken = {place for clock in clocks for place in range(clock.start, clock.end)}
+        found.extend(
+            _with_tail(text, match.start(), match.end(), _readings(match["number"], bool(match["sign"])), match["money"])
+            for match in _AMOUNT.finditer(text)
+            if match.start("number") not in taken
+        )
+    for worth, start, end in spelled_numbers(text):
+        found.append(_with_tail(text, start, end, (float(worth),), None))
+    for single in _ONE_OF_THEM.finditer(text):
+        found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
+    for part in _FRACTION.finditer(text):
+        share = _COUNTS[(part[1] or "a").lower()] / _PARTS[part[2].lower()]
+        found.append(Quantity((100 * share,), "%", *part.span()))
+    found.sort(key=lambda quantity: quantity.start)
+    return found
+
+
+_HAS_DIGIT = re.compile("[0-9]")
+_CLOCK_SIGN = re.compile(r"[0-9](?:[:.]|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE)
+
+
+def _clocks(text: str) -> Iterator[Quantity]:
+    for match in _CLOCK.finditer(text):
+        half, minute = match["half"], match["m"]
+        if not (half or match["mark"] or (minute and text[match.start("m") - 1] != ".")):
+            continue
+        hour = int(match["h"])
+        if half:
+            hour = hour % 12 + (12 if half in "pP" else 0)
+        yield Quantity((float(60 * hour + int(minute or 0)),), "clock", *match.span())
+
+
+@lru_cache(maxsize=8192)
+def _readings(digits: str, negative: bool) -> tuple[float, ...]:
+    """What digits with their separators may be worth, in the US way and in the European one."""
+    comma = _DECIMAL_COMMA.fullmatch(digits)
+    if comma:
+        readings = [canonical_number(f"{comma[1].replace('.', '')}.{comma[2]}")]
+    else:
+        readings = [canonical_number(digits)]
+        if _AMBIGUOUS.fullmatch(digits):
+            readings.append(digits.replace(".", "").lstrip("0") or "0")
+    return tuple((-1 if negative else 1) * float(reading) for reading in readings)
+
+
+def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money: str | None) -> Quantity:
+    """The amount with the scale and the unit that follow it."""
+    dimension = _CURRENCIES[money] if money else ""
+    tail = _TAIL.match(text, end, end + _TOO_LONG)
+    if tail is None:
+        return Quantity(values, dimension, start, end)
+    scale = scaled_worth("1", tail[1])
+    if scale is not None:
+        # A lone "m" may be metres: both readings stay.
+        scaled = tuple(value * float(scale) for value in values)
+        values = scaled if len(tail[1]) > 1 or money or tail[1] in "kK" else (*values, *scaled)
+        after = _TAIL.match(text, tail.end(), tail.end() + _TOO_LONG)
+        if after is None:
+            return Quantity(values, dimension, start, tail.end())
+        if tail[1] in UNIT_SPELLINGS and after[1].lower() not in UNIT_SPELLINGS:
+            after = tail
+        tail = after
+    word = tail[1] if tail[1] in _CURRENCIES else tail[1].lower().replace(" ", "")
+    if word in _CURRENCIES:
+        return Quantity(values, _CURRENCIES[word], start, tail.end())
+    unit = UNIT_SPELLINGS.get(word)
+    if unit is None or dimension:
+        return Quantity(values, dimension, start, end)
+    dimension, factor = DIMENSIONS.get(unit, (unit, 1.0))
+    return Quantity(tuple(value * factor for value in values), dimension, start, tail.end())
