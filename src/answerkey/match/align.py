@@ -39,15 +39,19 @@ def align(wanted: Wanted, reply: Reply) -> list[Presence]:
         whole = "compound"
     elif len(wanted.compact) >= _SHORTEST_PREFIX and wanted.compact.isalnum() and wanted.compact in reply.squeezed:
         whole = "compound" if not wanted.compact.isalpha() else ""
-    elif wanted.initials and f" {wanted.initials} " in joined and wanted.initials not in reply.asked.stems:
-        whole = "abbreviation"
     if whole:
-        word = wanted.initials if whole == "abbreviation" else wanted.compact
-        return [Presence(0.95, whole, word)] * len(found)
+        return [Presence(0.95, whole, wanted.compact)] * len(found)
+    short = next((one for one in wanted.initials if f" {one} " in joined and one not in reply.asked.stems), "")
+    if short:
+        return [Presence(0.95, "abbreviation", short)] * len(found)
+    if wanted.acronym and found[0].strength < 1:
+        at = reply.spelled_out(wanted.acronym)
+        if at >= 0:
+            return [Presence(0.95, "abbreviation", wanted.acronym, at)]
     if any(one.way == "word" and term.weight >= TELLING for one, term in zip(found, wanted.terms, strict=True)):
         for index, (term, one) in enumerate(zip(wanted.terms, found, strict=True)):
             # "J. Turner" for Joseph Turner; "I" and what is left of "it's" and "don't" are no initials.
-            if one.strength == 0 and term.quantity is None and term.date is None and term.word[0] not in "istdm":
+            if one.strength == 0 and not (term.quantity or term.date or term.code) and term.word[0] not in "istdm":
                 if f" {term.word[0]} " in joined:
                     found[index] = Presence(0.5, "initial", term.word[0])
     return found
@@ -56,6 +60,11 @@ def align(wanted: Wanted, reply: Reply) -> list[Presence]:
 def _present(term: Term, wanted: Wanted, reply: Reply) -> Presence:
     if term.date is not None:
         return _date(term, reply)
+    if term.code is not None:
+        code = term.code.search(reply.text)
+        if code is None:
+            return Presence(0.0, "absent", clash=1)
+        return Presence(1.0, "number", term.word, reply.offset_of(code.start()))
     if term.quantity is not None:
         return _amount(term, reply)
     if f" {term.word} " in reply.joined:
@@ -91,6 +100,8 @@ def _amount(term: Term, reply: Reply) -> Presence:
                     break
         elif fits == 1:
             clash = 1
+            if best is None and wanted.rounds(quantity):
+                best = 0, quantity
     if best is None:
         return Presence(0.0, "absent", clash=clash)
     fits, quantity = best

@@ -1,6 +1,7 @@
 """What the model knows of one wanted answer at one place of a reply: named numbers, each with its reason and direction."""
 
 import math
+import re
 
 from rapidfuzz import fuzz
 
@@ -33,6 +34,8 @@ DIRECTIONS: dict[str, int] = {
     "likeness": 1,
     # A figure or date of it is absent while the reply has another of its kind, or has its unit wrong.
     "other_value": -1,
+    # Its figure stands there with another unit or currency.
+    "other_unit": -1,
     # A part of the name is there beside another capitalised word: Neil Sedaka for Neil Young.
     "other_name": -1,
     # A word of opposite meaning is in the reply, and the word itself is not.
@@ -80,6 +83,19 @@ DIRECTIONS: dict[str, int] = {
     "nearer_rival": -1,
     # The question names a year or number, and the hit's sentence has another one instead.
     "other_number": -1,
+    # Share of the question's names and figures in the hit's sentence; whether more of them stand in another one.
+    "names_here": 1,
+    "names_elsewhere": -1,
+    # Capitalised words of the hit's clause that are neither asked for nor wanted, up to three.
+    "foreign_names": 0,
+    # The hit's clause has the opposite of a word of the question: closes for opens.
+    "asked_opposite": -1,
+    # How many sentences say that something is not found, given or known, up to two.
+    "not_found": -1,
+    # "or" stands beside it.
+    "or_beside": -1,
+    # Its sentence tells of the past, and some sentence of what is now.
+    "superseded": -1,
 }
 _WAYS = {"word": 1.0, "number": 1.0, "date": 1.0, "inflected": 0.9, "abbreviation": 0.8, "compound": 0.7, "misspelt": 0.5, "other unit": 0.3, "initial": 0.3, "absent": 0.0}  # fmt: skip
 _MOST_PLACES = 4
@@ -102,16 +118,17 @@ def find_hits(wanted: Wanted, reply: Reply, found: list[Presence]) -> list[Hit]:
     """The first few places as a phrase; else those of its figure; else where most of it stands."""
     hits = []
     joined = reply.joined
-    at = joined.find(wanted.phrase)
+    # A figure is found by its value: its sign and its unit are not in the folded words.
+    figure = wanted.telling[0].quantity if len(wanted.telling) == 1 else None
+    at = -1 if figure is not None and found[wanted.terms.index(wanted.telling[0])].strength < 1 else joined.find(wanted.phrase)
     while at >= 0 and len(hits) < _MOST_PLACES:
         hits.append(Hit(at, at + len(wanted.phrase), reply.clause_at(at), True))
         at = joined.find(wanted.phrase, at + 1)
     if hits:
         return hits
-    telling = wanted.telling
-    if len(telling) == 1 and telling[0].quantity is not None:
+    if figure is not None:
         for quantity in reply.quantities:
-            if telling[0].quantity.equals(quantity):
+            if figure.equals(quantity):
                 at = reply.offset_of(quantity.start)
                 hits.append(Hit(at, joined.find(" ", at + 1) + 1, reply.clause_at(at), False))
                 if len(hits) == _MOST_PLACES:
@@ -171,26 +188,27 @@ def _presence(
 ) -> tuple[float, ...]:
     """How much of the answer is there, from `phrase` to `inside`."""
     if hit.phrase:
-        return (1.0, float(any(t.quantity or t.date for t in wanted.telling)), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)  # fmt: skip
+        return (1.0, float(any(t.quantity or t.date for t in wanted.telling)), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # fmt: skip
     pairs = [(t, o) for t, o in zip(wanted.terms, found, strict=True) if t.weight >= TELLING] or list(
         zip(wanted.terms, found, strict=True)
     )
     present = [o for _, o in pairs if o.strength > 0]
-    values = [o for t, o in pairs if t.quantity or t.date]
+    values = [o for t, o in pairs if t.quantity or t.date or t.code]
     likeness = 0.0
     if 0 < recall < 1:
         told = " ".join(t.word for t, _ in pairs)
         likeness = round(fuzz.partial_ratio(told, reply.joined[:_LONGEST]) / 100, 1)
     return (
         0.0,
-        min((o.strength for o in values), default=0.0),
+        min((o.strength if o.way != "other unit" else 0.0 for o in values), default=0.0),
         round(recall, 2),
         *(_recall_around(wanted, reply, found, hit) if hit.at >= 0 else (0.0, 0.0)),
         min(4, sum(o.strength < 0.5 for _, o in pairs)),
         min((_WAYS[o.way] for o in present), default=0.0),
         float(bool(pairs) and pairs[-1][1].strength >= 0.5),
         likeness,
-        float(any(o.clash for o in values)),
+        float(any(o.clash and o.way != "other unit" for o in values)),
+        float(any(o.way == "other unit" for o in values)),
         float(_other_name(wanted, reply, pairs)),
         float(any(_opposed(t, reply) for t, o in pairs if o.strength < 0.9)),
         float(recall < 1 and wanted.lowered in reply.text.lower()),
@@ -233,7 +251,7 @@ def _other_name(wanted: Wanted, reply: Reply, pairs: list[tuple[Term, Presence]]
     return False
 
 
-_NO_CONTEXT = (0.0,) * 18
+_NO_CONTEXT = (0.0,) * 25
 
 
 def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
@@ -267,7 +285,34 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
         round(max(0.0, max(overlaps) - own), 1),
         *_rivals(wanted, reply, hit, own),
         float(bool(asked.numbers) and bool(numbers) and asked.numbers.isdisjoint(numbers)),
+        *_names(wanted, reply, hit),
+        float(any(not opposed.isdisjoint(clause.stems) for opposed in asked.opposites)),
+        min(2, reply.not_found),
+        float(not _OR.isdisjoint((*before[-3:], *after[:3]))),
+        float("outdated" in cues and reply.tells_now),
     )
+
+
+_OR = frozenset({"or", "oder", "ou", "oppure", "either"})
+
+
+def _names(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, float, float]:
+    """The question's names and figures in the hit's sentence and elsewhere, and others in its clause."""
+    clause, names = reply.clauses[hit.clause], reply.asked.names
+    here = best = 0
+    if names:
+        shares = reply.names_by_sentence
+        here, best = shares[clause.sentence], max(shares)
+    told = {stem(word) for word in wanted.phrase.split()}
+    foreign = {
+        word
+        for name in _CAPITALISED.findall(reply.text, clause.start, min(clause.end, clause.start + 400))
+        if (word := stem(name.lower())) not in reply.asked.stems and word not in told
+    }
+    return round(here / (len(names) or 1), 1), float(best > here), min(3, len(foreign))
+
+
+_CAPITALISED = re.compile(r"(?<=[^.!?|\n] )[A-Z][^\W_]+")
 
 
 _NO = frozenset({"no", "nein", "non", "not", "nao", "unfortunately", "nope"})

@@ -15,7 +15,7 @@ __all__ = ["Clause", "Reply"]
 # The end of a sentence, a line or a clause. Titles and initials do not end one.
 _BREAK = re.compile(
     r"(?:(?<!\b[A-Za-z])(?<!\b[DMS][rst])(?<!\b(?:Mrs|etc|vs\.))(?<!\bNo)[.!?…]+[\"”’')*\]]*(?=\s|$)|[。！？]|\n+)"
-    r"|[,;–—()|](?=\s|$)|\s(?=(?:but|while|whereas|aber|sondern|mais|pero|ma)\s)"
+    r"|[,;–—()|](?=\s|$)|\s(?=(?:and|but|while|whereas|und|aber|sondern|et|mais|y|pero|ma)\s)"
 )
 _ABSTAINS = re.compile(
     r"(?:could|can|did|do|was|am|is|has|have)(?:\s*not|n['’]t)(?: been)?(?: able to| aware| sure)?"
@@ -25,6 +25,7 @@ _ABSTAINS = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = 400
+_NUMBERED = re.compile(r"\bno (?=[a-z]*[0-9])")
 
 
 class Clause:
@@ -49,6 +50,9 @@ class Reply:
         at, start, parts = 1, 0, [" "]
         for end, after, mark in (*((m.start(), m.end(), m[0]) for m in _BREAK.finditer(text)), (len(text), 0, "\n")):
             folded = folded_text(text[start:end])[1:]
+            if " no " in folded or folded.startswith("no "):
+                # "No. 5" is no denial.
+                folded = _NUMBERED.sub("number ", folded)
             if folded != " ":
                 self.clauses.append(Clause(start, end, len(self.marks), folded, at))
                 parts.append(folded)
@@ -120,6 +124,19 @@ class Reply:
         return [w for w in self.words if w not in FUNCTION_WORDS and stem(w) not in self.asked.stems]
 
     @cached_property
+    def _first_letters(self) -> str:
+        """The first letter of each word but function words."""
+        return "".join(word[0] for word in self.words if word not in FUNCTION_WORDS)
+
+    def spelled_out(self, acronym: str) -> int:
+        """The offset of words that begin with the letters of an acronym; -1 if there are none."""
+        at = self._first_letters.find(acronym)
+        if at < 0:
+            return -1
+        telling = [place for place, word in enumerate(self.words) if word not in FUNCTION_WORDS]
+        return len(" ".join(self.words[: telling[at]])) + 1 if telling[at] else 0
+
+    @cached_property
     def quantities(self) -> list[Quantity]:
         return find_quantities(self.text)
 
@@ -158,6 +175,23 @@ class Reply:
         above = self.sentences[row] + index - first
         head = self.clauses[above].stems if above < first else frozenset()
         return self.clauses[first].stems | head
+
+    @cached_property
+    def names_by_sentence(self) -> list[int]:
+        """How many of the question's names and figures each sentence has."""
+        found = [0] * len(self.marks)
+        for index, clause in enumerate(self.clauses):
+            found[clause.sentence] += len(self.asked.names & clause.stems)
+        return found
+
+    @cached_property
+    def not_found(self) -> int:
+        """How many of the first sentences say that something is not found, given or known."""
+        return sum({"denies", "unknowns"} <= self.cues_of(number) for number in range(min(20, len(self.marks))))
+
+    @cached_property
+    def tells_now(self) -> bool:
+        return any("current" in self.cues_of(number) for number in range(min(20, len(self.marks))))
 
     @cached_property
     def cues(self) -> dict[int, frozenset[str]]:

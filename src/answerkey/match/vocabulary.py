@@ -6,7 +6,7 @@ from importlib import resources
 from answerkey.text.normalise import stem
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["CUES", "LIGHT_WORDS", "QUALIFIERS", "are_opposites", "equivalents"]
+__all__ = ["CUES", "LIGHT_WORDS", "OPPOSITES", "QUALIFIERS", "are_opposites", "equivalents"]
 
 _READ = tomllib.loads(resources.files("answerkey.match").joinpath("vocabulary.toml").read_text("utf-8"))
 # Name of a cue to its words.

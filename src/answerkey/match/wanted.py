@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from answerkey.match.vocabulary import LIGHT_WORDS, QUALIFIERS
+from answerkey.match.vocabulary import LIGHT_WORDS, OPPOSITES, QUALIFIERS
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
 from answerkey.text.quantities import Quantity, find_quantities
@@ -16,7 +16,11 @@ _ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*
 # What follows is a remark on what stands before ("Cher, in 1998, with the song Believe").
 _REMARK = re.compile(r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE)
 _LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
-_CODE = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z#@/_-])\S+")
+# A name, number or address that is not read as words: "W-9", "JD0146 0012", "1-800-555-0173", "ap@firm.example".
+_CODE = re.compile(
+    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./ ]?[0-9][\w./-]*|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
+)
+_ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
 # The weight from which a word tells something on its own.
 TELLING = 0.5
@@ -25,7 +29,7 @@ TELLING = 0.5
 class Term:
     """One word, amount or date of what is wanted."""
 
-    __slots__ = ("date", "quantity", "stem", "weight", "word")
+    __slots__ = ("code", "date", "quantity", "stem", "weight", "word")
 
     def __init__(self, word: str, weight: float, quantity: Quantity | None = None, date: Date | None = None) -> None:
         # Folded; of an amount or date as it is written.
@@ -35,12 +39,14 @@ class Term:
         self.weight = weight
         self.quantity = quantity
         self.date = date
+        # Finds a code however its parts are set apart.
+        self.code: re.Pattern[str] | None = None
 
 
 class Asked:
     """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
 
-    __slots__ = ("folded", "negative", "numbers", "stems", "weights")
+    __slots__ = ("folded", "names", "negative", "numbers", "opposites", "stems", "weights")
 
     def __init__(self, question: str) -> None:
         question = question[:_TOO_LONG]
@@ -54,6 +60,9 @@ class Asked:
             for word in words
             if word not in FUNCTION_WORDS
         }
+        self.names = frozenset(one for one, weight in self.weights.items() if weight > 1)
+        # For each word that has opposites: those that the question does not have too.
+        self.opposites = [opposed - self.stems for one in self.weights if (opposed := OPPOSITES.get(one))]
         self.numbers = frozenset(word for word in words if word[0].isdigit())
         # "Which of these is not …?" turns denials round.
         self.negative = not {"not", "never", "except"}.isdisjoint(words) or "n't" in question
@@ -68,7 +77,7 @@ def prepare_asked(question: str) -> Asked:
 class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    __slots__ = ("compact", "first", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
+    __slots__ = ("acronym", "compact", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
 
     def __init__(self, text: str, asked: Asked, share: float = 1.0) -> None:
         self.text = text
@@ -81,14 +90,14 @@ class Wanted:
         # Below 1 for the part before a remark.
         self.share = share
         self.compact = "".join(words) if len(words) > 1 else ""
-        letters = [word[0] for word in words if word not in FUNCTION_WORDS]
-        self.initials = "".join(letters) if 3 <= len(letters) <= 8 and self.compact.isalpha() else ""
+        # "dot" and "dt" for Department of Transportation.
+        self.initials = _initials(text)
+        self.acronym = text.strip().lower() if _ACRONYM.fullmatch(text.strip()) else ""
         self.is_name = text[:1].isupper() and not any(term.quantity or term.date for term in self.terms)
         # Names and figures apart: "net operating income".
         self.is_term = text == text.lower() and len(words) <= 3 and self.phrase.replace(" ", "").isalpha()
-        self.is_code = bool(_CODE.search(text)) and not any(term.date for term in self.terms)
+        self.is_code = any(term.code for term in self.terms)
         self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
-        self.first = self.phrase[:2]
 
 
 def _read_terms(text: str, asked: Asked) -> list[Term]:
@@ -99,6 +108,12 @@ def _read_terms(text: str, asked: Asked) -> list[Term]:
         if all(date.end <= start or date.start >= end for start, end in taken):
             taken.append((date.start, date.end))
             terms.append((date.start, Term(text[date.start : date.end], 2.0, None, date)))
+    for code in _CODE.finditer(text):
+        if all(code.end() <= start or code.start() >= end for start, end in taken):
+            term = Term(code[0].lower(), 0.2 if folded_text(code[0]) in asked.folded else 1.5)
+            term.code = _code_pattern(code[0])
+            taken.append(code.span())
+            terms.append((code.start(), term))
     for quantity in find_quantities(text):
         if all(quantity.end <= start or quantity.start >= end for start, end in taken):
             taken.append((quantity.start, quantity.end))
@@ -110,6 +125,25 @@ def _read_terms(text: str, asked: Asked) -> list[Term]:
         terms.extend((at, Term(word, _weight(word, asked))) for word in folded_words(text[at:start]))
         at = end
     return [term for _, term in sorted(terms, key=lambda pair: pair[0])]
+
+
+def _code_pattern(code: str) -> re.Pattern[str]:
+    """The code's letters and digits in a row with any punctuation between them; a leading country code may lack."""
+    parts = re.findall(r"[^\W\d_]+|[0-9]+|[@]", code[:60])
+    if len(parts) > 2 and parts[0] == "1" and parts[1].isdigit():
+        parts = parts[1:]
+    gap = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
+    body = gap.join(gap.join(re.escape(c) for c in part) if part.isdigit() and len(part) > 4 else re.escape(part) for part in parts)
+    return re.compile(rf"(?<![^\W_]){body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
+
+
+def _initials(text: str) -> tuple[str, ...]:
+    words = re.findall(r"[^\W\d_]+", text)
+    if not 3 <= len(words) <= 8:
+        return ()
+    every = "".join(word[0] for word in words).lower()
+    telling = "".join(word[0] for word in words if word.lower() not in FUNCTION_WORDS).lower()
+    return tuple(dict.fromkeys(letters for letters in (every, telling) if len(letters) >= 3))
 
 
 def _weight(word: str, asked: Asked) -> float:

@@ -31,7 +31,7 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 # What may follow a number: a space or hyphen and a word or sign.
-_TAIL = re.compile(r"(?:[ \u00a0\u202f]|-)?(%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)")
+_TAIL = re.compile(r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)")
 _ONE_OF_THEM = re.compile(r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b", re.IGNORECASE)  # fmt: skip
 _FRACTION = re.compile(r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
@@ -58,6 +58,12 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def _readings(self) -> tuple[float, ...]:
         return (*self.values, *(value / 100 for value in self.values)) if self.dimension == "%" else self.values
 
+    def rounds(self, other: "Quantity") -> bool:
+        """Whether this is a whole number of some size and the other the same with a fraction: 341,672 and 341,672.08."""
+        return any(
+            one >= 100 and one.is_integer() and 0 < two - one < 1 for one in self.values for two in other.values
+        )
+
     def fits(self, other: "Quantity") -> int:
         """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
         if self.dimension == other.dimension:
@@ -81,7 +87,11 @@ def find_quantities(text: str) -> list[Quantity]:
             for match in _AMOUNT.finditer(text)
             if match.start("number") not in taken
         )
+    ends = {quantity.end for quantity in found}
     for worth, start, end in spelled_numbers(text):
+        if end in ends:
+            # The scale of a number in digits.
+            continue
         found.append(_with_tail(text, start, end, (float(worth),), None))
     for single in _ONE_OF_THEM.finditer(text):
         found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
@@ -137,11 +147,14 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
         if tail[1] in UNIT_SPELLINGS and after[1].lower() not in UNIT_SPELLINGS:
             after = tail
         tail = after
-    word = tail[1] if tail[1] in _CURRENCIES else tail[1].lower().replace(" ", "")
+    word = tail[1] if tail[1] in _CURRENCIES else tail[1].lower().replace("° ", "°")
     if word in _CURRENCIES:
         return Quantity(values, _CURRENCIES[word], start, tail.end())
-    unit = UNIT_SPELLINGS.get(word)
+    words = word.replace("²", " 2").split()
+    unit = UNIT_SPELLINGS.get(words[0] if words[-1] == "2" else words[-1])
     if unit is None or dimension:
         return Quantity(values, dimension, start, end)
+    if words[1:]:
+        return Quantity(values, f"square {unit}", start, tail.end())
     dimension, factor = DIMENSIONS.get(unit, (unit, 1.0))
     return Quantity(tuple(value * factor for value in values), dimension, start, tail.end())

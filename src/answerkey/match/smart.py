@@ -1,0 +1,84 @@
+"""The decision of `smart` for one keyword and one reply: every candidate is weighed by one model, and the best decides."""
+
+import re
+from collections.abc import Callable
+
+from answerkey.match.align import Presence, align
+from answerkey.match.features import Hit, features, find_hits
+from answerkey.match.found import Match
+from answerkey.match.model import THRESHOLDS, deciding_features, score
+from answerkey.match.reply import Reply
+from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
+from answerkey.text.keyword import Threshold
+
+__all__ = ["Probability", "SmartKeyword"]
+
+# A model of one's own: the chance that the answer to the question says the keyword.
+Probability = Callable[[str, str, str], float]
+# A golden set's alternatives beyond this many are not looked at.
+_MOST_WAYS = 100
+_WEAKEST_FIRST = ("initial", "misspelt", "other unit", "compound", "abbreviation", "inflected", "date", "number", "word")
+
+
+class SmartKeyword:
+    """One keyword with its alternatives, prepared once for all replies to one question."""
+
+    __slots__ = ("_choices", "_odd", "_threshold", "wanted")
+
+    def __init__(self, options: tuple[str, ...], question: str, threshold: Threshold = "even") -> None:
+        asked = prepare_asked(question)
+        ways: dict[str, Wanted] = {}
+        # Keywords without words: punctuation or articles, found only as they stand.
+        self._odd: list[re.Pattern[str]] = []
+        for option in options[:_MOST_WAYS]:
+            for wanted in prepare_wanted(option, asked):
+                if wanted.terms:
+                    ways.setdefault(wanted.phrase, wanted)
+                else:
+                    self._odd.append(_as_it_stands(option))
+        self.wanted = list(ways.values())[:_MOST_WAYS]
+        self._choices = len(options)
+        self._threshold = THRESHOLDS[threshold]
+
+    def match(self, reply: Reply) -> Match:
+        """Whether a careful reader finds the keyword in the reply."""
+        best = max(self.candidates(reply), key=lambda one: score(one[3]), default=None)
+        if best is None or score(best[3]) <= self._threshold:
+            for pattern in self._odd:
+                found = pattern.search(reply.text)
+                if found:
+                    start, end = found.span()
+                    return Match(True, "smart:literal", start, end, found[0], "it stands in the reply as it is")
+            why = "nothing of it is in the reply" if best is None or best[1].at < 0 else _because(best[0], best[3])
+            return Match(False, "none", why=why)
+        wanted, hit, present, values = best
+        ways = {one.way for term, one in zip(wanted.terms, present, strict=True) if one.strength and term.weight > 0.2}
+        rule = "phrase" if hit.phrase else next((way for way in _WEAKEST_FIRST if way in ways), "word")
+        if hit.at < 0:
+            return Match(True, f"smart:{rule}", why=_because(wanted, values))
+        start, end = reply.span(hit.at, hit.end)
+        return Match(True, f"smart:{rule}", start, end, reply.text[start:end], _because(wanted, values))
+
+    def candidates(self, reply: Reply) -> "list[tuple[Wanted, Hit, list[Presence], tuple[float, ...]]]":
+        """Each way to say it at each place of the reply where it may stand, with its features."""
+        if not reply.clauses:
+            return []
+        found = []
+        for wanted in self.wanted:
+            present = align(wanted, reply)
+            for hit in find_hits(wanted, reply, present):
+                found.append((wanted, hit, present, features(wanted, reply, present, hit, self._choices)))
+        return found
+
+
+def _as_it_stands(option: str) -> re.Pattern[str]:
+    """Punctuation anywhere; an article ("A", "The") as a word of its own and in its own case."""
+    text = re.escape(option.strip())
+    return re.compile(rf"(?<!\w){text}(?!\w)" if any(map(str.isalnum, option)) else text)
+
+
+def _because(wanted: Wanted, values: tuple[float, ...]) -> str:
+    """The decision in words: how likely, for which way to say it, and the features that decided."""
+    name = wanted.text if len(wanted.text) <= 60 else wanted.text[:57] + "…"
+    moved = ", ".join(f"{feature} {by:+.1f}" for feature, by in deciding_features(values))
+    return f"“{name}”: {score(values):+.1f} ({moved})"
