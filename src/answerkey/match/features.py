@@ -58,7 +58,7 @@ DIRECTIONS: dict[str, int] = {
     "is_list": 0,
     # Share of it that the question gives away.
     "echoes": 0,
-    # The words just before deny it; a denial before it in its sentence, in its clause, and after it.
+    # How near before it a denial stands (1 beside it, 0 from six words on); a denial before it in its sentence, in its clause, and after it.
     "denied": -1,
     "denial_before": -1,
     "denial_in_clause": -1,
@@ -83,9 +83,11 @@ DIRECTIONS: dict[str, int] = {
     "nearer_rival": -1,
     # The question names a year or number, and the hit's sentence has another one instead.
     "other_number": -1,
-    # Share of the question's names and figures in the hit's sentence; whether more of them stand in another one.
+    # Share of the question's names and figures in the hit's sentence; how many more another sentence has, or another clause
+    # than the hit's own.
     "names_here": 1,
     "names_elsewhere": -1,
+    "names_in_other_clause": -1,
     # Capitalised words of the hit's clause that are neither asked for nor wanted, up to three.
     "foreign_names": 0,
     # The hit's clause has the opposite of a word of the question: closes for opens.
@@ -102,7 +104,6 @@ _MOST_PLACES = 4
 _LONGEST = 4000
 _NOT_DENIALS = frozenset({"only", "just", "merely", "simply", "until", "more", "less", "all", "sure", "clear", "later"})
 _DENIES = CUES["denies"]
-_BETWEEN = (FUNCTION_WORDS - _NOT_DENIALS - _DENIES) | {"actually", "really", "located", "called", "named", "equal", "longer"}
 
 
 class Hit:
@@ -195,7 +196,7 @@ def _presence(
     present = [o for _, o in pairs if o.strength > 0]
     values = [o for t, o in pairs if t.quantity or t.date or t.code]
     likeness = 0.0
-    if 0 < recall < 1:
+    if 0 < recall < 1 and all(o.strength for o in values):
         told = " ".join(t.word for t, _ in pairs)
         likeness = round(fuzz.partial_ratio(told, reply.joined[:_LONGEST]) / 100, 1)
     return (
@@ -251,7 +252,7 @@ def _other_name(wanted: Wanted, reply: Reply, pairs: list[tuple[Term, Presence]]
     return False
 
 
-_NO_CONTEXT = (0.0,) * 25
+_NO_CONTEXT = (0.0,) * 26
 
 
 def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
@@ -269,7 +270,7 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
     first = reply.joined[1:12].split(" ", 1)[0]
     numbers = [w for w in (*before, *after) if w[0].isdigit()]
     return (
-        float(denies and _denied(before)),
+        _denied(before) if denies else 0.0,
         float(denies and not _DENIES.isdisjoint(before)),
         float(denies and not _DENIES.isdisjoint(in_clause)),
         float(denies and not _DENIES.isdisjoint(after)),
@@ -296,20 +297,22 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
 _OR = frozenset({"or", "oder", "ou", "oppure", "either"})
 
 
-def _names(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, float, float]:
+def _names(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
     """The question's names and figures in the hit's sentence and elsewhere, and others in its clause."""
     clause, names = reply.clauses[hit.clause], reply.asked.names
-    here = best = 0
+    here = more = beside = 0
     if names:
-        shares = reply.names_by_sentence
-        here, best = shares[clause.sentence], max(shares)
+        here = reply.names_by_sentence[clause.sentence]
+        more = max(reply.names_by_sentence) - here
+        beside = max(reply.names_by_clause) - reply.names_by_clause[hit.clause]
     told = {stem(word) for word in wanted.phrase.split()}
     foreign = {
         word
         for name in _CAPITALISED.findall(reply.text, clause.start, min(clause.end, clause.start + 400))
         if (word := stem(name.lower())) not in reply.asked.stems and word not in told
     }
-    return round(here / (len(names) or 1), 1), float(best > here), min(3, len(foreign))
+    all_of_them = len(names) or 1
+    return round(here / all_of_them, 1), round(more / all_of_them, 1), round(beside / all_of_them, 1), min(3, len(foreign))
 
 
 _CAPITALISED = re.compile(r"(?<=[^.!?|\n] )[A-Z][^\W_]+")
@@ -319,16 +322,14 @@ _NO = frozenset({"no", "nein", "non", "not", "nao", "unfortunately", "nope"})
 _YES = frozenset({"yes", "ja", "oui", "si", "sim", "correct", "yep"})
 
 
-def _denied(before: list[str]) -> bool:
-    """Whether the words just before deny what follows: "not 42", "rather than Denver"; "not only 42" does not."""
+def _denied(before: list[str]) -> float:
+    """How near a denial stands before what follows: "not 42", "rather than Denver"; "not only 42" is none."""
     following = ""
-    for word in before[:-6:-1]:
-        if word in _DENIES:
-            return following not in _NOT_DENIALS
-        if word not in _BETWEEN:
-            return False
+    for distance, word in enumerate(reversed(before[-5:])):
+        if word in _DENIES and following not in _NOT_DENIALS:
+            return 1.0 - 0.2 * distance
         following = word
-    return False
+    return 0.0
 
 
 def _rivals(wanted: Wanted, reply: Reply, hit: Hit, own: float) -> tuple[float, float, float]:

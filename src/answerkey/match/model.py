@@ -1,7 +1,7 @@
 """The fitted part of `smart`: small trees over the features, shipped as `smart.json` and walked in plain Python.
 
 Fitted by `benchmarks/fit_smart.py` on labelled replies. A tree is a list of nodes [feature, threshold, left, right, value]; a leaf
-has feature -1. The score is the log-odds that a careful reader finds the keyword said.
+has feature -1. A score is the log-odds that a careful reader finds the keyword said.
 """
 
 from functools import lru_cache
@@ -11,51 +11,55 @@ import msgspec
 
 from answerkey.text.keyword import Threshold
 
-__all__ = ["THRESHOLDS", "deciding_features", "score"]
+__all__ = ["Trees", "shipped_score", "shipped_trees"]
 
 _Node = tuple[int, float, int, int, float]
 
 
-class _Model(msgspec.Struct, frozen=True):
-    """The data file."""
+class Trees(msgspec.Struct, frozen=True):
+    """A fitted model."""
 
-    # In the order of the values that `score` is given.
+    # In the order of the values that are scored.
     features: list[str]
     # Log-odds before any tree.
     base: float
     trees: list[list[_Node]]
-    # Log-odds above which a keyword counts as said: `even` is the likelier verdict, `strict` wants nine in ten of what it
-    # accepts to be right, `lenient` wants nine in ten of what is right to be accepted (on replies nobody fitted to).
-    thresholds: dict[Threshold, float]
+    # Log-odds above which a keyword counts as said; what each name promises stands in docs/matching.md.
+    thresholds: dict[Threshold, float] = {}
+
+    def score(self, values: tuple[float, ...]) -> float:
+        """The log-odds that the keyword is said."""
+        total = self.base
+        for tree in self.trees:
+            node = tree[0]
+            while node[0] >= 0:
+                node = tree[node[2] if values[node[0]] <= node[1] else node[3]]
+            total += node[4]
+        return total
+
+    def deciding(self, values: tuple[float, ...], count: int = 3) -> list[tuple[str, float]]:
+        """What moved the score most, and by how much: each step down a tree is put to the feature that it asks."""
+        moved = dict.fromkeys(self.features, 0.0)
+        for tree in self.trees:
+            node = tree[0]
+            while node[0] >= 0:
+                child = tree[node[2] if values[node[0]] <= node[1] else node[3]]
+                moved[self.features[node[0]]] += child[4] - node[4]
+                node = child
+        return sorted(moved.items(), key=lambda pair: -abs(pair[1]))[:count]
 
 
-_MODEL = msgspec.json.decode(
-    resources.files("answerkey.match").joinpath("smart.json").read_bytes(), type=_Model
-)
-THRESHOLDS: dict[Threshold, float] = _MODEL.thresholds
-FEATURES = tuple(_MODEL.features)
+@lru_cache(maxsize=1)
+def shipped_trees() -> Trees:
+    """The model of this version."""
+    file = resources.files("answerkey.match").joinpath("smart.json")
+    return msgspec.json.decode(file.read_bytes(), type=Trees)
 
 
 # Features are rounded, so that most replies of a log are equal to one that was met before.
 @lru_cache(maxsize=65536)
-def score(values: tuple[float, ...]) -> float:
-    """The log-odds that the keyword is said."""
-    total = _MODEL.base
-    for tree in _MODEL.trees:
-        node = tree[0]
-        while node[0] >= 0:
-            node = tree[node[2] if values[node[0]] <= node[1] else node[3]]
-        total += node[4]
-    return total
-
-
-def deciding_features(values: tuple[float, ...], count: int = 3) -> list[tuple[str, float]]:
-    """The features that moved the score most, with by how much: each step down a tree is put to the feature it asks."""
-    moved = dict.fromkeys(FEATURES, 0.0)
-    for tree in _MODEL.trees:
-        node = tree[0]
-        while node[0] >= 0:
-            child = tree[node[2] if values[node[0]] <= node[1] else node[3]]
-            moved[FEATURES[node[0]]] += child[4] - node[4]
-            node = child
-    return sorted(moved.items(), key=lambda pair: -abs(pair[1]))[:count]
+def shipped_score(values: tuple[float, ...]) -> tuple[float, str]:
+    """The log-odds that the keyword is said, and in words what decided."""
+    trees = shipped_trees()
+    total = trees.score(values)
+    return total, f"{total:+.1f}: " + ", ".join(f"{name} {by:+.1f}" for name, by in trees.deciding(values))

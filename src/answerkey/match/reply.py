@@ -180,9 +180,14 @@ class Reply:
     def names_by_sentence(self) -> list[int]:
         """How many of the question's names and figures each sentence has."""
         found = [0] * len(self.marks)
-        for index, clause in enumerate(self.clauses):
-            found[clause.sentence] += len(self.asked.names & clause.stems)
+        for clause, count in zip(self.clauses, self.names_by_clause, strict=True):
+            found[clause.sentence] += count
         return found
+
+    @cached_property
+    def names_by_clause(self) -> list[int]:
+        """The same for each clause."""
+        return [len(self.asked.names & clause.stems) for clause in self.clauses]
 
     @cached_property
     def not_found(self) -> int:

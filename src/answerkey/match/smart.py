@@ -6,7 +6,7 @@ from collections.abc import Callable
 from answerkey.match.align import Presence, align
 from answerkey.match.features import Hit, features, find_hits
 from answerkey.match.found import Match
-from answerkey.match.model import THRESHOLDS, deciding_features, score
+from answerkey.match.model import shipped_score, shipped_trees
 from answerkey.match.reply import Reply
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Threshold
@@ -38,12 +38,12 @@ class SmartKeyword:
                     self._odd.append(_as_it_stands(option))
         self.wanted = list(ways.values())[:_MOST_WAYS]
         self._choices = len(options)
-        self._threshold = THRESHOLDS[threshold]
+        self._threshold = shipped_trees().thresholds[threshold]
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
-        best = max(self.candidates(reply), key=lambda one: score(one[3]), default=None)
-        if best is None or score(best[3]) <= self._threshold:
+        best = max(self.candidates(reply), key=lambda one: shipped_score(one[3])[0], default=None)
+        if best is None or shipped_score(best[3])[0] <= self._threshold:
             for pattern in self._odd:
                 found = pattern.search(reply.text)
                 if found:
@@ -80,5 +80,4 @@ def _as_it_stands(option: str) -> re.Pattern[str]:
 def _because(wanted: Wanted, values: tuple[float, ...]) -> str:
     """The decision in words: how likely, for which way to say it, and the features that decided."""
     name = wanted.text if len(wanted.text) <= 60 else wanted.text[:57] + "…"
-    moved = ", ".join(f"{feature} {by:+.1f}" for feature, by in deciding_features(values))
-    return f"“{name}”: {score(values):+.1f} ({moved})"
+    return f"“{name}”: {shipped_score(values)[1]}"

@@ -38,6 +38,10 @@ def _opposites() -> dict[str, frozenset[str]]:
         one, other = map(stem, pair.split())
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
+    for line in _READ["lists"]["exclusive"].strip().splitlines():
+        words = set(map(stem, line.split()))
+        for word in words:
+            found.setdefault(word, set()).update(words - {word})
     return {word: frozenset(others) for word, others in found.items()}
 
 

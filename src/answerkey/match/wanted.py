@@ -22,6 +22,7 @@ _CODE = re.compile(
 )
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
+_NEGATIVE = re.compile(r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.IGNORECASE | re.DOTALL)
 # The weight from which a word tells something on its own.
 TELLING = 0.5
 
@@ -65,7 +66,7 @@ class Asked:
         self.opposites = [opposed - self.stems for one in self.weights if (opposed := OPPOSITES.get(one))]
         self.numbers = frozenset(word for word in words if word[0].isdigit())
         # "Which of these is not …?" turns denials round.
-        self.negative = not {"not", "never", "except"}.isdisjoint(words) or "n't" in question
+        self.negative = _NEGATIVE.search(question) is not None
 
 
 @lru_cache(maxsize=8192)
@@ -169,7 +170,8 @@ def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
     if len(ways) > 1:
         prepared.extend(Wanted(_PARENTHESES.sub(" ", way).strip("()[] "), asked) for way in ways)
     head = _REMARK.split(text.lstrip("(["), maxsplit=1)[0]
-    if not full.is_list and len(head) < len(text.rstrip()) and folded_words(head):
+    # A date or a figure is one thing: "April 15" is not April 15, 2024.
+    if not (full.is_list or any(t.date or t.quantity or t.code for t in full.terms)) and len(head) < len(text.rstrip()) and folded_words(head):
         part = Wanted(head, asked)
         if part.phrase != full.phrase and part.total >= TELLING:
             part.share = min(1.0, part.total / full.total)
