@@ -62,9 +62,10 @@ def _present(term: Term, wanted: Wanted, reply: Reply) -> Presence:
         return _date(term, reply)
     if term.code is not None:
         code = term.code.search(reply.text)
-        if code is None:
+        if code is not None:
+            return Presence(1.0, "number", term.word, reply.offset_of(code.start()))
+        if term.quantity is None:
             return Presence(0.0, "absent", clash=1)
-        return Presence(1.0, "number", term.word, reply.offset_of(code.start()))
     if term.quantity is not None:
         return _amount(term, reply)
     if f" {term.word} " in reply.joined:
@@ -138,6 +139,9 @@ def _misspelt(word: str, cutoff: float, reply: Reply) -> Presence:
         longest = max(length, len(other))
         if length >= _SHORTEST_PREFIX and other.startswith(word) and stem(other) not in reply.asked.stems:
             return Presence(0.9, "compound", other)
+        if len(other) >= _SHORTEST_COMPOUND and length - len(other) >= 4 and word.startswith(other):
+            # "physio" for physiotherapy.
+            return Presence(0.8, "abbreviation", other)
         edits = int(longest * (1.0 - cutoff) + 1e-9)
         if abs(length - len(other)) > edits or longest > 60:
             continue

@@ -7,7 +7,7 @@ from rapidfuzz import fuzz
 
 from answerkey.match.align import Presence
 from answerkey.match.reply import Reply
-from answerkey.match.vocabulary import CUES, OPPOSITES
+from answerkey.match.vocabulary import CUES, LIGHT_WORDS, OPPOSITES
 from answerkey.match.wanted import TELLING, Term, Wanted
 from answerkey.text.normalise import FUNCTION_WORDS, stem
 
@@ -246,8 +246,16 @@ def _other_name(wanted: Wanted, reply: Reply, pairs: list[tuple[Term, Presence]]
             if one.way != "word" or not 0 <= beside < len(pairs) or pairs[beside][1].strength >= 0.3:
                 continue
             at = reply.joined.find(f" {one.word} ")
+            clause = reply.clauses[reply.clause_at(at)]
             there = reply.joined[at + len(one.word) + 2 :][:40].split(" ", 1)[0] if step > 0 else reply.joined[max(0, at - 40) : at].rsplit(" ", 1)[-1]  # fmt: skip
-            if there and there[0].isalpha() and there not in FUNCTION_WORDS and there.capitalize() in reply.text:
+            if (
+                there.isalpha()
+                and there not in FUNCTION_WORDS
+                and there not in LIGHT_WORDS
+                and stem(there) not in reply.asked.stems
+                and f" {there} " in f" {clause.folded}"
+                and there.capitalize() in reply.text
+            ):
                 return True
     return False
 
@@ -266,7 +274,7 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
     cues = reply.cues_of(clause.sentence)
     overlaps = reply.overlaps
     own = overlaps[hit.clause]
-    denies = "denies" in cues and not asked.negative
+    denies = "denies" in cues and not asked.negative and not wanted.denies
     first = reply.joined[1:12].split(" ", 1)[0]
     numbers = [w for w in (*before, *after) if w[0].isdigit()]
     return (

@@ -125,16 +125,15 @@ class Reply:
 
     @cached_property
     def _first_letters(self) -> str:
-        """The first letter of each word but function words."""
-        return "".join(word[0] for word in self.words if word not in FUNCTION_WORDS)
+        """The first letters of the words; of " us " and its like both."""
+        return "".join(word if len(word) == 2 and word not in FUNCTION_WORDS else word[0] for word in self.words)
 
     def spelled_out(self, acronym: str) -> int:
-        """The offset of words that begin with the letters of an acronym; -1 if there are none."""
-        at = self._first_letters.find(acronym)
-        if at < 0:
-            return -1
-        telling = [place for place, word in enumerate(self.words) if word not in FUNCTION_WORDS]
-        return len(" ".join(self.words[: telling[at]])) + 1 if telling[at] else 0
+        """The offset of words that begin with the letters of an acronym, function words included or not; -1 if there are none."""
+        if acronym in self._first_letters:
+            return 0
+        telling = "".join(word[0] for word in self.words if word not in FUNCTION_WORDS)
+        return 0 if acronym in telling else -1
 
     @cached_property
     def quantities(self) -> list[Quantity]:

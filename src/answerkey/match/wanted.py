@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from answerkey.match.vocabulary import LIGHT_WORDS, OPPOSITES, QUALIFIERS
+from answerkey.match.vocabulary import CUES, LIGHT_WORDS, OPPOSITES, QUALIFIERS
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
 from answerkey.text.quantities import Quantity, find_quantities
@@ -18,10 +18,11 @@ _REMARK = re.compile(r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|becaus
 _LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
 # A name, number or address that is not read as words: "W-9", "JD0146 0012", "1-800-555-0173", "ap@firm.example".
 _CODE = re.compile(
-    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./ ]?[0-9][\w./-]*|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
+    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./]?[0-9][\w./-]*(?: [0-9]{2,})*|[A-Z]{1,4}(?: ?[0-9]{2,}){2,}|[0-9]{7,}|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
 )
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
+_DENIES = CUES["denies"]
 _NEGATIVE = re.compile(r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.IGNORECASE | re.DOTALL)
 # The weight from which a word tells something on its own.
 TELLING = 0.5
@@ -78,7 +79,7 @@ def prepare_asked(question: str) -> Asked:
 class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    __slots__ = ("acronym", "compact", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
+    __slots__ = ("acronym", "compact", "denies", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
 
     def __init__(self, text: str, asked: Asked, share: float = 1.0) -> None:
         self.text = text
@@ -94,6 +95,8 @@ class Wanted:
         # "dot" and "dt" for Department of Transportation.
         self.initials = _initials(text)
         self.acronym = text.strip().lower() if _ACRONYM.fullmatch(text.strip()) else ""
+        # Whether it is itself a denial: "not covered".
+        self.denies = not _DENIES.isdisjoint(words)
         self.is_name = text[:1].isupper() and not any(term.quantity or term.date for term in self.terms)
         # Names and figures apart: "net operating income".
         self.is_term = text == text.lower() and len(words) <= 3 and self.phrase.replace(" ", "").isalpha()
@@ -113,6 +116,8 @@ def _read_terms(text: str, asked: Asked) -> list[Term]:
         if all(code.end() <= start or code.start() >= end for start, end in taken):
             term = Term(code[0].lower(), 0.2 if folded_text(code[0]) in asked.folded else 1.5)
             term.code = _code_pattern(code[0])
+            # A long number may also be an amount.
+            term.quantity = next(iter(find_quantities(code[0])), None) if code[0].isdigit() else None
             taken.append(code.span())
             terms.append((code.start(), term))
     for quantity in find_quantities(text):
@@ -149,6 +154,8 @@ def _initials(text: str) -> tuple[str, ...]:
 
 def _weight(word: str, asked: Asked) -> float:
     """What a word tells: little if it is a function word, a title, or already in the question."""
+    if word in _DENIES:
+        return 0.6
     if stem(word) in asked.stems or word in FUNCTION_WORDS:
         return 0.1
     if word in LIGHT_WORDS and word not in QUALIFIERS:

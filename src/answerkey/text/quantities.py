@@ -33,8 +33,10 @@ _CLOCK = re.compile(
 # What may follow a number: a space or hyphen and a word or sign.
 _TAIL = re.compile(r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)")
 _ONE_OF_THEM = re.compile(r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b", re.IGNORECASE)  # fmt: skip
-_FRACTION = re.compile(r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE)
-_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
+_FRACTION = re.compile(r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|eighth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE)
+_OF_A = re.compile(r" (?:of )?an? ([a-z]+)")
+_AND_PART = re.compile(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
 _AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _DECIMAL_COMMA = re.compile(r"([0-9.]*[0-9]),([0-9]{1,2})")
@@ -44,7 +46,9 @@ _TOO_LONG = 24
 class Quantity(msgspec.Struct, frozen=True, gc=False):
     """One amount as it stands in a text."""
 
-    # Every worth that it may have, in the base unit of its dimension.
+    # Every worth that its number may have.
+    numbers: tuple[float, ...]
+    # The same in the base unit of its dimension.
     values: tuple[float, ...]
     # "" for a bare number, else what it measures: "%", "$", "time", "mass", "clock", …
     dimension: str
@@ -53,10 +57,13 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
     def equals(self, other: "Quantity") -> bool:
         """Whether both may be worth the same, units aside; "71%" is also 0.71."""
+        if self.dimension and other.dimension:
+            return any(_close(one, two) for one in self.values for two in other.values)
         return any(_close(one, two) for one in self._readings() for two in other._readings())
 
     def _readings(self) -> tuple[float, ...]:
-        return (*self.values, *(value / 100 for value in self.values)) if self.dimension == "%" else self.values
+        hundredths = self.dimension in ("%", "cent")
+        return (*self.numbers, *(value / 100 for value in self.numbers)) if hundredths else self.numbers
 
     def rounds(self, other: "Quantity") -> bool:
         """Whether this is a whole number of some size and the other the same with a fraction: 341,672 and 341,672.08."""
@@ -67,6 +74,9 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def fits(self, other: "Quantity") -> int:
         """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
         if self.dimension == other.dimension:
+            return 1
+        if {self.dimension, other.dimension} in ({"pounds", "£"}, {"pounds", "pound"}):
+            # Pounds are money or weight.
             return 1
         return 0 if not self.dimension or not other.dimension else -1
 
@@ -97,7 +107,11 @@ def find_quantities(text: str) -> list[Quantity]:
         found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
     for part in _FRACTION.finditer(text):
         share = _COUNTS[(part[1] or "a").lower()] / _PARTS[part[2].lower()]
-        found.append(Quantity((100 * share,), "%", *part.span()))
+        unit = _OF_A.match(text, part.end())
+        if unit and unit[1].lower() in UNIT_SPELLINGS:
+            found.append(_with_tail(text, part.start(), unit.start(1), (share,), None))
+        else:
+            found.append(Quantity((100 * share,), (100 * share,), "%", *part.span()))
     found.sort(key=lambda quantity: quantity.start)
     return found
 
@@ -114,7 +128,8 @@ def _clocks(text: str) -> Iterator[Quantity]:
         hour = int(match["h"])
         if half:
             hour = hour % 12 + (12 if half in "pP" else 0)
-        yield Quantity((float(60 * hour + int(minute or 0)),), "clock", *match.span())
+        minutes = (float(60 * hour + int(minute or 0)),)
+        yield Quantity(minutes, minutes, "clock", *match.span())
 
 
 @lru_cache(maxsize=8192)
@@ -133,28 +148,38 @@ def _readings(digits: str, negative: bool) -> tuple[float, ...]:
 def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money: str | None) -> Quantity:
     """The amount with the scale and the unit that follow it."""
     dimension = _CURRENCIES[money] if money else ""
+    if text[max(0, start - 6) : start].lower() == "minus ":
+        values = tuple(-value for value in values)
+    values, end = _and_part(text, end, values)
     tail = _TAIL.match(text, end, end + _TOO_LONG)
-    if tail is None:
-        return Quantity(values, dimension, start, end)
-    scale = scaled_worth("1", tail[1])
-    if scale is not None:
+    scale = None if tail is None else scaled_worth("1", tail[1])
+    if tail is not None and scale is not None and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m"):
         # A lone "m" may be metres: both readings stay.
         scaled = tuple(value * float(scale) for value in values)
-        values = scaled if len(tail[1]) > 1 or money or tail[1] in "kK" else (*values, *scaled)
-        after = _TAIL.match(text, tail.end(), tail.end() + _TOO_LONG)
-        if after is None:
-            return Quantity(values, dimension, start, tail.end())
-        if tail[1] in UNIT_SPELLINGS and after[1].lower() not in UNIT_SPELLINGS:
-            after = tail
-        tail = after
+        values = (*values, *scaled) if tail[1] == "m" and not money else scaled
+        if tail[1] != "m" or money:
+            end = tail.end()
+            tail = _TAIL.match(text, end, end + _TOO_LONG)
+    if tail is None:
+        return Quantity(values, values, dimension, start, end)
     word = tail[1] if tail[1] in _CURRENCIES else tail[1].lower().replace("° ", "°")
     if word in _CURRENCIES:
-        return Quantity(values, _CURRENCIES[word], start, tail.end())
+        return Quantity(values, values, _CURRENCIES[word], start, tail.end())
     words = word.replace("²", " 2").split()
     unit = UNIT_SPELLINGS.get(words[0] if words[-1] == "2" else words[-1])
-    if unit is None or dimension:
-        return Quantity(values, dimension, start, end)
+    if unit is None or dimension or word == "in":
+        return Quantity(values, values, dimension, start, end)
     if words[1:]:
-        return Quantity(values, f"square {unit}", start, tail.end())
+        return Quantity(values, values, f"square {unit}", start, tail.end())
     dimension, factor = DIMENSIONS.get(unit, (unit, 1.0))
-    return Quantity(tuple(value * factor for value in values), dimension, start, tail.end())
+    values, end = _and_part(text, tail.end(), values)
+    return Quantity(values, tuple(value * factor for value in values), dimension, start, end)
+
+
+def _and_part(text: str, end: int, values: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
+    """ "six and a half": the part that follows a number or its unit is added to it."""
+    part = _AND_PART.match(text, end)
+    if part is None:
+        return values, end
+    share = _COUNTS[part[1].lower()] / _PARTS[part[2].lower()]
+    return tuple(value + share for value in values), part.end()

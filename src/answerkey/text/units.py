@@ -25,7 +25,7 @@ millilitre millilitres milliliter milliliters ml
 gallon gallons gal
 second seconds sec secs sekunde sekunden seconde secondes segundo segundos secondi
 minute minutes min mins minuten minuto minutos minuti
-hour hours hr hrs stunde stunden std heure heures hora horas ore ora
+hour hours hr hrs h stunde stunden std heure heures hora horas ore ora
 day days tag tage tagen jour jours día días dia dias giorno giorni
 week weeks wk wks woche wochen semaine semaines semana semanas settimana settimane
 fortnight fortnights
@@ -35,7 +35,9 @@ year years yr yrs annum jahr jahre jahren an ans année années año años anno 
 percent percentage pct per-cent % prozent pourcent
 dollar dollars usd buck bucks dólares
 euro euros eur
-sterling gbp quid pounds
+sterling gbp quid
+pounds
+pence p penny
 cent cents
 degree degrees deg °
 celsius centigrade °c
@@ -77,6 +79,8 @@ DIMENSIONS: dict[str, tuple[str, float]] = {
         "energy": {"kilowatthour": 1.0, "megawatthour": 1e3},
         "data": {"byte": 1.0, "kilobyte": 1e3, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12},
         "%": {"percent": 1.0},
+        "°": {"degree": 1.0, "celsius": 1.0},
+        "cent": {"cent": 1.0, "pence": 1.0},
         "$": {"dollar": 1.0},
         "€": {"euro": 1.0},
         "£": {"sterling": 1.0},
