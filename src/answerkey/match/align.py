@@ -37,21 +37,33 @@ def align(wanted: Wanted, reply: Reply) -> list[Presence]:
     whole = ""
     if len(wanted.compact) >= _SHORTEST_COMPOUND and f" {wanted.compact}" in joined:
         whole = "compound"
-    elif len(wanted.compact) >= _SHORTEST_PREFIX and wanted.compact.isalnum() and wanted.compact in reply.squeezed:
+    elif (
+        len(wanted.compact) >= _SHORTEST_PREFIX
+        and wanted.compact.isalnum()
+        and wanted.compact in reply.squeezed
+    ):
         whole = "compound" if not wanted.compact.isalpha() else ""
     if whole:
         return [Presence(0.95, whole, wanted.compact)] * len(found)
-    short = next((one for one in wanted.initials if f" {one} " in joined and one not in reply.asked.stems), "")
+    short = next(
+        (one for one in wanted.initials if f" {one} " in joined and one not in reply.asked.stems), ""
+    )
     if short:
         return [Presence(0.95, "abbreviation", short)] * len(found)
     if wanted.acronym and found[0].strength < 1:
         at = reply.spelled_out(wanted.acronym)
         if at >= 0:
             return [Presence(0.95, "abbreviation", wanted.acronym, at)]
-    if any(one.way == "word" and term.weight >= TELLING for one, term in zip(found, wanted.terms, strict=True)):
+    if any(
+        one.way == "word" and term.weight >= TELLING for one, term in zip(found, wanted.terms, strict=True)
+    ):
         for index, (term, one) in enumerate(zip(wanted.terms, found, strict=True)):
             # "J. Turner" for Joseph Turner; "I" and what is left of "it's" and "don't" are no initials.
-            if one.strength == 0 and not (term.quantity or term.date or term.code) and term.word[0] not in "istdm":
+            if (
+                one.strength == 0
+                and not (term.quantity or term.date or term.code)
+                and term.word[0] not in "istdm"
+            ):
                 if f" {term.word[0]} " in joined:
                     found[index] = Presence(0.5, "initial", term.word[0])
     return found

@@ -1,9 +1,8 @@
 """What the model knows of one wanted answer at one place of a reply: named numbers, each with its reason and direction."""
 
 import math
-import re
-
-from rapidfuzz import fuzz
+import tomllib
+from importlib import resources
 
 from answerkey.match.align import Presence
 from answerkey.match.reply import Reply
@@ -13,96 +12,15 @@ from answerkey.text.normalise import FUNCTION_WORDS, stem
 
 __all__ = ["DIRECTIONS", "Hit", "features", "find_hits"]
 
-# Name to direction: 1 speaks for the answer, -1 against it, 0 as the labels say.
-DIRECTIONS: dict[str, int] = {
-    # 1 if its words stand there in a row.
-    "phrase": 1,
-    # 1 if an amount or a date of the same worth stands there, 0.6 where a part of the date is not given.
-    "same_value": 1,
-    # Share of what it tells that is in the reply; words of the question and titles weigh little.
-    "recall": 1,
-    # The same in the clause and in the sentence of the hit.
-    "recall_in_clause": 1,
-    "recall_in_sentence": 1,
-    # How many telling words are missing, up to four.
-    "missing": -1,
-    # How surely its weakest telling word was recognised: 1 as it is, 0.9 inflected, down to 0.3 by an initial.
-    "way": 1,
-    # Whether the last telling word (a surname, a head noun) is there.
-    "last_word": 1,
-    # Likeness, character by character, to any stretch of the reply.
-    "likeness": 1,
-    # A figure or date of it is absent while the reply has another of its kind, or has its unit wrong.
-    "other_value": -1,
-    # Its figure stands there with another unit or currency.
-    "other_unit": -1,
-    # A part of the name is there beside another capitalised word: Neil Sedaka for Neil Young.
-    "other_name": -1,
-    # A word of opposite meaning is in the reply, and the word itself is not.
-    "opposite": -1,
-    # It stands there inside a longer word or number only.
-    "inside": 0,
-    # Share of what the reply tells that belongs to the answer.
-    "precision": 0,
-    # Logarithm of how many words the reply has.
-    "length": 0,
-    # Logarithm of how many ways to say it there are.
-    "choices": 0,
-    # Below 1 for the part of an accepted answer before a remark.
-    "share": 1,
-    # What is wanted: its telling words; a figure or date; a name; a code; a list.
-    "words": 0,
-    "is_value": 0,
-    "is_name": 0,
-    "is_code": 0,
-    "is_list": 0,
-    # Share of it that the question gives away.
-    "echoes": 0,
-    # How near before it a denial stands (1 beside it, 0 from six words on); a denial before it in its sentence, in its clause, and after it.
-    "denied": -1,
-    "denial_before": -1,
-    "denial_in_clause": -1,
-    "denial_after": -1,
-    # Its sentence hedges; tells of the past; supposes; sets against; says what is unknown; asks.
-    "hedges": -1,
-    "outdated": -1,
-    "supposes": -1,
-    "contrasts": 0,
-    "unknowns": 0,
-    "asks": -1,
-    # The reply begins by saying that it does not know.
-    "abstains": -1,
-    # The reply begins with no; with yes.
-    "says_no": 0,
-    # How much of the question the clause of the hit repeats, and how much less than the best other clause.
-    "on_topic": 1,
-    "better_elsewhere": -1,
-    # Other figures of the same kind in its clause and in the reply; how much nearer to the question the best of them is.
-    "rivals_in_clause": 0,
-    "rivals": 0,
-    "nearer_rival": -1,
-    # The question names a year or number, and the hit's sentence has another one instead.
-    "other_number": -1,
-    # Share of the question's names and figures in the hit's sentence; how many more another sentence has, or another clause
-    # than the hit's own.
-    "names_here": 1,
-    "names_elsewhere": -1,
-    "names_in_other_clause": -1,
-    # Capitalised words of the hit's clause that are neither asked for nor wanted, up to three.
-    "foreign_names": 0,
-    # The hit's clause has the opposite of a word of the question: closes for opens.
-    "asked_opposite": -1,
-    # How many sentences say that something is not found, given or known, up to two.
-    "not_found": -1,
-    # "or" stands beside it.
-    "or_beside": -1,
-    # Its sentence tells of the past, and some sentence of what is now.
-    "superseded": -1,
-}
+# Name to direction, in the order in which the model reads them; each is explained in the file.
+DIRECTIONS: dict[str, int] = tomllib.loads(
+    resources.files("answerkey.match").joinpath("features.toml").read_text("utf-8")
+)
 _WAYS = {"word": 1.0, "number": 1.0, "date": 1.0, "inflected": 0.9, "abbreviation": 0.8, "compound": 0.7, "misspelt": 0.5, "other unit": 0.3, "initial": 0.3, "absent": 0.0}  # fmt: skip
 _MOST_PLACES = 4
-_LONGEST = 4000
-_NOT_DENIALS = frozenset({"only", "just", "merely", "simply", "until", "more", "less", "all", "sure", "clear", "later"})
+_NOT_DENIALS = frozenset(
+    {"only", "just", "merely", "simply", "until", "more", "less", "all", "sure", "clear", "later"}
+)
 _DENIES = CUES["denies"]
 
 
@@ -121,7 +39,11 @@ def find_hits(wanted: Wanted, reply: Reply, found: list[Presence]) -> list[Hit]:
     joined = reply.joined
     # A figure is found by its value: its sign and its unit are not in the folded words.
     figure = wanted.telling[0].quantity if len(wanted.telling) == 1 else None
-    at = -1 if figure is not None and found[wanted.terms.index(wanted.telling[0])].strength < 1 else joined.find(wanted.phrase)
+    at = (
+        -1
+        if figure is not None and found[wanted.terms.index(wanted.telling[0])].strength < 1
+        else joined.find(wanted.phrase)
+    )
     while at >= 0 and len(hits) < _MOST_PLACES:
         hits.append(Hit(at, at + len(wanted.phrase), reply.clause_at(at), True))
         at = joined.find(wanted.phrase, at + 1)
@@ -164,21 +86,25 @@ def _densest(wanted: Wanted, reply: Reply, found: list[Presence]) -> Hit:
     return Hit(at, reply.joined.find(" ", at + 1) + 1, best, False)
 
 
-def features(wanted: Wanted, reply: Reply, found: list[Presence], hit: Hit, choices: int) -> tuple[float, ...]:
+def features(
+    wanted: Wanted, reply: Reply, found: list[Presence], hit: Hit, choices: int
+) -> tuple[float, ...]:
     """The features in the order of `DIRECTIONS`, rounded so that equal cases are equal."""
-    recall = 1.0 if hit.phrase else sum(o.strength * t.weight for o, t in zip(found, wanted.terms, strict=True)) / wanted.total
+    recall = (
+        1.0
+        if hit.phrase
+        else sum(o.strength * t.weight for o, t in zip(found, wanted.terms, strict=True)) / wanted.total
+    )
     told = len(reply.told)
     return (
         *_presence(wanted, reply, found, hit, recall),
         min(1.0, round(2 * len(wanted.telling) * recall / (told or 1), 1)),
         round(math.log1p(len(reply.words)), 1),
         round(math.log(choices), 1),
-        round(wanted.share, 1),
         min(6, len(wanted.telling)),
         float(any(t.quantity or t.date for t in wanted.telling)),
         float(wanted.is_name),
         float(wanted.is_code),
-        float(wanted.is_list),
         round(sum(t.weight <= 0.2 for t in wanted.terms) / (len(wanted.terms) or 1), 1),
         *(_context(wanted, reply, hit) if hit.at >= 0 else _NO_CONTEXT),
     )
@@ -187,18 +113,14 @@ def features(wanted: Wanted, reply: Reply, found: list[Presence], hit: Hit, choi
 def _presence(
     wanted: Wanted, reply: Reply, found: list[Presence], hit: Hit, recall: float
 ) -> tuple[float, ...]:
-    """How much of the answer is there, from `phrase` to `inside`."""
+    """How much of the answer is there, from `phrase` to `opposite`."""
     if hit.phrase:
-        return (1.0, float(any(t.quantity or t.date for t in wanted.telling)), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # fmt: skip
+        return (1.0, float(any(t.quantity or t.date for t in wanted.telling)), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)  # fmt: skip
     pairs = [(t, o) for t, o in zip(wanted.terms, found, strict=True) if t.weight >= TELLING] or list(
         zip(wanted.terms, found, strict=True)
     )
     present = [o for _, o in pairs if o.strength > 0]
     values = [o for t, o in pairs if t.quantity or t.date or t.code]
-    likeness = 0.0
-    if 0 < recall < 1 and all(o.strength for o in values):
-        told = " ".join(t.word for t, _ in pairs)
-        likeness = round(fuzz.partial_ratio(told, reply.joined[:_LONGEST]) / 100, 1)
     return (
         0.0,
         min((o.strength if o.way != "other unit" else 0.0 for o in values), default=0.0),
@@ -207,12 +129,10 @@ def _presence(
         min(4, sum(o.strength < 0.5 for _, o in pairs)),
         min((_WAYS[o.way] for o in present), default=0.0),
         float(bool(pairs) and pairs[-1][1].strength >= 0.5),
-        likeness,
         float(any(o.clash and o.way != "other unit" for o in values)),
         float(any(o.way == "other unit" for o in values)),
         float(_other_name(wanted, reply, pairs)),
         float(any(_opposed(t, reply) for t, o in pairs if o.strength < 0.9)),
-        float(recall < 1 and wanted.lowered in reply.text.lower()),
     )
 
 
@@ -260,11 +180,11 @@ def _other_name(wanted: Wanted, reply: Reply, pairs: list[tuple[Term, Presence]]
     return False
 
 
-_NO_CONTEXT = (0.0,) * 26
+_NO_CONTEXT = (0.0,) * 20
 
 
 def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
-    """What stands around the hit, from `denied` to `other_number`."""
+    """What stands around the hit, from `denied` to `superseded`."""
     joined, asked = reply.joined, reply.asked
     clause = reply.clauses[hit.clause]
     start, end = reply.sentence_of(hit.clause)
@@ -276,25 +196,20 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
     own = overlaps[hit.clause]
     denies = "denies" in cues and not asked.negative and not wanted.denies
     first = reply.joined[1:12].split(" ", 1)[0]
-    numbers = [w for w in (*before, *after) if w[0].isdigit()]
     return (
         _denied(before) if denies else 0.0,
-        float(denies and not _DENIES.isdisjoint(before)),
         float(denies and not _DENIES.isdisjoint(in_clause)),
         float(denies and not _DENIES.isdisjoint(after)),
         float("hedges" in cues),
-        float("outdated" in cues),
         float("supposes" in cues),
         float("contrasts" in cues),
-        float("unknowns" in cues),
         float("?" in reply.marks[clause.sentence]),
         float(reply.abstains),
         -1.0 if first in _NO else float(first in _YES),
         round(own, 1),
         round(max(0.0, max(overlaps) - own), 1),
         *_rivals(wanted, reply, hit, own),
-        float(bool(asked.numbers) and bool(numbers) and asked.numbers.isdisjoint(numbers)),
-        *_names(wanted, reply, hit),
+        *_names(reply, hit),
         float(any(not opposed.isdisjoint(clause.stems) for opposed in asked.opposites)),
         min(2, reply.not_found),
         float(not _OR.isdisjoint((*before[-3:], *after[:3]))),
@@ -305,25 +220,13 @@ def _context(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
 _OR = frozenset({"or", "oder", "ou", "oppure", "either"})
 
 
-def _names(wanted: Wanted, reply: Reply, hit: Hit) -> tuple[float, ...]:
-    """The question's names and figures in the hit's sentence and elsewhere, and others in its clause."""
-    clause, names = reply.clauses[hit.clause], reply.asked.names
-    here = more = beside = 0
-    if names:
-        here = reply.names_by_sentence[clause.sentence]
-        more = max(reply.names_by_sentence) - here
-        beside = max(reply.names_by_clause) - reply.names_by_clause[hit.clause]
-    told = {stem(word) for word in wanted.phrase.split()}
-    foreign = {
-        word
-        for name in _CAPITALISED.findall(reply.text, clause.start, min(clause.end, clause.start + 400))
-        if (word := stem(name.lower())) not in reply.asked.stems and word not in told
-    }
-    all_of_them = len(names) or 1
-    return round(here / all_of_them, 1), round(more / all_of_them, 1), round(beside / all_of_them, 1), min(3, len(foreign))
-
-
-_CAPITALISED = re.compile(r"(?<=[^.!?|\n] )[A-Z][^\W_]+")
+def _names(reply: Reply, hit: Hit) -> tuple[float, float]:
+    """The share of the question's names and figures in the hit's sentence, and how many more another has."""
+    names = reply.asked.names
+    if not names:
+        return 0.0, 0.0
+    here = reply.names_by_sentence[reply.clauses[hit.clause].sentence]
+    return round(here / len(names), 1), round((max(reply.names_by_sentence) - here) / len(names), 1)
 
 
 _NO = frozenset({"no", "nein", "non", "not", "nao", "unfortunately", "nope"})

@@ -48,7 +48,10 @@ class Reply:
         self.sentences: list[int] = [0]
         self.marks: list[str] = []
         at, start, parts = 1, 0, [" "]
-        for end, after, mark in (*((m.start(), m.end(), m[0]) for m in _BREAK.finditer(text)), (len(text), 0, "\n")):
+        for end, after, mark in (
+            *((m.start(), m.end(), m[0]) for m in _BREAK.finditer(text)),
+            (len(text), 0, "\n"),
+        ):
             folded = folded_text(text[start:end])[1:]
             if " no " in folded or folded.startswith("no "):
                 # "No. 5" is no denial.
@@ -73,7 +76,11 @@ class Reply:
         """The offset in `joined` of the word that begins at a character of the text."""
         index = max(0, bisect_right(self._starts, place) - 1)
         clause = self.clauses[index]
-        return clause.at + len(folded_text(self.text[clause.start : place]).strip() + " ") - 2 if place > clause.start else clause.at - 1
+        return (
+            clause.at + len(folded_text(self.text[clause.start : place]).strip() + " ") - 2
+            if place > clause.start
+            else clause.at - 1
+        )
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -126,7 +133,9 @@ class Reply:
     @cached_property
     def _first_letters(self) -> str:
         """The first letters of the words; of " us " and its like both."""
-        return "".join(word if len(word) == 2 and word not in FUNCTION_WORDS else word[0] for word in self.words)
+        return "".join(
+            word if len(word) == 2 and word not in FUNCTION_WORDS else word[0] for word in self.words
+        )
 
     def spelled_out(self, acronym: str) -> int:
         """The offset of words that begin with the letters of an acronym, function words included or not; -1 if there are none."""
@@ -169,7 +178,10 @@ class Reply:
         if "|" not in self.text[max(0, clause.start - 3) : clause.end + 3]:
             return frozenset()
         row = clause.sentence
-        while row and row > clause.sentence - 60 and "|" in self.text[self.clauses[self.sentences[row] - 1].end :][:3]:
+        while row and row > clause.sentence - 60:
+            end = self.clauses[self.sentences[row] - 1].end
+            if "|" not in self.text[end : end + 3]:
+                break
             row -= 1
         above = self.sentences[row] + index - first
         head = self.clauses[above].stems if above < first else frozenset()
@@ -179,19 +191,16 @@ class Reply:
     def names_by_sentence(self) -> list[int]:
         """How many of the question's names and figures each sentence has."""
         found = [0] * len(self.marks)
-        for clause, count in zip(self.clauses, self.names_by_clause, strict=True):
-            found[clause.sentence] += count
+        for clause in self.clauses:
+            found[clause.sentence] += len(self.asked.names & clause.stems)
         return found
-
-    @cached_property
-    def names_by_clause(self) -> list[int]:
-        """The same for each clause."""
-        return [len(self.asked.names & clause.stems) for clause in self.clauses]
 
     @cached_property
     def not_found(self) -> int:
         """How many of the first sentences say that something is not found, given or known."""
-        return sum({"denies", "unknowns"} <= self.cues_of(number) for number in range(min(20, len(self.marks))))
+        return sum(
+            {"denies", "unknowns"} <= self.cues_of(number) for number in range(min(20, len(self.marks)))
+        )
 
     @cached_property
     def tells_now(self) -> bool:
@@ -206,7 +215,9 @@ class Reply:
         known = self.cues.get(sentence)
         if known is None:
             last = self.sentences[sentence + 1] if sentence + 1 < len(self.sentences) else len(self.clauses)
-            words = frozenset("".join(c.folded for c in self.clauses[self.sentences[sentence] : last]).split())
+            words = frozenset(
+                "".join(c.folded for c in self.clauses[self.sentences[sentence] : last]).split()
+            )
             known = frozenset(name for name, cue in CUES.items() if not cue.isdisjoint(words))
             self.cues[sentence] = known
         return known

@@ -17,7 +17,17 @@ __all__ = ["Probability", "SmartKeyword"]
 Probability = Callable[[str, str, str], float]
 # A golden set's alternatives beyond this many are not looked at.
 _MOST_WAYS = 100
-_WEAKEST_FIRST = ("initial", "misspelt", "other unit", "compound", "abbreviation", "inflected", "date", "number", "word")
+_WEAKEST_FIRST = (
+    "initial",
+    "misspelt",
+    "other unit",
+    "compound",
+    "abbreviation",
+    "inflected",
+    "date",
+    "number",
+    "word",
+)
 
 
 class SmartKeyword:
@@ -48,11 +58,21 @@ class SmartKeyword:
                 found = pattern.search(reply.text)
                 if found:
                     start, end = found.span()
-                    return Match(True, "smart:literal", start, end, found[0], "it stands in the reply as it is")
-            why = "nothing of it is in the reply" if best is None or best[1].at < 0 else _because(best[0], best[3])
+                    return Match(
+                        True, "smart:literal", start, end, found[0], "it stands in the reply as it is"
+                    )
+            why = (
+                "nothing of it is in the reply"
+                if best is None or best[1].at < 0
+                else _because(best[0], best[3])
+            )
             return Match(False, "none", why=why)
         wanted, hit, present, values = best
-        ways = {one.way for term, one in zip(wanted.terms, present, strict=True) if one.strength and term.weight > 0.2}
+        ways = {
+            one.way
+            for term, one in zip(wanted.terms, present, strict=True)
+            if one.strength and term.weight > 0.2
+        }
         rule = "phrase" if hit.phrase else next((way for way in _WEAKEST_FIRST if way in ways), "word")
         if hit.at < 0:
             return Match(True, f"smart:{rule}", why=_because(wanted, values))

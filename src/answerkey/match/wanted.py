@@ -14,7 +14,9 @@ _PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 # What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
 _ALTERNATIVE = re.compile(r"\s*[,;(]?\s*\b(?:or|accept|also known as|aka)\b:?\s*|\s+/\s+", re.IGNORECASE)
 # What follows is a remark on what stands before ("Cher, in 1998, with the song Believe").
-_REMARK = re.compile(r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE)
+_REMARK = re.compile(
+    r"[,;:(\[]|\s[-–—]\s|\.\s|\s\b(?:who|which|where|because|when|while|after|for)\b", re.IGNORECASE
+)
 _LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
 # A name, number or address that is not read as words: "W-9", "JD0146 0012", "1-800-555-0173", "ap@firm.example".
 _CODE = re.compile(
@@ -23,7 +25,9 @@ _CODE = re.compile(
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
 _DENIES = CUES["denies"]
-_NEGATIVE = re.compile(r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.IGNORECASE | re.DOTALL)
+_NEGATIVE = re.compile(
+    r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.IGNORECASE | re.DOTALL
+)
 # The weight from which a word tells something on its own.
 TELLING = 0.5
 
@@ -33,7 +37,9 @@ class Term:
 
     __slots__ = ("code", "date", "quantity", "stem", "weight", "word")
 
-    def __init__(self, word: str, weight: float, quantity: Quantity | None = None, date: Date | None = None) -> None:
+    def __init__(
+        self, word: str, weight: float, quantity: Quantity | None = None, date: Date | None = None
+    ) -> None:
         # Folded; of an amount or date as it is written.
         self.word = word
         self.stem = stem(word)
@@ -55,7 +61,9 @@ class Asked:
         self.folded = folded_text(question)
         words = self.folded.split()
         self.stems = frozenset(map(stem, words))
-        names = {word for name in re.findall(r"(?<=[^.?!] )[A-Z][\w-]*", question) for word in folded_words(name)}
+        names = {
+            word for name in re.findall(r"(?<=[^.?!] )[A-Z][\w-]*", question) for word in folded_words(name)
+        }
         # Stems that single out what is asked about; names and figures count twice.
         self.weights = {
             stem(word): 2.0 if word in names or word[0].isdigit() else 1.0
@@ -139,7 +147,10 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     if len(parts) > 2 and parts[0] == "1" and parts[1].isdigit():
         parts = parts[1:]
     gap = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
-    body = gap.join(gap.join(re.escape(c) for c in part) if part.isdigit() and len(part) > 4 else re.escape(part) for part in parts)
+    body = gap.join(
+        gap.join(re.escape(c) for c in part) if part.isdigit() and len(part) > 4 else re.escape(part)
+        for part in parts
+    )
     return re.compile(rf"(?<![^\W_]){body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
 
 
@@ -178,7 +189,11 @@ def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
         prepared.extend(Wanted(_PARENTHESES.sub(" ", way).strip("()[] "), asked) for way in ways)
     head = _REMARK.split(text.lstrip("(["), maxsplit=1)[0]
     # A date or a figure is one thing: "April 15" is not April 15, 2024.
-    if not (full.is_list or any(t.date or t.quantity or t.code for t in full.terms)) and len(head) < len(text.rstrip()) and folded_words(head):
+    if (
+        not (full.is_list or any(t.date or t.quantity or t.code for t in full.terms))
+        and len(head) < len(text.rstrip())
+        and folded_words(head)
+    ):
         part = Wanted(head, asked)
         if part.phrase != full.phrase and part.total >= TELLING:
             part.share = min(1.0, part.total / full.total)

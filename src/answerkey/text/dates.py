@@ -126,7 +126,10 @@ def _read_dates(text: str) -> Iterator[Date]:
             month_value = int(found["m"] or found["m2"] or found["m3"])
             if 1 <= month_value <= 12:
                 yield Date(
-                    int(found["y"] or found["y3"]), month_value, int(found["d"]) if found["d"] else None, *found.span()
+                    int(found["y"] or found["y3"]),
+                    month_value,
+                    int(found["d"]) if found["d"] else None,
+                    *found.span(),
                 )
             continue
         first, second = int(found["a"]), int(found["b"])

@@ -4,7 +4,15 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Alternatives", "Keyword", "MatchMode", "NumberKeyword", "PatternKeyword", "Threshold", "describe_keyword"]
+__all__ = [
+    "Alternatives",
+    "Keyword",
+    "MatchMode",
+    "NumberKeyword",
+    "PatternKeyword",
+    "Threshold",
+    "describe_keyword",
+]
 
 
 class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):

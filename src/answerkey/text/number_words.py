@@ -33,7 +33,9 @@ _NAMES = (
 SMALL_NUMBERS = tuple(_NAMES.split("|")[:13])
 # No number has more words; text2num takes quadratic time on a longer run.
 _MOST_WORDS = 24
-_RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b){{0,{_MOST_WORDS - 1}}}", re.IGNORECASE)
+_RUN = re.compile(
+    rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b){{0,{_MOST_WORDS - 1}}}", re.IGNORECASE
+)
 # Every word that a number may begin with.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _LETTERS = re.compile(r"[a-z]+")

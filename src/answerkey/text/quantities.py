@@ -31,9 +31,13 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 # What may follow a number: a space or hyphen and a word or sign.
-_TAIL = re.compile(r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)")
+_TAIL = re.compile(
+    r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
+)
 _ONE_OF_THEM = re.compile(r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b", re.IGNORECASE)  # fmt: skip
-_FRACTION = re.compile(r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|eighth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE)
+_FRACTION = re.compile(
+    r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|eighth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE
+)
 _OF_A = re.compile(r" (?:of )?an? ([a-z]+)")
 _AND_PART = re.compile(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
@@ -68,7 +72,9 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
     def rounds(self, other: "Quantity") -> bool:
         """Whether this is a whole number of some size and the other the same with a fraction: 341,672 and 341,672.08."""
         return any(
-            one >= 100 and one.is_integer() and 0 < two - one < 1 for one in self.values for two in other.values
+            one >= 100 and one.is_integer() and 0 < two - one < 1
+            for one in self.values
+            for two in other.values
         )
 
     def fits(self, other: "Quantity") -> int:
@@ -93,7 +99,13 @@ def find_quantities(text: str) -> list[Quantity]:
         found.extend(clocks)
         taken = {place for clock in clocks for place in range(clock.start, clock.end)}
         found.extend(
-            _with_tail(text, match.start(), match.end(), _readings(match["number"], bool(match["sign"])), match["money"])
+            _with_tail(
+                text,
+                match.start(),
+                match.end(),
+                _readings(match["number"], bool(match["sign"])),
+                match["money"],
+            )
             for match in _AMOUNT.finditer(text)
             if match.start("number") not in taken
         )
@@ -117,7 +129,9 @@ def find_quantities(text: str) -> list[Quantity]:
 
 
 _HAS_DIGIT = re.compile("[0-9]")
-_CLOCK_SIGN = re.compile(r"[0-9](?:[:.]|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE)
+_CLOCK_SIGN = re.compile(
+    r"[0-9](?:[:.]|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
+)
 
 
 def _clocks(text: str) -> Iterator[Quantity]:
@@ -153,7 +167,11 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
     values, end = _and_part(text, end, values)
     tail = _TAIL.match(text, end, end + _TOO_LONG)
     scale = None if tail is None else scaled_worth("1", tail[1])
-    if tail is not None and scale is not None and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m"):
+    if (
+        tail is not None
+        and scale is not None
+        and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m")
+    ):
         # A lone "m" may be metres: both readings stay.
         scaled = tuple(value * float(scale) for value in values)
         values = (*values, *scaled) if tail[1] == "m" and not money else scaled

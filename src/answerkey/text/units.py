@@ -69,7 +69,14 @@ UNIT_SPELLINGS: dict[str, str] = {
 DIMENSIONS: dict[str, tuple[str, float]] = {
     unit: (dimension, factor)
     for dimension, units in {
-        "time": {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "fortnight": 1209600.0},
+        "time": {
+            "second": 1.0,
+            "minute": 60.0,
+            "hour": 3600.0,
+            "day": 86400.0,
+            "week": 604800.0,
+            "fortnight": 1209600.0,
+        },
         "months": {"month": 1.0, "quarter": 3.0, "year": 12.0},
         "length": {"millimetre": 0.001, "centimetre": 0.01, "metre": 1.0, "kilometre": 1000.0},
         "feet": {"inch": 1 / 12, "foot": 1.0, "yard": 3.0},
