@@ -2,8 +2,9 @@
 
 TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}; the business replies are
 labelled/keywords_*.jsonl. Prints held-out figures: business replies by models that saw none of their author's, trivia answers by
-models that saw none of their questions. With --write, stores the model of all rows and its thresholds in src/answerkey/match/smart.json,
-and the model without each author in benchmarks/smart_folds.json, by which the tests measure without scikit-learn.
+models that saw none of their questions. With --write, stores the model of all rows and its thresholds in
+src/answerkey/match/smart.json, and the model without each author in benchmarks/smart_folds.json, by which the tests measure
+without scikit-learn.
 
 A row counts by its best candidate, so the fit and the choice of the best take turns.
 """
@@ -29,7 +30,10 @@ FOLDS = 5
 # A trivia row counts so much of a business row: there are five times as many.
 TRIVIA_WEIGHT = 0.5
 ROUNDS = 2
-TREES = {"max_iter": 200, "max_leaf_nodes": 7, "learning_rate": 0.08, "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64}  # fmt: skip
+TREES = {
+    "max_iter": 200, "max_leaf_nodes": 7, "learning_rate": 0.08,
+    "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
+}  # fmt: skip
 
 
 class Row:

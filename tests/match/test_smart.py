@@ -121,7 +121,23 @@ def test_no_text_finds_nothing() -> None:
     assert not find_keywords(["x"], None, "smart")[0].found
 
 
-@pytest.mark.parametrize("unit", ["hundred ", "no ", "1,", "a|", "W- 9", "total ", "15 August ", "third ", ". ", "Dr. ", "442300 ", "中"])  # fmt: skip
+HOSTILE = [
+    "hundred ",
+    "no ",
+    "1,",
+    "a|",
+    "W- 9",
+    "total ",
+    "15 August ",
+    "third ",
+    ". ",
+    "Dr. ",
+    "442300 ",
+    "中",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear_in_the_reply(unit: str) -> None:
     """Ten times the text takes at most some ten times as long; a quadratic step would take a hundred times."""
     keywords = ["442300", "total basis", "August 15, 2024", "Neil Young", "W-9", "48 hours", "CFO"]

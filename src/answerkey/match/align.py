@@ -5,7 +5,9 @@ from rapidfuzz.distance import Levenshtein
 from answerkey.match.reply import Reply
 from answerkey.match.vocabulary import are_opposites, equivalents
 from answerkey.match.wanted import TELLING, Term, Wanted
+from answerkey.text.dates import Date
 from answerkey.text.normalise import stem, stem_probe
+from answerkey.text.quantities import Quantity
 
 __all__ = ["Presence", "align"]
 
@@ -63,15 +65,14 @@ def align(wanted: Wanted, reply: Reply) -> list[Presence]:
                 one.strength == 0
                 and not (term.quantity or term.date or term.code)
                 and term.word[0] not in "istdm"
-            ):
-                if f" {term.word[0]} " in joined:
-                    found[index] = Presence(0.5, "initial", term.word[0])
+            ) and f" {term.word[0]} " in joined:
+                found[index] = Presence(0.5, "initial", term.word[0])
     return found
 
 
 def _present(term: Term, wanted: Wanted, reply: Reply) -> Presence:
     if term.date is not None:
-        return _date(term, reply)
+        return _date(term.word, term.date, reply)
     if term.code is not None:
         code = term.code.search(reply.text)
         if code is not None:
@@ -79,7 +80,7 @@ def _present(term: Term, wanted: Wanted, reply: Reply) -> Presence:
         if term.quantity is None:
             return Presence(0.0, "absent", clash=1)
     if term.quantity is not None:
-        return _amount(term, reply)
+        return _amount(term.word, term.quantity, reply)
     if f" {term.word} " in reply.joined:
         return Presence(1.0, "word", term.word)
     if stem_probe(term.stem) in reply.joined and term.stem in reply.stem_set:
@@ -87,22 +88,18 @@ def _present(term: Term, wanted: Wanted, reply: Reply) -> Presence:
     return _recognise(term, wanted, reply)
 
 
-def _date(term: Term, reply: Reply) -> Presence:
-    wanted = term.date
-    assert wanted is not None  # noqa: S101
+def _date(word: str, wanted: Date, reply: Reply) -> Presence:
     clash = 0
     for date in reply.dates:
         if wanted.agrees(date):
-            return Presence(1.0, "date", term.word, reply.offset_of(date.start))
+            return Presence(1.0, "date", word, reply.offset_of(date.start))
         if date.agrees(wanted) and (date.day or date.month):
-            return Presence(0.6, "date", term.word, reply.offset_of(date.start))
+            return Presence(0.6, "date", word, reply.offset_of(date.start))
         clash = 1
     return Presence(0.0, "absent", clash=clash)
 
 
-def _amount(term: Term, reply: Reply) -> Presence:
-    wanted = term.quantity
-    assert wanted is not None  # noqa: S101
+def _amount(word: str, wanted: Quantity, reply: Reply) -> Presence:
     best, clash = None, 0
     for quantity in reply.quantities:
         fits = wanted.fits(quantity)
@@ -119,7 +116,7 @@ def _amount(term: Term, reply: Reply) -> Presence:
         return Presence(0.0, "absent", clash=clash)
     fits, quantity = best
     way = "number" if fits >= 0 else "other unit"
-    return Presence(1.0 if fits >= 0 else 0.5, way, term.word, reply.offset_of(quantity.start), int(fits < 0))
+    return Presence(1.0 if fits >= 0 else 0.5, way, word, reply.offset_of(quantity.start), int(fits < 0))
 
 
 def _recognise(term: Term, wanted: Wanted, reply: Reply) -> Presence:

@@ -16,7 +16,10 @@ __all__ = ["DIRECTIONS", "Hit", "features", "find_hits"]
 DIRECTIONS: dict[str, int] = tomllib.loads(
     resources.files("answerkey.match").joinpath("features.toml").read_text("utf-8")
 )
-_WAYS = {"word": 1.0, "number": 1.0, "date": 1.0, "inflected": 0.9, "abbreviation": 0.8, "compound": 0.7, "misspelt": 0.5, "other unit": 0.3, "initial": 0.3, "absent": 0.0}  # fmt: skip
+_WAYS = {
+    "word": 1.0, "number": 1.0, "date": 1.0, "inflected": 0.9, "abbreviation": 0.8, "compound": 0.7, "misspelt": 0.5,
+    "other unit": 0.3, "initial": 0.3, "absent": 0.0,
+}  # fmt: skip
 _MOST_PLACES = 4
 _NOT_DENIALS = frozenset(
     {"only", "just", "merely", "simply", "until", "more", "less", "all", "sure", "clear", "later"}
@@ -35,10 +38,10 @@ class Hit:
 
 def find_hits(wanted: Wanted, reply: Reply, found: list[Presence]) -> list[Hit]:
     """The first few places as a phrase; else those of its figure; else where most of it stands."""
-    hits = []
+    hits: list[Hit] = []
     joined = reply.joined
     # A figure is found by its value: its sign and its unit are not in the folded words.
-    figure = wanted.telling[0].quantity if len(wanted.telling) == 1 else None
+    figure = wanted.figure
     at = (
         -1
         if figure is not None and found[wanted.terms.index(wanted.telling[0])].strength < 1
@@ -102,10 +105,10 @@ def features(
         round(math.log1p(len(reply.words)), 1),
         round(math.log(choices), 1),
         min(6, len(wanted.telling)),
-        float(any(t.quantity or t.date for t in wanted.telling)),
+        float(wanted.is_value),
         float(wanted.is_name),
         float(wanted.is_code),
-        round(sum(t.weight <= 0.2 for t in wanted.terms) / (len(wanted.terms) or 1), 1),
+        wanted.echoes,
         *(_context(wanted, reply, hit) if hit.at >= 0 else _NO_CONTEXT),
     )
 
@@ -115,7 +118,7 @@ def _presence(
 ) -> tuple[float, ...]:
     """How much of the answer is there, from `phrase` to `opposite`."""
     if hit.phrase:
-        return (1.0, float(any(t.quantity or t.date for t in wanted.telling)), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)  # fmt: skip
+        return (1.0, float(wanted.is_value), 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
     pairs = [(t, o) for t, o in zip(wanted.terms, found, strict=True) if t.weight >= TELLING] or list(
         zip(wanted.terms, found, strict=True)
     )
@@ -167,7 +170,10 @@ def _other_name(wanted: Wanted, reply: Reply, pairs: list[tuple[Term, Presence]]
                 continue
             at = reply.joined.find(f" {one.word} ")
             clause = reply.clauses[reply.clause_at(at)]
-            there = reply.joined[at + len(one.word) + 2 :][:40].split(" ", 1)[0] if step > 0 else reply.joined[max(0, at - 40) : at].rsplit(" ", 1)[-1]  # fmt: skip
+            if step > 0:
+                there = reply.joined[at + len(one.word) + 2 : at + len(one.word) + 42].split(" ", 1)[0]
+            else:
+                there = reply.joined[max(0, at - 40) : at].rsplit(" ", 1)[-1]
             if (
                 there.isalpha()
                 and there not in FUNCTION_WORDS

@@ -14,8 +14,10 @@ __all__ = ["Clause", "Reply"]
 
 # The end of a sentence, a line or a clause. Titles and initials do not end one.
 _BREAK = re.compile(
+    # The look ahead lets the engine pass over letters at once.
+    r"(?=[.!?…。！？\n,;–—()|\s])(?:"
     r"(?:(?<!\b[A-Za-z])(?<!\b[DMS][rst])(?<!\b(?:Mrs|etc|vs\.))(?<!\bNo)[.!?…]+[\"”’')*\]]*(?=\s|$)|[。！？]|\n+)"
-    r"|[,;–—()|](?=\s|$)|\s(?=(?:and|but|while|whereas|und|aber|sondern|et|mais|y|pero|ma)\s)"
+    r"|[,;–—()|](?=\s|$)|\s(?=[abempsuwy])(?=(?:and|but|while|whereas|und|aber|sondern|et|mais|y|pero|ma)\s))"
 )
 _ABSTAINS = re.compile(
     r"(?:could|can|did|do|was|am|is|has|have)(?:\s*not|n['’]t)(?: been)?(?: able to| aware| sure)?"
@@ -25,17 +27,25 @@ _ABSTAINS = re.compile(
     re.IGNORECASE,
 )
 _BEGINNING = 400
+# One of these is in whatever `_ABSTAINS` finds.
+_ABSTAINING = ("not", "n't", "n’t", "unable to", "no information", "unclear", "can’t")
 _NUMBERED = re.compile(r"\bno (?=[a-z]*[0-9])")
 
 
 class Clause:
     """A stretch between marks: its folded words, and where it stands in the text and among the folded words."""
 
-    __slots__ = ("at", "end", "folded", "is_question", "offset", "sentence", "start", "stems")
+    __slots__ = ("_stems", "at", "end", "folded", "sentence", "start")
 
     def __init__(self, start: int, end: int, sentence: int, folded: str, at: int) -> None:
         self.start, self.end, self.sentence, self.folded, self.at = start, end, sentence, folded, at
-        self.stems = frozenset(map(stem, folded.split()))
+        self._stems: frozenset[str] | None = None
+
+    @property
+    def stems(self) -> frozenset[str]:
+        if self._stems is None:
+            self._stems = frozenset(map(stem, self.folded.split()))
+        return self._stems
 
 
 class Reply:
@@ -109,7 +119,7 @@ class Reply:
 
     @cached_property
     def stem_set(self) -> frozenset[str]:
-        return frozenset().union(*(clause.stems for clause in self.clauses))
+        return frozenset(map(stem, self.words))
 
     @cached_property
     def squeezed(self) -> str:
@@ -155,7 +165,10 @@ class Reply:
     @cached_property
     def abstains(self) -> bool:
         """Whether the reply begins by saying that it does not know."""
-        return _ABSTAINS.search(self.text, 0, _BEGINNING) is not None
+        beginning = self.text[:_BEGINNING].lower()
+        if not any(map(beginning.__contains__, _ABSTAINING)):
+            return False
+        return _ABSTAINS.search(beginning) is not None
 
     @cached_property
     def overlaps(self) -> list[float]:
@@ -163,12 +176,14 @@ class Reply:
         weights = self.asked.weights
         total = sum(weights.values()) or 1.0
         tables = "|" in self.text
+        if weights.keys().isdisjoint(self.stem_set):
+            return [0.0] * len(self.clauses)
         found = []
         for index, clause in enumerate(self.clauses):
             stems = clause.stems & weights.keys()
             if tables:
                 stems |= self._heads(index) & weights.keys()
-            found.append(sum(weights[one] for one in stems) / total)
+            found.append(sum([weights[one] for one in stems]) / total if stems else 0.0)
         return found
 
     def _heads(self, index: int) -> frozenset[str]:
@@ -191,8 +206,9 @@ class Reply:
     def names_by_sentence(self) -> list[int]:
         """How many of the question's names and figures each sentence has."""
         found = [0] * len(self.marks)
-        for clause in self.clauses:
-            found[clause.sentence] += len(self.asked.names & clause.stems)
+        if not self.asked.names.isdisjoint(self.stem_set):
+            for clause in self.clauses:
+                found[clause.sentence] += len(self.asked.names & clause.stems)
         return found
 
     @cached_property
@@ -204,7 +220,13 @@ class Reply:
 
     @cached_property
     def tells_now(self) -> bool:
-        return any("current" in self.cues_of(number) for number in range(min(20, len(self.marks))))
+        return self.has("current") and any(
+            "current" in self.cues_of(number) for number in range(min(20, len(self.marks)))
+        )
+
+    def has(self, cue: str) -> bool:
+        """Whether a cue is anywhere in the reply."""
+        return not CUES[cue].isdisjoint(self.words)
 
     @cached_property
     def cues(self) -> dict[int, frozenset[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from answerkey.match.align import Presence, align
 from answerkey.match.features import Hit, features, find_hits
 from answerkey.match.found import Match
-from answerkey.match.model import shipped_score, shipped_trees
+from answerkey.match.model import shipped_reason, shipped_score, shipped_trees
 from answerkey.match.reply import Reply
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Threshold
@@ -52,8 +52,8 @@ class SmartKeyword:
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
-        best = max(self.candidates(reply), key=lambda one: shipped_score(one[3])[0], default=None)
-        if best is None or shipped_score(best[3])[0] <= self._threshold:
+        best = max(self.candidates(reply), key=lambda one: shipped_score(one[3]), default=None)
+        if best is None or shipped_score(best[3]) <= self._threshold:
             for pattern in self._odd:
                 found = pattern.search(reply.text)
                 if found:
@@ -68,12 +68,16 @@ class SmartKeyword:
             )
             return Match(False, "none", why=why)
         wanted, hit, present, values = best
+        if hit.phrase:
+            start, end = reply.span(hit.at, hit.end)
+            why = f"it stands in the reply, word by word ({shipped_score(values):+.1f})"
+            return Match(True, "smart:phrase", start, end, reply.text[start:end], why)
         ways = {
             one.way
             for term, one in zip(wanted.terms, present, strict=True)
             if one.strength and term.weight > 0.2
         }
-        rule = "phrase" if hit.phrase else next((way for way in _WEAKEST_FIRST if way in ways), "word")
+        rule = next((way for way in _WEAKEST_FIRST if way in ways), "word")
         if hit.at < 0:
             return Match(True, f"smart:{rule}", why=_because(wanted, values))
         start, end = reply.span(hit.at, hit.end)
@@ -85,7 +89,9 @@ class SmartKeyword:
             return []
         found = []
         for wanted in self.wanted:
-            present = align(wanted, reply)
+            # Words in a row need no alignment; a figure does, since its sign and unit are not in the folded words.
+            plain = wanted.figure is None and wanted.phrase in reply.joined
+            present = [] if plain else align(wanted, reply)
             for hit in find_hits(wanted, reply, present):
                 found.append((wanted, hit, present, features(wanted, reply, present, hit, self._choices)))
         return found
@@ -100,4 +106,4 @@ def _as_it_stands(option: str) -> re.Pattern[str]:
 def _because(wanted: Wanted, values: tuple[float, ...]) -> str:
     """The decision in words: how likely, for which way to say it, and the features that decided."""
     name = wanted.text if len(wanted.text) <= 60 else wanted.text[:57] + "…"
-    return f"“{name}”: {shipped_score(values)[1]}"
+    return f"“{name}”: {shipped_reason(values)}"

@@ -20,7 +20,8 @@ _REMARK = re.compile(
 _LIST = re.compile(r",\s|;\s|\s(?:and|&|\+)\s")
 # A name, number or address that is not read as words: "W-9", "JD0146 0012", "1-800-555-0173", "ap@firm.example".
 _CODE = re.compile(
-    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./]?[0-9][\w./-]*(?: [0-9]{2,})*|[A-Z]{1,4}(?: ?[0-9]{2,}){2,}|[0-9]{7,}|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
+    r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./]?[0-9][\w./-]*(?: [0-9]{2,})*|[A-Z]{1,4}(?: ?[0-9]{2,}){2,}|[0-9]{7,}"
+    r"|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
 )
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
@@ -87,27 +88,30 @@ def prepare_asked(question: str) -> Asked:
 class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    __slots__ = ("acronym", "compact", "denies", "initials", "is_code", "is_list", "is_name", "is_term", "lowered", "phrase", "share", "telling", "terms", "text", "total")  # fmt: skip
+    __slots__ = (
+        "acronym", "compact", "denies", "echoes", "figure", "initials", "is_code", "is_list", "is_name", "is_value", "phrase", "telling",
+        "terms", "text", "total",
+    )  # fmt: skip
 
-    def __init__(self, text: str, asked: Asked, share: float = 1.0) -> None:
+    def __init__(self, text: str, asked: Asked) -> None:
         self.text = text
-        self.lowered = text.strip().lower()
         words = folded_words(text)
         self.phrase = f" {' '.join(words)} "
         self.terms = _read_terms(text, asked)
         self.total = sum(term.weight for term in self.terms) or 1.0
         self.telling = [term for term in self.terms if term.weight >= TELLING] or self.terms
-        # Below 1 for the part before a remark.
-        self.share = share
         self.compact = "".join(words) if len(words) > 1 else ""
         # "dot" and "dt" for Department of Transportation.
         self.initials = _initials(text)
         self.acronym = text.strip().lower() if _ACRONYM.fullmatch(text.strip()) else ""
+        self.is_value = any(term.quantity or term.date for term in self.telling)
+        # The amount where it tells nothing else.
+        self.figure = self.telling[0].quantity if len(self.telling) == 1 else None
+        # Share of it that the question gives away.
+        self.echoes = round(sum(term.weight <= 0.2 for term in self.terms) / (len(self.terms) or 1), 1)
         # Whether it is itself a denial: "not covered".
         self.denies = not _DENIES.isdisjoint(words)
         self.is_name = text[:1].isupper() and not any(term.quantity or term.date for term in self.terms)
-        # Names and figures apart: "net operating income".
-        self.is_term = text == text.lower() and len(words) <= 3 and self.phrase.replace(" ", "").isalpha()
         self.is_code = any(term.code for term in self.terms)
         self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
 
@@ -196,6 +200,5 @@ def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
     ):
         part = Wanted(head, asked)
         if part.phrase != full.phrase and part.total >= TELLING:
-            part.share = min(1.0, part.total / full.total)
             prepared.append(part)
     return prepared

@@ -6,17 +6,20 @@ from functools import lru_cache
 
 import msgspec
 
-__all__ = ["Date", "find_dates", "may_hold_date", "month_number"]
+__all__ = ["Date", "find_dates", "month_number"]
 
 _MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "january jan januar janvier enero gennaio janeiro januari stycznia", "february feb februar fevrier février febrero febbraio fevereiro lutego",
-            "march mar märz marz mars marzo março maart marca", "april apr avril abril aprile kwietnia", "may mai mayo maggio maio mei maja",
-            "june jun juni juin junio giugno junho czerwca", "july jul juli juillet julio luglio julho lipca",
-            "august aug août aout agosto augustus sierpnia", "september sept sep septembre septiembre settembre setembro września",
-            "october oct oktober octobre octubre ottobre outubro października", "november nov novembre noviembre novembro listopada",
+            "january jan januar janvier enero gennaio janeiro januari stycznia",
+            "february feb februar fevrier février febrero febbraio fevereiro lutego",
+            "march mar märz marz mars marzo março maart marca", "april apr avril abril aprile kwietnia",
+            "may mai mayo maggio maio mei maja", "june jun juni juin junio giugno junho czerwca",
+            "july jul juli juillet julio luglio julho lipca", "august aug août aout agosto augustus sierpnia",
+            "september sept sep septembre septiembre settembre setembro września",
+            "october oct oktober octobre octubre ottobre outubro października",
+            "november nov novembre noviembre novembro listopada",
             "december dec dezember décembre decembre diciembre dicembre dezembro grudnia",
         ),
         1,
@@ -82,11 +85,6 @@ class Date(msgspec.Struct, frozen=True):
 def month_number(word: str) -> int | None:
     """1 to 12 for the name of a month in English (also German, French, Spanish), else None."""
     return _MONTHS.get(word.lower())
-
-
-def may_hold_date(text: str) -> bool:
-    """A quick test: a date has a digit."""
-    return _DIGIT.search(text) is not None
 
 
 _DIGIT = re.compile("[0-9]")

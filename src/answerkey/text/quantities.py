@@ -22,7 +22,8 @@ _CURRENCIES = {
 # No word character before; a currency, then the number: as others are written here, or with a decimal comma.
 _AMOUNT = re.compile(
     rf"(?<![^\W_])(?P<sign>[-\u2212](?=[$€£¥0-9]))?(?:(?P<money>US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)\s?)?"
-    rf"(?P<number>{NUMBER_PATTERN.replace(chr(92) + '1', '(?P=apart)').replace('([,', '(?P<apart>[,')}(?:,[0-9]{{1,2}}(?![0-9]))?)"
+    rf"(?P<number>{NUMBER_PATTERN.replace('(?:' + chr(92) + '1', '(?:(?P=apart)').replace('([,', '(?P<apart>[,')}"
+    r"(?:,[0-9]{1,2}(?![0-9]))?)"
 )
 # Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
 _CLOCK = re.compile(
@@ -34,7 +35,10 @@ _CLOCK = re.compile(
 _TAIL = re.compile(
     r"(?:[ \u00a0\u202f]|-)?((?:square|sq\.?|cubic) [^\W\d_]+|%|°\s?[CF]?|[$€£¥₹]|[^\W\d_]+[²³]?(?:/[^\W\d_]+)?)"
 )
-_ONE_OF_THEM = re.compile(r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b", re.IGNORECASE)  # fmt: skip
+_ONE_OF_THEM = re.compile(
+    r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b",
+    re.IGNORECASE,
+)
 _FRACTION = re.compile(
     r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|eighth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE
 )
@@ -115,9 +119,10 @@ def find_quantities(text: str) -> list[Quantity]:
             # The scale of a number in digits.
             continue
         found.append(_with_tail(text, start, end, (float(worth),), None))
+    lowered = text.lower()
     for single in _ONE_OF_THEM.finditer(text):
         found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
-    for part in _FRACTION.finditer(text):
+    for part in _FRACTION.finditer(text) if any(map(lowered.__contains__, _PARTS)) else ():
         share = _COUNTS[(part[1] or "a").lower()] / _PARTS[part[2].lower()]
         unit = _OF_A.match(text, part.end())
         if unit and unit[1].lower() in UNIT_SPELLINGS:
@@ -130,7 +135,7 @@ def find_quantities(text: str) -> list[Quantity]:
 
 _HAS_DIGIT = re.compile("[0-9]")
 _CLOCK_SIGN = re.compile(
-    r"[0-9](?:[:.]|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
+    r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
 )
 
 

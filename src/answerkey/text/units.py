@@ -1,6 +1,6 @@
 """Units and their spellings: one canonical name for "m", "metres" and "meters", and what each measures."""
 
-__all__ = ["DIMENSIONS", "UNIT_SPELLINGS", "same_unit"]
+__all__ = ["DIMENSIONS", "UNIT_SPELLINGS"]
 
 # The first of each line stands for all of them. Single letters that are more often something else are left out.
 _LINES = """
@@ -94,9 +94,3 @@ DIMENSIONS: dict[str, tuple[str, float]] = {
     }.items()
     for unit, factor in units.items()
 }
-
-
-def same_unit(one: str, other: str) -> bool:
-    """Whether two folded words name the same unit."""
-    canonical = UNIT_SPELLINGS.get(one)
-    return canonical is not None and canonical == UNIT_SPELLINGS.get(other)
