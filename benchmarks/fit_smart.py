@@ -107,20 +107,18 @@ def fit(rows: list[Row]) -> Trees:
 def _exported(model: Any) -> Trees:
     trees = []
     for (predictor,) in model._predictors:
-        trees.append(
-            [
-                (-1, 0.0, 0, 0, round(float(node["value"]), 4))
-                if node["is_leaf"]
-                else (
-                    int(node["feature_idx"]),
-                    round(float(node["num_threshold"]), 4),
-                    int(node["left"]),
-                    int(node["right"]),
-                    round(float(node["value"]), 4),
-                )
-                for node in predictor.nodes
-            ]
-        )
+        nodes: list[tuple[int, float, int, int, float]] = [(-1, 0.0, 0, 0, 0.0)] * len(predictor.nodes)
+        # Children stand behind their parent; the value of an inner node is the mean of its leaves.
+        for at in reversed(range(len(nodes))):
+            node = predictor.nodes[at]
+            if node["is_leaf"]:
+                nodes[at] = (-1, 0.0, 0, 0, round(float(node["value"]), 4))
+                continue
+            left, right = int(node["left"]), int(node["right"])
+            share = predictor.nodes[left]["count"] / node["count"]
+            mean = share * nodes[left][4] + (1 - share) * nodes[right][4]
+            nodes[at] = (int(node["feature_idx"]), round(float(node["num_threshold"]), 4), left, right, round(float(mean), 4))  # fmt: skip
+        trees.append(nodes)
     return Trees(list(DIRECTIONS), round(float(model._baseline_prediction[0, 0]), 4), trees)
 
 

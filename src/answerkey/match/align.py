@@ -131,9 +131,9 @@ def _recognise(term: Term, wanted: Wanted, reply: Reply) -> Presence:
         if not word.isascii() and word in joined:
             return Presence(0.9, "compound", word)
         return _ABSENT
-    if length >= _SHORTEST_COMPOUND and word in reply.squeezed:
-        if any(f" {word[:cut]} {word[cut:]} " in joined for cut in range(2, min(length - 1, 40))):
-            return Presence(0.9, "compound", word)
+    cuts = range(2, min(length - 1, 40)) if length >= _SHORTEST_COMPOUND and word in reply.squeezed else ()
+    if any(f" {word[:cut]} {word[cut:]} " in joined for cut in cuts):
+        return Presence(0.9, "compound", word)
     if term.stem in reply.asked.stems:
         # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
         return _ABSENT
@@ -155,7 +155,7 @@ def _misspelt(word: str, cutoff: float, reply: Reply) -> Presence:
         if abs(length - len(other)) > edits or longest > 60:
             continue
         distance = Levenshtein.distance(word, other, score_cutoff=edits)
-        if distance <= edits and 1.0 - distance / longest > best:
-            if stem(other) not in reply.asked.stems and not are_opposites(word, other):
-                best, found = 1.0 - distance / longest, other
+        nearer = distance <= edits and 1.0 - distance / longest > best
+        if nearer and stem(other) not in reply.asked.stems and not are_opposites(word, other):
+            best, found = 1.0 - distance / longest, other
     return Presence(1.0 - 1.6 * (1.0 - best), "misspelt", found) if found else _ABSENT

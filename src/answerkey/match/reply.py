@@ -86,11 +86,8 @@ class Reply:
         """The offset in `joined` of the word that begins at a character of the text."""
         index = max(0, bisect_right(self._starts, place) - 1)
         clause = self.clauses[index]
-        return (
-            clause.at + len(folded_text(self.text[clause.start : place]).strip() + " ") - 2
-            if place > clause.start
-            else clause.at - 1
-        )
+        before = folded_text(self.text[clause.start : place]).strip()
+        return clause.at + len(before) if before else clause.at - 1
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -89,8 +89,8 @@ class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
     __slots__ = (
-        "acronym", "compact", "denies", "echoes", "figure", "initials", "is_code", "is_list", "is_name", "is_value", "phrase", "telling",
-        "terms", "text", "total",
+        "acronym", "compact", "denies", "echoes", "figure", "initials", "is_code", "is_list", "is_name", "is_value",
+        "phrase", "telling", "terms", "text", "total",
     )  # fmt: skip
 
     def __init__(self, text: str, asked: Asked) -> None:
