@@ -117,7 +117,8 @@ def _exported(model: Any) -> Trees:
             left, right = int(node["left"]), int(node["right"])
             share = predictor.nodes[left]["count"] / node["count"]
             mean = share * nodes[left][4] + (1 - share) * nodes[right][4]
-            nodes[at] = (int(node["feature_idx"]), round(float(node["num_threshold"]), 4), left, right, round(float(mean), 4))  # fmt: skip
+            threshold = round(float(node["num_threshold"]), 4)
+            nodes[at] = (int(node["feature_idx"]), threshold, left, right, round(float(mean), 4))
         trees.append(nodes)
     return Trees(list(DIRECTIONS), round(float(model._baseline_prediction[0, 0]), 4), trees)
 
