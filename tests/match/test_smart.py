@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from answerkey.match.keywords import find_keywords
+from answerkey.match.reply import Reply
+from answerkey.match.smart import SmartKeyword
+from answerkey.match.wanted import prepare_asked
 from answerkey.text.keyword import Alternatives, NumberKeyword
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +83,14 @@ def test_thresholds_order_the_verdicts() -> None:
 def test_alternatives_may_be_numbers_and_patterns() -> None:
     keyword = Alternatives(("forty-two thousand", NumberKeyword(42000, 10)))
     assert find_keywords([keyword], "It came to 42,005.", "smart")[0].found
+
+
+def test_a_model_of_language_takes_the_decision() -> None:
+    question, text = "Which country is she from?", "She is from Holland."
+    reply = Reply(text, prepare_asked(question))
+    assert not SmartKeyword(("Netherlands",), question).match(reply).found
+    assert SmartKeyword(("Netherlands",), question, probability=lambda *_: 0.9).match(reply).found
+    assert not SmartKeyword(("Holland",), question, probability=lambda *_: 0.1).match(reply).found
 
 
 BAD = [

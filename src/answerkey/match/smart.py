@@ -1,5 +1,6 @@
 """The decision of `smart` for one keyword and one reply: every candidate is weighed by one model, and the best decides."""
 
+import math
 import re
 from collections.abc import Callable
 
@@ -13,29 +14,29 @@ from answerkey.text.keyword import Threshold
 
 __all__ = ["Probability", "SmartKeyword"]
 
-# A model of one's own: the chance that the answer to the question says the keyword.
+# The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
+# and the features only show where.
 Probability = Callable[[str, str, str], float]
 # A golden set's alternatives beyond this many are not looked at.
 _MOST_WAYS = 100
 _WEAKEST_FIRST = (
-    "initial",
-    "misspelt",
-    "other unit",
-    "compound",
-    "abbreviation",
-    "inflected",
-    "date",
-    "number",
-    "word",
-)
+    "initial", "misspelt", "other unit", "compound", "abbreviation", "inflected", "date", "number", "word",
+)  # fmt: skip
 
 
 class SmartKeyword:
     """One keyword with its alternatives, prepared once for all replies to one question."""
 
-    __slots__ = ("_choices", "_odd", "_threshold", "wanted")
+    __slots__ = ("_odd", "_options", "_probability", "_question", "_threshold", "wanted")
 
-    def __init__(self, options: tuple[str, ...], question: str, threshold: Threshold = "even") -> None:
+    def __init__(
+        self,
+        options: tuple[str, ...],
+        question: str,
+        threshold: Threshold = "even",
+        probability: Probability | None = None,
+    ) -> None:
+        self._options, self._question, self._probability = options, question, probability
         asked = prepare_asked(question)
         ways: dict[str, Wanted] = {}
         # Keywords without words: punctuation or articles, found only as they stand.
@@ -47,13 +48,12 @@ class SmartKeyword:
                 else:
                     self._odd.append(_as_it_stands(option))
         self.wanted = list(ways.values())[:_MOST_WAYS]
-        self._choices = len(options)
         self._threshold = shipped_trees().thresholds[threshold]
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
         best = max(self.candidates(reply), key=lambda one: shipped_score(one[3]), default=None)
-        if best is None or shipped_score(best[3]) <= self._threshold:
+        if best is None or self._log_odds(reply, best[3]) <= self._threshold:
             for pattern in self._odd:
                 found = pattern.search(reply.text)
                 if found:
@@ -83,6 +83,12 @@ class SmartKeyword:
         start, end = reply.span(hit.at, hit.end)
         return Match(True, f"smart:{rule}", start, end, reply.text[start:end], _because(wanted, values))
 
+    def _log_odds(self, reply: Reply, values: tuple[float, ...]) -> float:
+        if self._probability is None:
+            return shipped_score(values)
+        chance = max(self._probability(self._question, option, reply.text) for option in self._options)
+        return math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
+
     def candidates(self, reply: Reply) -> "list[tuple[Wanted, Hit, list[Presence], tuple[float, ...]]]":
         """Each way to say it at each place of the reply where it may stand, with its features."""
         if not reply.clauses:
@@ -93,7 +99,9 @@ class SmartKeyword:
             plain = wanted.figure is None and wanted.phrase in reply.joined
             present = [] if plain else align(wanted, reply)
             for hit in find_hits(wanted, reply, present):
-                found.append((wanted, hit, present, features(wanted, reply, present, hit, self._choices)))
+                found.append(
+                    (wanted, hit, present, features(wanted, reply, present, hit, len(self._options)))
+                )
         return found
 
 
