@@ -1,115 +1,206 @@
-"""Fits the coefficients of `smart` matching to human verdicts: `python benchmarks/fit_smart.py FILE`.
+"""Fits the trees of `smart` matching: `python benchmarks/fit_smart.py TRIVIA [--write]`; needs scikit-learn.
 
-FILE has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}. Only the answers that no fixed
-rule of `smart` decides are fitted. A reply with several accepted answers counts by its best one, so the fit and the choice of
-the best take turns. Prints the table for src/answerkey/text/smart/model.py.
+TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}; the business replies are
+labelled/keywords_*.jsonl. Prints held-out figures: business replies by models that saw none of their author's, trivia answers by
+models that saw none of their questions. With --write, stores the model of all rows and its thresholds in
+src/answerkey/match/smart.json, and the model without each author in benchmarks/smart_folds.json, by which the tests measure
+without scikit-learn.
+
+A row counts by its best candidate, so the fit and the choice of the best take turns.
 """
 
+import argparse
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from answerkey.match.found import Match
-from answerkey.match.smart.decide import SmartKeyword
-from answerkey.match.smart.features import FEATURES
-from answerkey.match.smart.reply import ReplyWords
-from answerkey.match.smart.wanted import question_stems
+from answerkey.match.features import DIRECTIONS
+from answerkey.match.model import Trees
+from answerkey.match.reply import Reply
+from answerkey.match.smart import SmartKeyword
+from answerkey.match.wanted import prepare_asked
 
-RIDGE = 1.0
-FOLDS = 10
-# What the fixed rules decide stays decided: beyond any threshold.
-_DECIDED = 99.0
-
-
-def read_judged(path: str) -> list[dict[str, Any]]:
-    with Path(path).open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.strip()]
-
-
-def settle_all(rows: list[dict[str, Any]]) -> list[bool | np.ndarray]:
-    """For each answer the verdict of the fixed rules, or the features of every accepted answer it may mean."""
-    prepared: dict[tuple[str, ...], tuple[frozenset[str], SmartKeyword]] = {}
-    settled: list[bool | np.ndarray] = []
-    for row in rows:
-        key = (row["question"], *row["accepted"])
-        if key not in prepared:
-            asked = question_stems(row["question"])
-            options = tuple(option for option in row["accepted"] if option.strip())
-            prepared[key] = asked, SmartKeyword(options, asked, row["question"])
-        asked, keyword = prepared[key]
-        outcome = keyword.settle(ReplyWords(row["answer"], asked))
-        if isinstance(outcome, Match):
-            settled.append(outcome.found)
-        else:
-            settled.append(np.array([candidate.features for candidate in outcome]))
-    return settled
+ROOT = Path(__file__).resolve().parents[1]
+AUTHORS = "abcd"
+FOLDS = 5
+# A trivia row counts so much of a business row: there are five times as many.
+TRIVIA_WEIGHT = 0.5
+ROUNDS = 2
+TREES = {
+    "max_iter": 200, "max_leaf_nodes": 7, "learning_rate": 0.08,
+    "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
+}  # fmt: skip
 
 
-def fit_logistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Logistic regression with a ridge penalty on all but the bias, by Newton's method."""
-    penalty = np.eye(x.shape[1]) * RIDGE
-    penalty[0, 0] = 1e-6
-    weights = np.zeros(x.shape[1])
-    for _ in range(25):
-        chance = 1.0 / (1.0 + np.exp(-np.clip(x @ weights, -30, 30)))
-        slope = x.T @ (chance - y) + penalty @ weights
-        curvature = (x * (chance * (1 - chance))[:, None]).T @ x + penalty
-        weights -= np.linalg.solve(curvature, slope)
-    return weights
+class Row:
+    """One judged reply with the features of its candidates."""
+
+    def __init__(self, source: str, question: str, options: list[str], answer: str, said: bool) -> None:
+        self.source, self.question, self.options, self.answer, self.said = (
+            source,
+            question,
+            options,
+            answer,
+            said,
+        )
+        keyword = SmartKeyword(tuple(option for option in options if option.strip()), question)
+        found = keyword.candidates(Reply(answer, prepare_asked(question)))
+        self.features = np.array([one[3] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
 
 
-def fit(settled: list[bool | np.ndarray], correct: np.ndarray) -> np.ndarray:
-    """The coefficients over the answers that the fixed rules leave open."""
-    open_cases = [
-        (case, verdict) for case, verdict in zip(settled, correct, strict=True) if not isinstance(case, bool)
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
+
+
+def business_rows(authors: str = AUTHORS) -> list[Row]:
+    rows = []
+    for author in authors:
+        for line in _lines(ROOT / "labelled" / f"keywords_{author}.jsonl"):
+            keyword = line["expected_keywords"][0]
+            options = keyword if isinstance(keyword, list) else [keyword]
+            rows.append(Row(author, line["question"], options, line["answer"], line["said"]))
+    return rows
+
+
+def trivia_rows(path: Path) -> list[Row]:
+    return [
+        Row("trivia", line["question"], line["accepted"], line["answer"], bool(line["correct"]))
+        for line in _lines(path)
     ]
-    verdicts = np.array([verdict for _, verdict in open_cases], dtype=float)
-    recall, fuzzy = FEATURES.index("recall"), FEATURES.index("fuzzy")
-    chosen = [case[np.argmax(2 * case[:, recall] + case[:, fuzzy])] for case, _ in open_cases]
-    weights = np.zeros(len(FEATURES))
-    for _ in range(4):
-        weights = fit_logistic(np.array(chosen), verdicts)
-        chosen = [case[np.argmax(case @ weights)] for case, _ in open_cases]
-    return weights
 
 
-def scores(settled: list[bool | np.ndarray], weights: np.ndarray) -> np.ndarray:
-    return np.array(
-        [
-            (_DECIDED if case else -_DECIDED) if isinstance(case, bool) else (case @ weights).max()
-            for case in settled
-        ]
-    )
+def question_folds(rows: list[Row], folds: int = FOLDS) -> list[int]:
+    """The fold of each row; all answers to one question are in one fold."""
+    questions = sorted({row.question for row in rows})
+    random.Random(0).shuffle(questions)
+    of = {question: index % folds for index, question in enumerate(questions)}
+    return [of[row.question] for row in rows]
 
 
-def fold_of(rows: list[dict[str, Any]], seed: int = 0) -> np.ndarray:
-    """The fold of each answer; all answers to one question are in one fold."""
-    questions = sorted({row["question"] for row in rows})
-    random.Random(seed).shuffle(questions)
-    folds = {question: index % FOLDS for index, question in enumerate(questions)}
-    return np.array([folds[row["question"]] for row in rows])
+def fit(rows: list[Row]) -> Trees:
+    """The model of these rows."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rows = [row for row in rows if len(row.features)]
+    said = np.array([row.said for row in rows])
+    weights = np.array([TRIVIA_WEIGHT if row.source == "trivia" else 1.0 for row in rows])
+    names = list(DIRECTIONS)
+    start = [names.index(name) for name in ("recall", "recall_in_sentence", "phrase", "same_value")]
+    chosen = [row.features[int(np.argmax(row.features[:, start].sum(axis=1)))] for row in rows]
+    trees = None
+    for _ in range(ROUNDS):
+        if trees is not None:
+            chosen = [row.features[int(np.argmax(scores(trees, row)))] for row in rows]
+        model = HistGradientBoostingClassifier(
+            **TREES, monotonic_cst=list(DIRECTIONS.values()), early_stopping=False, random_state=0
+        )
+        model.fit(np.array(chosen), said, sample_weight=weights)
+        trees = _exported(model)
+    assert trees is not None
+    return trees
 
 
-def cross_validated_scores(
-    settled: list[bool | np.ndarray], correct: np.ndarray, folds: np.ndarray
-) -> np.ndarray:
-    """Each answer's score by a model that has not seen its question."""
-    result = np.zeros(len(correct))
+def _exported(model: Any) -> Trees:
+    trees = []
+    for (predictor,) in model._predictors:
+        nodes: list[tuple[int, float, int, int, float]] = [(-1, 0.0, 0, 0, 0.0)] * len(predictor.nodes)
+        # Children stand behind their parent; the value of an inner node is the mean of its leaves.
+        for at in reversed(range(len(nodes))):
+            node = predictor.nodes[at]
+            if node["is_leaf"]:
+                nodes[at] = (-1, 0.0, 0, 0, round(float(node["value"]), 4))
+                continue
+            left, right = int(node["left"]), int(node["right"])
+            share = predictor.nodes[left]["count"] / node["count"]
+            mean = share * nodes[left][4] + (1 - share) * nodes[right][4]
+            threshold = round(float(node["num_threshold"]), 4)
+            nodes[at] = (int(node["feature_idx"]), threshold, left, right, round(float(mean), 4))
+        trees.append(nodes)
+    return Trees(list(DIRECTIONS), round(float(model._baseline_prediction[0, 0]), 4), trees)
+
+
+_known: dict[int, dict[tuple[float, ...], float]] = {}
+
+
+def scores(trees: Trees, row: Row) -> list[float]:
+    """The score of each candidate; equal candidates are scored once."""
+    known = _known.setdefault(id(trees), {})
+    found = []
+    for values in map(tuple, row.features):
+        if values not in known:
+            known[values] = trees.score(values)
+        found.append(known[values])
+    return found
+
+
+def verdict_score(trees: Trees, row: Row) -> float:
+    """The log-odds of the best candidate."""
+    return max(scores(trees, row), default=-9.0)
+
+
+def stored_folds() -> dict[str, Trees]:
+    """The models without each author, as `--write` stored them."""
+    return msgspec.json.decode((ROOT / "benchmarks/smart_folds.json").read_bytes(), type=dict[str, Trees])
+
+
+def held_out_business(business: list[Row], trivia: list[Row]) -> tuple[np.ndarray, dict[str, Trees]]:
+    """Each business row's score by a model that saw nothing of its author, and those models."""
+    models = {a: fit([*(row for row in business if row.source != a), *trivia]) for a in AUTHORS}
+    return np.array([verdict_score(models[row.source], row) for row in business]), models
+
+
+def held_out_trivia(business: list[Row], trivia: list[Row]) -> np.ndarray:
+    """Each trivia row's score by a model that did not see its question."""
+    folds = np.array(question_folds(trivia))
+    found = np.zeros(len(trivia))
     for fold in range(FOLDS):
-        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        weights = fit([settled[i] for i in outside], correct[outside])
-        result[inside] = scores([settled[i] for i in inside], weights)
-    return result
+        trees = fit([*business, *(row for row, its in zip(trivia, folds, strict=True) if its != fold)])
+        for index in np.flatnonzero(folds == fold):
+            found[index] = verdict_score(trees, trivia[index])
+    return found
+
+
+def thresholds(found: np.ndarray, said: np.ndarray) -> dict[str, float]:
+    """`even` at 0; `strict`: nine in ten that it accepts are right; `lenient`: nine in ten of the right are accepted."""
+    levels = sorted({round(float(one), 2) for one in found if 0 <= one <= 4})
+    strict = next((level for level in levels if said[found > level].mean() >= 0.9), 4.0)
+    lenient = round(float(np.quantile(found[said], 0.1)), 2)
+    return {"even": 0.0, "strict": strict, "lenient": min(0.0, lenient)}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("trivia", type=Path)
+    arguments.add_argument("--write", action="store_true", help="store the model and the folds")
+    given = arguments.parse_args()
+    business, trivia = business_rows(), trivia_rows(given.trivia)
+    said = np.array([row.said for row in business])
+    found, models = held_out_business(business, trivia)
+    for author in AUTHORS:
+        own = np.array([row.source == author for row in business])
+        print(f"business, author {author}: {((found > 0) == said)[own].mean():.4f} of {own.sum()}")
+    print(f"business, leave one author out: {((found > 0) == said).mean():.4f} of {len(said)}")
+    limits = thresholds(found, said)
+    for name, limit in limits.items():
+        accepted = found > limit
+        print(f"  {name} {limit:+.2f}: accuracy {(accepted == said).mean():.3f}, precision {said[accepted].mean():.3f}, "
+              f"recall {accepted[said].mean():.3f}")  # fmt: skip
+    right = np.array([row.said for row in trivia])
+    judged = held_out_trivia(business, trivia) > 0
+    print(
+        f"trivia, cross-validated over questions: {(judged == right).mean():.4f} of {len(right)}", flush=True
+    )
+    few = np.array([len(row.options) <= 3 for row in trivia])
+    print(f"  with one to three accepted answers: {(judged == right)[few].mean():.4f} of {few.sum()}")
+    if given.write:
+        shipped = msgspec.structs.replace(fit([*business, *trivia]), thresholds=limits)
+        (ROOT / "src/answerkey/match/smart.json").write_bytes(msgspec.json.encode(shipped))
+        (ROOT / "benchmarks/smart_folds.json").write_bytes(msgspec.json.encode(models))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    judged = read_judged(sys.argv[1])
-    fitted = fit(settle_all(judged), np.array([row["correct"] for row in judged], dtype=float))
-    for name, value in zip(FEATURES, fitted, strict=True):
-        print(f'    "{name}": {value:.2f},')
+    main()

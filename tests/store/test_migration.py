@@ -43,7 +43,11 @@ def test_every_run_of_version_0_1_0_has_the_same_document(old_store):
         new, options = plain(info), old["options"]
         # What later versions have added is at its default, and the target stands no longer among the options.
         assert new["target_spec"] == options.get("target")
-        assert new["options"] == new["options"] | {k: v for k, v in options.items() if k != "target"}
+        # The setting for embeddings went with them.
+        scoring = {k: v for k, v in options["scoring"].items() if k != "embeddings"}
+        assert new["options"]["scoring"] == new["options"]["scoring"] | scoring
+        kept = {k: v for k, v in options.items() if k not in ("target", "scoring")}
+        assert new["options"] == new["options"] | kept
         # Nobody is asking the run that was under way, nor one that was stopped.
         status = "interrupted" if old["status"] == "running" else old["status"]
         assert new == new | {**old, "options": new["options"], "status": status}

@@ -48,7 +48,7 @@ store_flag = click.option(
 match_flag = click.option(
     "--match",
     type=click.Choice(["literal", "standard", "smart"]),
-    help="How keywords are found in replies; [scoring] embeddings = true lets smart find synonyms.",
+    help="How keywords are found in replies; [scoring] match_threshold says how sure smart must be.",
 )
 gate_flag = click.option(
     "--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".'

@@ -185,7 +185,7 @@ async def _graded(
 ) -> AsyncIterator[Trial]:
     """The trials with their scorecards, in the log's order; a judge has many of them under way at once."""
     if judging is None:
-        for trial in grader.ahead(trials):
+        for trial in trials:
             yield trial.scored(grader.grade(trial.question, trial.replies))
         return
 

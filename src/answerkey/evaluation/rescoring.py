@@ -82,7 +82,7 @@ def score_again(
     running = RunningScore()
     batch: list[Trial] = []
     written: set[tuple[int, int]] = set()
-    for trial in grader.ahead(stored_trials(store, info, questions)):
+    for trial in stored_trials(store, info, questions):
         scored = trial.scored(grader.grade(trial.question, trial.replies))
         batch.append(scored)
         written.add((trial.position, trial.number))

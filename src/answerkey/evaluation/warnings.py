@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerkey.match.keywords import embedding_status, embeddings_installed
 from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 
@@ -28,9 +27,6 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
         )
     for reason, count in summary.unscored.items():
         lines.append(f"not scored: {reason} ({count} of {summary.planned})")
-    synonyms = info.match == "smart" and info.options.scoring.embeddings
-    if synonyms and not embeddings_installed():
-        lines.append(embedding_status(True))
     return (*lines, *_judge_warnings(info.judge, info.id))
 
 

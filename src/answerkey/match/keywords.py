@@ -5,12 +5,19 @@ reply has a number of equal value. `smart` decides what a careful reader would. 
 space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from answerkey.match.found import Match
-from answerkey.text.keyword import Alternatives, Keyword, MatchMode, NumberKeyword, PatternKeyword
+from answerkey.text.keyword import (
+    Alternatives,
+    Keyword,
+    MatchMode,
+    NumberKeyword,
+    PatternKeyword,
+    Threshold,
+)
 from answerkey.text.numbers import (
     Number,
     bare_digits,
@@ -23,17 +30,15 @@ from answerkey.text.numbers import (
 from answerkey.text.patterns import check_pattern, compile_pattern
 
 if TYPE_CHECKING:
-    from answerkey.match.smart.decide import SmartKeyword
-    from answerkey.match.smart.reply import ReplyWords
+    from answerkey.match.reply import Reply
+    from answerkey.match.smart import SmartKeyword
+    from answerkey.match.wanted import Asked
 
 __all__ = [
     "KeywordMatcher",
     "Match",
     "MatchMode",
     "check_pattern",
-    "embedding_status",
-    "embeddings_installed",
-    "encode_ahead",
     "find_keywords",
     "keyword_matcher",
 ]
@@ -102,20 +107,16 @@ class KeywordMatcher:
         mode: MatchMode = "standard",
         *,
         question: str = "",
-        embeddings: bool = False,
+        threshold: Threshold = "even",
     ) -> None:
         self._keywords = tuple(keywords)
         self._mode = mode
-        self._smart = _SmartKeywords(self._keywords, question, embeddings) if mode == "smart" else None
+        self._smart = _SmartKeywords(self._keywords, question, threshold) if mode == "smart" else None
         # Lower-cased form of the plain keywords; None for those that are more than a string.
         self._prepared = tuple(
             (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
             for keyword in (() if mode == "smart" else self._keywords)
         )
-
-    def phrases_to_compare(self, text: str | None) -> list[str]:
-        """What `match` will ask the encoder for, so that many replies' phrases can be encoded together."""
-        return [] if text is None or self._smart is None else self._smart.phrases_to_compare(text)
 
     def match(self, text: str | None) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
@@ -147,46 +148,36 @@ class KeywordMatcher:
 
 
 @lru_cache(maxsize=1)
-def _smart_parts() -> "tuple[type[SmartKeyword], type[ReplyWords], Callable[[str], frozenset[str]]]":
-    """Loaded when first needed: the other modes do without the libraries that this one needs."""
-    from answerkey.match.smart.decide import SmartKeyword
-    from answerkey.match.smart.reply import ReplyWords
-    from answerkey.match.smart.wanted import question_stems
+def _smart_parts() -> "tuple[type[SmartKeyword], type[Reply], Callable[[str], Asked]]":
+    """Loaded when first needed: the other modes do without the libraries and the weights that this one needs."""
+    from answerkey.match.reply import Reply
+    from answerkey.match.smart import SmartKeyword
+    from answerkey.match.wanted import prepare_asked
 
-    return SmartKeyword, ReplyWords, question_stems
+    return SmartKeyword, Reply, prepare_asked
 
 
 class _SmartKeywords:
     """The keywords as `smart` sees them: their strings judged by meaning, numbers and patterns as in `standard`."""
 
-    __slots__ = ("_asked", "_keywords", "_reply_words")
+    __slots__ = ("_asked", "_keywords", "_reply")
 
-    def __init__(self, keywords: tuple[Keyword, ...], question: str, embeddings: bool) -> None:
-        smart_keyword, self._reply_words, question_stems = _smart_parts()
-        self._asked = question_stems(question)
+    def __init__(self, keywords: tuple[Keyword, ...], question: str, threshold: Threshold) -> None:
+        smart_keyword, self._reply, prepare_asked = _smart_parts()
+        self._asked = prepare_asked(question)
         self._keywords: list[tuple[SmartKeyword | None, tuple[Keyword, ...]]] = []
         for keyword in keywords:
             options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
             texts = tuple(option for option in options if isinstance(option, str) and option.strip())
             others = tuple(option for option in options if not isinstance(option, str))
-            smart = smart_keyword(texts, self._asked, question, embeddings) if texts else None
-            self._keywords.append((smart, others))
-
-    def phrases_to_compare(self, text: str) -> list[str]:
-        words = self._reply_words(text, self._asked)
-        return [
-            phrase
-            for smart, _ in self._keywords
-            if smart is not None
-            for phrase in smart.phrases_to_compare(words)
-        ]
+            self._keywords.append((smart_keyword(texts, question, threshold) if texts else None, others))
 
     def match(self, text: str) -> tuple[Match, ...]:
-        words = self._reply_words(text, self._asked)
+        prepared = self._reply(text, self._asked)
         reply: _ReplyText | None = None
         matches = []
         for smart, others in self._keywords:
-            match = smart.match(words) if smart is not None else _EMPTY
+            match = smart.match(prepared) if smart is not None else _EMPTY
             if not match.found and others:
                 reply = reply or _ReplyText(text)
                 for option in others:
@@ -275,33 +266,15 @@ def _match_tolerance(keyword: NumberKeyword, reply: _ReplyText) -> Match:
     return reply.span("number", best.start, best.end, _WITHIN)
 
 
-def embeddings_installed() -> bool:
-    """Whether synonyms can be found in `smart` mode."""
-    from answerkey.match.smart.synonyms import embeddings_installed as installed
-
-    return installed()
-
-
-def encode_ahead(phrases: Iterable[str]) -> int:
-    """Encode the phrases of many replies in full batches; returns how many were new."""
-    from answerkey.match.smart.synonyms import encode_ahead as encode
-
-    return encode(phrases)
-
-
-def embedding_status(wanted: bool) -> str:
-    """Whether embeddings are in use, missing or switched off, in words."""
-    from answerkey.match.smart.synonyms import embedding_status as status
-
-    return status(wanted)
-
-
 @lru_cache(maxsize=8192)
 def keyword_matcher(
-    keywords: tuple[Keyword, ...], mode: MatchMode = "standard", question: str = "", embeddings: bool = False
+    keywords: tuple[Keyword, ...],
+    mode: MatchMode = "standard",
+    question: str = "",
+    threshold: Threshold = "even",
 ) -> KeywordMatcher:
     """The matcher for these keywords, made once however many replies there are."""
-    return KeywordMatcher(keywords, mode, question=question, embeddings=embeddings)
+    return KeywordMatcher(keywords, mode, question=question, threshold=threshold)
 
 
 def find_keywords(
@@ -310,15 +283,15 @@ def find_keywords(
     mode: MatchMode = "standard",
     *,
     question: str = "",
-    embeddings: bool = False,
+    threshold: Threshold = "even",
 ) -> tuple[Match, ...]:
     """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it.
 
-    With `embeddings`, `smart` also finds synonyms; without their package it does what it can.
+    `threshold` says how sure `smart` must be: `even`, `strict` or `lenient`.
     """
     if mode != "smart":
         return _plain_matcher(tuple(keywords), mode).match(text)
-    return keyword_matcher(tuple(keywords), mode, question, embeddings).match(text)
+    return keyword_matcher(tuple(keywords), mode, question, threshold).match(text)
 
 
 # Fewer: what is prepared here is soon prepared again, and a large golden set would fill the memory with it.

@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.errors import ConfigError
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
-from answerkey.text.keyword import MatchMode
+from answerkey.text.keyword import MatchMode, Threshold
 
 __all__ = [
     "TOOL_MODES",
@@ -44,8 +44,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pass_mark: float = PASS_MARK
     # How keywords are found: literal, standard or smart.
     match: MatchMode = "standard"
-    # Whether `smart` also finds synonyms, by the optional extra `embeddings`.
-    embeddings: bool = False
+    # How sure `smart` must be that a keyword is said.
+    match_threshold: Threshold = "even"
     # What tool usage gives credit for: standard is all or nothing.
     tool_mode: ToolMode = "standard"
     # Retrieval measures, as "nDCG@10" and "P@5"; None: the default ones, where a question has relevant documents.

@@ -1,9 +1,8 @@
 """Grader: all scorers of a scoring, applied to a question's replies, give its Scorecard."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from itertools import islice
 from math import fsum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +14,6 @@ from answerkey.model.question import RUBRIC_PREFIX, Question, QuestionSet
 from answerkey.model.reply import HARNESS_PROBLEMS, Failure, HarnessProblem, Reply
 from answerkey.model.scorecard import Score, Scorecard, grade, round_score, total, unscored_card
 from answerkey.model.summary import Summary
-from answerkey.model.trial import Trial
 from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.checks import Checks
 from answerkey.text.sanitise import one_line
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from answerkey.scorers.grader_recipe import GraderRecipe
 
 __all__ = ["Grader", "JudgeScores", "directions_of"]
-
-# How many replies are looked at before the first of them is graded.
-_AHEAD = 32
 
 
 class JudgeScores(Protocol):
@@ -58,7 +53,6 @@ class Grader:
         self._scorers = tuple(scorers)
         # Each with whether it is given the earlier turns, and what the judge said as well.
         self._called = [(one, one.score, "earlier" in one.needs, "judge" in one.needs) for one in scorers]
-        self._preparing: list[Any] = [one for one in scorers if getattr(one, "prepares", False)]
         # Every name that a score may have, with the way in which it is better.
         self.directions: dict[str, Direction] = {
             **directions_of(self._scorers),
@@ -119,22 +113,6 @@ class Grader:
         versions = [scorer.version for scorer in self._scorers]
         key = [msgspec.to_builtins(self.scoring), versions, self._judge.version if self._judge else None]
         return blake2b(msgspec.json.encode(key, order="sorted"), digest_size=8).hexdigest()
-
-    def ahead(self, trials: Iterable[Trial]) -> Iterator[Trial]:
-        """The same trials; where a scorer is faster on many replies at once, it sees some of them before they are graded."""
-        if not self._preparing:
-            yield from trials
-            return
-        waiting = iter(trials)
-        while window := list(islice(waiting, _AHEAD)):
-            pairs = [
-                (ask, reply)
-                for trial in window
-                for ask, reply in zip(trial.question.asks, trial.replies, strict=False)
-            ]
-            for scorer in self._preparing:
-                scorer.prepare(pairs)
-            yield from window
 
     def grade(
         self, question: Question, replies: Sequence[Reply], judged: Sequence[Sequence[Score]] = ()

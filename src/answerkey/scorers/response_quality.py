@@ -1,21 +1,13 @@
 """Component 2: does the reply say what it should, and nothing that it must not?"""
 
-from collections.abc import Iterable
 from typing import Any
 
-from answerkey.match.keywords import (
-    Match,
-    MatchMode,
-    embeddings_installed,
-    encode_ahead,
-    find_keywords,
-    keyword_matcher,
-)
+from answerkey.match.keywords import Match, MatchMode, find_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
-from answerkey.text.keyword import describe_keyword
+from answerkey.text.keyword import Threshold, describe_keyword
 
 __all__ = ["ResponseQuality"]
 
@@ -25,82 +17,81 @@ _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 3}
 
 
 class ResponseQuality:
-    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero.
-
-    A question without keywords that has a reference answer expects that, in the sense of `smart` whatever the mode: there
-    is no literal way to convey an answer.
-    """
+    """Keywords found ÷ keywords expected; a forbidden keyword makes it zero."""
 
     name = "response_quality"
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 
-    def __init__(self, mode: MatchMode = "standard", *, embeddings: bool = False) -> None:
+    def __init__(self, mode: MatchMode = "standard", *, threshold: Threshold = "even") -> None:
         self.mode: MatchMode = mode
-        # Synonyms count for what is expected only: a likeness is too little to call a reply forbidden.
-        self.embeddings = embeddings and mode == "smart"
+        # How sure `smart` must be, of keywords in its mode and of reference answers in every mode.
+        self.threshold: Threshold = threshold
         self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
-        if self.embeddings and embeddings_installed():
-            self.version += "/synonyms-1"
-
-    @property
-    def prepares(self) -> bool:
-        """Whether scoring many replies together is faster: embeddings are worked out in batches."""
-        return self.embeddings and embeddings_installed()
-
-    def prepare(self, pairs: Iterable[tuple[Question, Reply]]) -> None:
-        """Work out in full batches what scoring these replies will need."""
-        encode_ahead(
-            phrase
-            for question, reply in pairs
-            for phrase in keyword_matcher(
-                question.expected_keywords, self.mode, question.question, self.embeddings
-            ).phrases_to_compare(reply.text)
-        )
+        if threshold != "even":
+            self.version += f"/{threshold}"
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
-        expected, mode = question.expected_keywords, self.mode
-        by_reference = not expected and bool(question.reference_answer and question.reference_answer.strip())
-        if by_reference:
-            expected, mode = (question.reference_answer or "",), "smart"
+        if not question.expected_keywords and question.reference_answer and question.reference_answer.strip():
+            return self._by_reference(question, question.reference_answer, reply)
         matches = find_keywords(
-            expected,
+            question.expected_keywords,
             reply.text,
-            mode,
+            self.mode,
             question=question.question,
-            embeddings=self.embeddings,
+            threshold=self.threshold,
         )
         found: list[str] = []
         missing: list[str] = []
         spans: list[dict[str, Any]] = []
-        for keyword, match in zip(expected, matches, strict=True):
+        for keyword, match in zip(question.expected_keywords, matches, strict=True):
             name = keyword if type(keyword) is str else describe_keyword(keyword)
             (found if match.found else missing).append(name)
             spans.append(_span(name, match))
         details: dict[str, Any] = {"found": found, "missing": missing, "matches": spans}
-        said = self._forbidden(question, reply)
-        if said:
-            details["forbidden"] = [span["keyword"] for span in said]
-            details["forbidden_matches"] = said
-            return Score(
-                self.name, 0.0, f"says {', '.join(details['forbidden'])}, which is forbidden", None, details
-            )
+        forbidden = self._forbidden_score(question, reply, details)
+        if forbidden is not None:
+            return forbidden
         if not matches:
             return Score(self.name, 1.0, "no keyword expected", None, details)
-        if by_reference:
-            reason = f"{'conveys' if found else 'does not convey'} the reference answer (matched as in smart)"
-            return Score(self.name, float(bool(found)), reason, None, details)
         reason = f"{len(found)} of {len(matches)} keywords found"
         if missing:
             reason += f"; missing {', '.join(missing)}"
         return Score(self.name, len(found) / len(matches), reason, None, details)
 
+    def _by_reference(self, question: Question, answer: str, reply: Reply) -> Score:
+        """1 or 0 by whether the reply conveys the reference answer: by `smart`, since there is no literal way."""
+        (match,) = find_keywords(
+            (answer,), reply.text, "smart", question=question.question, threshold=self.threshold
+        )
+        details: dict[str, Any] = {"found": [], "missing": [], "matches": [_span(answer, match)]}
+        forbidden = self._forbidden_score(question, reply, details)
+        if forbidden is not None:
+            return forbidden
+        verb = "conveys" if match.found else "does not convey"
+        reason = f"{verb} the reference answer (no keyword is expected, so it was matched by smart)"
+        return Score(self.name, float(match.found), reason, None, details)
+
+    def _forbidden_score(self, question: Question, reply: Reply, details: dict[str, Any]) -> Score | None:
+        """Zero where the reply says what it must not."""
+        said = self._forbidden(question, reply)
+        if not said:
+            return None
+        details["forbidden"] = [span["keyword"] for span in said]
+        details["forbidden_matches"] = said
+        reason = f"says {', '.join(details['forbidden'])}, which is forbidden"
+        return Score(self.name, 0.0, reason, None, details)
+
     def _forbidden(self, question: Question, reply: Reply) -> list[dict[str, Any]]:
         if not question.forbidden_keywords:
             return []
         matches = find_keywords(
-            question.forbidden_keywords, reply.text, self.mode, question=question.question
+            question.forbidden_keywords,
+            reply.text,
+            self.mode,
+            question=question.question,
+            threshold=self.threshold,
         )
         return [
             _span(describe_keyword(keyword), match)

@@ -183,6 +183,8 @@ def _run_info(payload: str) -> RunInfo:
     options = plain["options"]
     experiment = options.pop("experiment", None)
     plain["target_spec"] = options.pop("target", None)
+    # Synonyms by embeddings are gone; a run's scores stay as they were given.
+    options.get("scoring", {}).pop("embeddings", None)
     if experiment is not None:
         plain["experiment"] = {"runs": experiment["runs"], "early_stop": experiment["early_stop"]}
     return msgspec.convert(plain, RunInfo)

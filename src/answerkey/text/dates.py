@@ -6,16 +6,21 @@ from functools import lru_cache
 
 import msgspec
 
-__all__ = ["Date", "find_dates", "may_hold_date", "month_number"]
+__all__ = ["Date", "find_dates", "month_number"]
 
 _MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "january jan januar janvier enero", "february feb februar fevrier febrero", "march mar märz marz mars marzo",
-            "april apr avril abril", "may mai mayo", "june jun juni juin junio", "july jul juli juillet julio",
-            "august aug août aout agosto", "september sept sep septembre septiembre", "october oct oktober octobre octubre",
-            "november nov novembre noviembre", "december dec dezember décembre decembre diciembre",
+            "january jan januar janvier enero gennaio janeiro januari stycznia",
+            "february feb februar fevrier février febrero febbraio fevereiro lutego",
+            "march mar märz marz mars marzo março maart marca", "april apr avril abril aprile kwietnia",
+            "may mai mayo maggio maio mei maja", "june jun juni juin junio giugno junho czerwca",
+            "july jul juli juillet julio luglio julho lipca", "august aug août aout agosto augustus sierpnia",
+            "september sept sep septembre septiembre settembre setembro września",
+            "october oct oktober octobre octubre ottobre outubro października",
+            "november nov novembre noviembre novembro listopada",
+            "december dec dezember décembre decembre diciembre dicembre dezembro grudnia",
         ),
         1,
     )
@@ -27,7 +32,7 @@ _YEAR = r"(?P<{0}>(?:1[0-9]|20)[0-9][0-9]|['’][0-9][0-9])(?![0-9])"
 _NAMED = re.compile(
     r"(?<![^\W_])(?:"
     # 15 August 2024, 15th of August, 2024
-    + _DAY.format("d1") + r"\s*(?:day\s+of\s+|of\s+|de\s+)?" + _MONTH.format("m1")
+    + _DAY.format("d1") + r"[\s-]*(?:day\s+of\s+|of\s+|de\s+)?" + _MONTH.format("m1")
     + r"(?:,?\s*(?:de\s+)?" + _YEAR.format("y1") + r")?"
     # August 15, 2024
     + r"|" + _MONTH.format("m2") + r"\s*(?:the\s+)?" + _DAY.format("d2") + r"(?:,?\s*" + _YEAR.format("y2") + r")?"
@@ -38,13 +43,15 @@ _NAMED = re.compile(
 )  # fmt: skip
 # How the names of months begin: most texts have none.
 _MONTH_SIGN = re.compile(
-    r"(?:jan|f[eé]b|fev|m[aä]r|apr|avr|abr|ma[iy]|ju[ilny]|a[ou][ugû]|ago|ene|sep|o[ck]t|nov|d[eéi][cz])",
+    r"(?:[jg][aeiu][nl]|j[uú]|f[eéè][bv]|m[aäe][rijyg]|a[pbv][r]|kwie|a[ouû][ugûtú]|ago|ene|stycz|lut|czer|lip|sier|wrze|se[pt]|o[ckut]t|pa[zź]|lis|nov|d[eéi][cz]|giu|lug|grud)",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(
     # 2024-08-15, 2024/08; not 2240.10, which is a number.
     r"(?<![0-9./-])(?:(?P<y>[12][0-9]{3})"
     r"(?:(?P<s1>[-/.])(?P<m>[01]?[0-9])(?P=s1)(?P<d>[0-3]?[0-9])|[-/](?P<m2>[01]?[0-9]))"
+    # 08/2024
+    r"|(?P<m3>0?[1-9]|1[0-2])/(?P<y3>(?:19|20)[0-9]{2})"
     r"|(?P<a>[0-3]?[0-9])(?P<s2>[-/.])(?P<b>[0-3]?[0-9])(?P=s2)(?P<y2>[12][0-9]{3}|[0-9]{2}))(?![0-9/])"
 )
 
@@ -80,11 +87,6 @@ def month_number(word: str) -> int | None:
     return _MONTHS.get(word.lower())
 
 
-def may_hold_date(text: str) -> bool:
-    """A quick test: a date has a digit."""
-    return _DIGIT.search(text) is not None
-
-
 _DIGIT = re.compile("[0-9]")
 
 
@@ -118,11 +120,14 @@ def _read_dates(text: str) -> Iterator[Date]:
         year = found["y1"] or found["y2"] or found["y3"]
         yield Date(_full_year(year), _MONTHS[month.lower()], int(day) if day else None, *found.span())
     for found in _NUMERIC.finditer(text):
-        if found["y"]:
-            month_value = int(found["m"] or found["m2"])
+        if found["y"] or found["y3"]:
+            month_value = int(found["m"] or found["m2"] or found["m3"])
             if 1 <= month_value <= 12:
                 yield Date(
-                    int(found["y"]), month_value, int(found["d"]) if found["d"] else None, *found.span()
+                    int(found["y"] or found["y3"]),
+                    month_value,
+                    int(found["d"]) if found["d"] else None,
+                    *found.span(),
                 )
             continue
         first, second = int(found["a"]), int(found["b"])

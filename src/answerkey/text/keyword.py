@@ -4,7 +4,15 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["Alternatives", "Keyword", "MatchMode", "NumberKeyword", "PatternKeyword", "describe_keyword"]
+__all__ = [
+    "Alternatives",
+    "Keyword",
+    "MatchMode",
+    "NumberKeyword",
+    "PatternKeyword",
+    "Threshold",
+    "describe_keyword",
+]
 
 
 class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
@@ -29,6 +37,8 @@ class Alternatives(msgspec.Struct, frozen=True, tag_field="kind", tag="any"):
 
 # How keywords are found in a reply: the three modes of the scoring standard.
 MatchMode = Literal["literal", "standard", "smart"]
+# How sure `smart` must be: the likelier verdict, or surer that what it accepts, or what it rejects, is right.
+Threshold = Literal["even", "strict", "lenient"]
 Keyword = str | NumberKeyword | PatternKeyword | Alternatives
 
 

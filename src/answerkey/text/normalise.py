@@ -1,12 +1,12 @@
 """Words in one form: case, accents, possessives, ordinals, digits and numerals folded, so that equal words are equal strings.
 
-`folded_words` gives the words of a text in that form, and `word_spans` where each of them stands in it.
+`folded_words` gives the words of a text in that form, and `span_of_words` where they stand in it.
 """
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
@@ -23,8 +23,6 @@ __all__ = [
     "span_of_words",
     "stem",
     "stem_probe",
-    "stem_words",
-    "word_spans",
 ]
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
@@ -35,7 +33,6 @@ _GLUED_UNIT_LIST = """
 m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn mm bn b tn am pm mph kb mb gb
 """
 _GLUED_UNITS = frozenset(_GLUED_UNIT_LIST.split())
-_CHUNK = re.compile(r"\S+")
 # Punctuation that may stand around a word without being part of it.
 _EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
 _PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
@@ -231,24 +228,11 @@ def folded_words(text: str) -> list[str]:
     return folded_text(text).split()
 
 
-def stem_words(folded: Iterable[str]) -> list[str]:
-    """The stem of each folded word."""
-    return list(map(_STEMS.__getitem__, folded))
-
-
 def stem_probe(stemmed: str) -> str:
     """What stands in a `folded_text` that has a word of this stem: a cheap look before its words are stemmed."""
     # Stemming changes the last letter of what it leaves at most ("happy" to "happi"), but for "dying", "lying" and their like.
     short = len(stemmed) == 3 and stemmed.endswith("ie")
     return f" {stemmed[0]}" if short else f" {stemmed[:-1]}"
-
-
-def word_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The span in the text of each word of `folded_words`, in the same order."""
-    for chunk in _CHUNK.finditer(text):
-        offset = chunk.start()
-        for _, start, end in _chunk_words(chunk.group()):
-            yield offset + start, offset + end
 
 
 def span_of_words(text: str, first: int, last: int) -> tuple[int, int]:

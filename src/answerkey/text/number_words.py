@@ -6,20 +6,13 @@ from functools import lru_cache
 
 from text_to_num import alpha2digit
 
-from answerkey.text.numbers import CURRENCY_SIGNS, canonical_number, find_numbers
+from answerkey.text.numbers import canonical_number, find_numbers
 
 __all__ = [
     "NUMBER_NAMES",
-    "SCALE_WORDS",
     "SMALL_NUMBERS",
-    "has_number_words",
-    "may_be_spelled",
     "scaled_worth",
-    "spell_out_digits",
     "spelled_numbers",
-    "worths_in_words",
-    "worths_with_scale",
-    "write_out_scales",
 ]
 
 _NAMES = (
@@ -31,7 +24,11 @@ _NAMES = (
 )
 # From zero to twelve, in their order.
 SMALL_NUMBERS = tuple(_NAMES.split("|")[:13])
-_RUN = re.compile(rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b)*", re.IGNORECASE)
+# No number has more words; text2num takes quadratic time on a longer run.
+_MOST_WORDS = 24
+_RUN = re.compile(
+    rf"\b(?:{_NAMES})\b(?:(?:\s+|\s*-\s*)(?:and\s+)?(?:{_NAMES})\b){{0,{_MOST_WORDS - 1}}}", re.IGNORECASE
+)
 # Every word that a number may begin with.
 NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _LETTERS = re.compile(r"[a-z]+")
@@ -39,45 +36,9 @@ _LETTERS = re.compile(r"[a-z]+")
 _INDEFINITE = re.compile(r"\ba(?=\s+(?:hundred|thousand|million|billion)\b)", re.IGNORECASE)
 _SCALES = {
     "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
+    "tsd": 3, "mil": 3, "millón": 6, "millones": 6, "millionen": 6, "milioni": 6, "milhões": 6,
     "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
 }  # fmt: skip
-# The folded words that may follow a number as its scale.
-SCALE_WORDS = frozenset(_SCALES) | {"1000", "100"}
-_SCALED = re.compile(
-    r"([0-9][0-9,]*(?:\.[0-9]+)?)[\s-]?(k|thousand|mm?|mn|mio|millions?|b|bn|billions?|t|tn|trillions?|lakh|crore|hundred)\b",
-    re.IGNORECASE,
-)
-
-
-def has_number_words(text: str) -> bool:
-    """A cheap look: whether a text may hold a number in words."""
-    lowered = text.lower()
-    return any(sign in lowered for sign in _SIGNS)
-
-
-def may_be_spelled(worth: str, lowered: str) -> bool:
-    """A cheap look: whether a text in small letters may hold a number of this worth in words."""
-    if len(worth) > 4 and worth.isdigit():
-        return "thousand" in lowered or "illion" in lowered or "hundred" in lowered
-    return any(sign in lowered for sign in _SIGNS)
-
-
-# Every number in words has one of these in it, but for the small ones that folding already makes digits.
-_SIGNS = (
-    "hundred",
-    "thousand",
-    "illion",
-    "teen",
-    "twent",
-    "thirt",
-    "fort",
-    "fift",
-    "sixt",
-    "sevent",
-    "eight",
-    "ninet",
-    "dozen",
-)
 
 
 @lru_cache(maxsize=4096)
@@ -92,15 +53,6 @@ def _run_worths(run: str) -> tuple[str, ...]:
     if low == "dozen":
         worths.append("12")
     return tuple(worths)
-
-
-def worths_in_words(text: str) -> dict[str, tuple[int, int]]:
-    """Every number written in words with its span: worth (canonical) to the span of the first place."""
-    found: dict[str, tuple[int, int]] = {}
-    for run in _RUN.finditer(text):
-        for worth in _run_worths(run.group()):
-            found.setdefault(worth, run.span())
-    return found
 
 
 def spelled_numbers(text: str) -> Iterator[tuple[str, int, int]]:
@@ -125,39 +77,3 @@ def scaled_worth(digits: str, scale: str) -> str | None:
     shifted = whole + fraction[:power].ljust(power, "0")
     rest = fraction[power:]
     return canonical_number(f"{shifted}.{rest}" if rest else shifted)
-
-
-def worths_with_scale(text: str) -> dict[str, tuple[int, int]]:
-    """Every number with a scale ("$442.3K", "1.2 million") with its span."""
-    found: dict[str, tuple[int, int]] = {}
-    for match in _SCALED.finditer(text):
-        worth = scaled_worth(match[1], match[2])
-        if worth is not None:
-            found.setdefault(worth, match.span())
-    return found
-
-
-def write_out_scales(text: str) -> str:
-    """A short text with its scaled numbers as plain ones: "£186k" gives "£186000"; a lone "5 m" may be metres and stays."""
-
-    def plain(match: re.Match[str]) -> str:
-        if len(match[2]) == 1 and match[2] not in "kK" and not _CURRENCY.search(text):
-            return match.group()
-        return scaled_worth(match[1], match[2]) or match.group()
-
-    return _SCALED.sub(plain, text)
-
-
-_CURRENCY = re.compile(f"[{CURRENCY_SIGNS}]")
-
-
-@lru_cache(maxsize=8192)
-def spell_out_digits(text: str) -> str:
-    """A short text with its number words as digits: "Nine hundred South Ninth Street" gives "900 South 9th Street"."""
-    if not _RUN.search(text):
-        return text
-    try:
-        return str(alpha2digit(_INDEFINITE.sub("one", text), "en", 0.0))
-    except UnicodeEncodeError:
-        # Lone surrogates cannot reach the library; such a text is not a number.
-        return text

@@ -17,7 +17,6 @@ __all__ = [
     "bare_digits",
     "canonical_number",
     "find_numbers",
-    "number_at",
     "parse_number",
     "significant_digits",
     "whole_number_end",
@@ -105,21 +104,6 @@ def find_numbers(text: str) -> Iterator[Number]:
         yield Number(canonical_number(digits, sign is not None), start if sign is None else sign, end)
 
 
-def number_at(text: str, at: int) -> Number | None:
-    """The number that begins at this digit, or None where it may be a part of a longer one or of a fraction."""
-    if at and (text[at - 1] == "." or (text[at - 1] in _BETWEEN_DIGITS and text[at - 2 : at - 1].isdigit())):
-        return None
-    if text[at - 1 : at].isdigit() and at:
-        return None
-    found = _NUMBER.match(text, at)
-    if found is None:
-        return None
-    sign = _sign_start(text, at)
-    return Number(
-        canonical_number(found.group(), sign is not None), at if sign is None else sign, found.end()
-    )
-
-
 def with_commas(worth: str) -> str:
     """A worth as numbers are mostly written in English: "442300" gives "442,300"."""
     return f"{int(worth):,}" if worth.isdecimal() and 3 < len(worth) < 20 else worth
@@ -128,7 +112,7 @@ def with_commas(worth: str) -> str:
 def whole_number_end(text: str, at: int, end: int) -> int:
     """Where a number ends that is written from `at` to `end`, cents of zero included; 0 if what is around it may change it.
 
-    A quick test for how amounts are mostly written ("$442,300.00", "in 2024,"); `number_at` reads the others.
+    A quick test for how amounts are mostly written ("$442,300.00", "in 2024,").
     """
     before = text[at - 1 : at] if at else " "
     if before == "$":

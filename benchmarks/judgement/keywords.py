@@ -1,0 +1,122 @@
+"""How well `smart` agrees with readers on replies nobody fitted to, beside baselines and an older version.
+
+`table(TRIVIA, old=SRC)` prints accuracy with its 95% interval over questions: business replies by models without their author,
+trivia answers (where the file is given; needs scikit-learn) by models without their question. The older version judges by its own
+`find_keywords`, in a process of its own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import fit_smart
+from fit_smart import Row
+
+from answerkey.match.keywords import find_keywords
+from answerkey.text.keyword import Alternatives
+from answerkey.text.normalise import folded_text, folded_words
+
+__all__ = ["table"]
+
+_OLD = """
+import json, sys
+from answerkey.match.keywords import find_keywords
+from answerkey.text.keyword import Alternatives
+for line in sys.stdin:
+    question, options, answer = json.loads(line)
+    print(int(find_keywords([Alternatives(tuple(options))], answer, "smart", question=question)[0].found))
+"""
+
+
+def _substring(row: Row) -> bool:
+    return any(option.lower() in row.answer.lower() for option in row.options if option.strip())
+
+
+def _normalised(row: Row) -> bool:
+    said = folded_text(row.answer)
+    return any(folded_text(option) in said for option in row.options if folded_words(option))
+
+
+def _overlap(row: Row) -> bool:
+    """At least half of the words of some option."""
+    said = set(folded_words(row.answer))
+    shares = [
+        len(said & set(words)) / len(words) for option in row.options if (words := folded_words(option))
+    ]
+    return max(shares, default=0.0) >= 0.5
+
+
+def _standard(row: Row) -> bool:
+    return find_keywords([Alternatives(tuple(row.options))], row.answer, "standard")[0].found
+
+
+BASELINES: dict[str, Callable[[Row], bool]] = {
+    "substring": _substring,
+    "normalised substring": _normalised,
+    "token overlap": _overlap,
+    "standard": _standard,
+}
+
+
+def _old_verdicts(rows: list[Row], source: Path) -> np.ndarray:
+    given = "\n".join(json.dumps([row.question, row.options, row.answer]) for row in rows)
+    run = subprocess.run(
+        [sys.executable, "-c", _OLD],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(source)},
+    )
+    return np.array([line == "1" for line in run.stdout.split()])
+
+
+def interval(right: np.ndarray, rows: list[Row]) -> tuple[float, float]:
+    """95% by drawing questions, whose rows stand or fall together, with replacement."""
+    questions: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        questions.setdefault(row.question, []).append(index)
+    sums = np.array([right[of].sum() for of in questions.values()])
+    counts = np.array([len(of) for of in questions.values()])
+    drawn = np.random.default_rng(0).integers(0, len(sums), (1000, len(sums)))
+    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _show(title: str, rows: list[Row], verdicts: dict[str, np.ndarray]) -> None:
+    said = np.array([row.said for row in rows])
+    print(f"{title}: {len(rows)} replies, {said.mean():.1%} said")
+    print(f"{'':<24}{'accuracy':>9}{'95%':>14}{'wrong accepted':>16}{'right rejected':>16}")
+    for name, found in verdicts.items():
+        right = found == said
+        low, high = interval(right, rows)
+        print(
+            f"{name:<24}{right.mean():>9.3f}{low:>8.3f}–{high:.3f}"
+            f"{found[~said].mean():>15.1%} {(~found)[said].mean():>15.1%}"
+        )
+
+
+def table(trivia: Path | None = None, old: Path | None = None) -> None:
+    """Print the figures of business replies and, where the file is given, of trivia answers."""
+    folds = fit_smart.stored_folds()
+    business = fit_smart.business_rows()
+    held_out = {"business keywords, leave one author out": (business, np.array(
+        [fit_smart.verdict_score(folds[row.source], row) > 0 for row in business]))}  # fmt: skip
+    if trivia is not None:
+        judged = fit_smart.trivia_rows(trivia)
+        held_out["trivia answers, cross-validated over questions"] = (
+            judged,
+            fit_smart.held_out_trivia(business, judged) > 0,
+        )
+    for title, (rows, found) in held_out.items():
+        verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}
+        if old is not None:
+            verdicts["smart, older version"] = _old_verdicts(rows, old)
+        _show(title, rows, {**verdicts, "smart, held out": found})

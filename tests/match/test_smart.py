@@ -1,0 +1,174 @@
+"""`smart`: what a careful reader would accept, on forms that are certain, on labelled replies and on hostile ones."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from answerkey.match.keywords import find_keywords
+from answerkey.match.reply import Reply
+from answerkey.match.smart import SmartKeyword
+from answerkey.match.wanted import prepare_asked
+from answerkey.text.keyword import Alternatives, NumberKeyword
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def says(keyword: str, reply: str, question: str = "", threshold: str = "even") -> bool:
+    return find_keywords([keyword], reply, "smart", question=question, threshold=threshold)[0].found  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("question", "keyword", "reply"),
+    [
+        ("What is the total basis?", "442300", "The total basis for your property is $442,300."),
+        ("What is our address?", "9th", "Your property is located at nine hundred South Ninth Street."),
+        ("How fast must I report a claim?", "48 hours", "Please notify us within two days of the incident."),
+        ("What's the wire cut-off time?", "5:30 PM", "Outgoing wires have to be released by 17:30 Eastern."),
+        ("When does the contract end?", "30 June 2025", "The contract with CleanSphere ends 30.06.2025."),
+        ("What form do freelancers need?", "W-9", "Freelancers based in the US must send us a completed W9."),
+        ("Who sang it?", "Beyoncé", "It was sung by Beyonce."),
+        ("Who approves invoices?", "chief financial officer", "All invoices are approved by the CFO."),
+    ],
+)
+def test_the_same_in_another_form_is_found(question: str, keyword: str, reply: str) -> None:
+    assert says(keyword, reply, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "keyword", "reply"),
+    [
+        ("When was he born?", "September 15, 1996", "He was born on October 15, 1996."),
+        ("Who wrote Heart of Gold?", "Neil Young", "Neil Sedaka"),
+        ("What is the deadline?", "April 15, 2024", "The amended return must be filed by April 15, 2025."),
+        ("What is the area?", "CO", "Your rental income is $1,200."),
+        ("What is the server's address?", "10.20.4.17", "The backup server is reachable at 10.20.4.172."),
+        ("How many beds?", "28", "It has 128 beds."),
+    ],
+)
+def test_another_value_is_not(question: str, keyword: str, reply: str) -> None:
+    assert not says(keyword, reply, question)
+
+
+def test_a_match_says_where_and_why() -> None:
+    text = "Results: please notify us within two days of the incident."
+    (match,) = find_keywords(["48 hours"], text, "smart", question="How fast must I report a claim?")
+    assert match.found
+    assert match.rule == "smart:number"
+    assert match.start is not None
+    assert text[match.start : match.end] == match.text
+    assert match.text.startswith("two")
+    assert match.why
+
+
+def test_thresholds_order_the_verdicts() -> None:
+    rows = [
+        json.loads(line) for line in (ROOT / "labelled/keywords_a.jsonl").read_text("utf-8").split("\n")[:120]
+    ]
+    counts = []
+    for threshold in ("strict", "even", "lenient"):
+        keywords = [row["expected_keywords"][0] for row in rows]
+        counts.append(
+            sum(
+                says(keyword, row["answer"], row["question"], threshold)
+                for keyword, row in zip(keywords, rows, strict=True)
+                if isinstance(keyword, str)
+            )
+        )
+    assert counts[0] < counts[1] <= counts[2]
+
+
+def test_alternatives_may_be_numbers_and_patterns() -> None:
+    keyword = Alternatives(("forty-two thousand", NumberKeyword(42000, 10)))
+    assert find_keywords([keyword], "It came to 42,005.", "smart")[0].found
+
+
+def test_a_model_of_language_takes_the_decision() -> None:
+    question, text = "Which country is she from?", "She is from Holland."
+    reply = Reply(text, prepare_asked(question))
+    assert not SmartKeyword(("Netherlands",), question).match(reply).found
+    assert SmartKeyword(("Netherlands",), question, probability=lambda *_: 0.9).match(reply).found
+    assert not SmartKeyword(("Holland",), question, probability=lambda *_: 0.1).match(reply).found
+
+
+BAD = [
+    "",
+    " ",
+    "\x00",
+    "\ud800",
+    "---",
+    "|||\n|-|",
+    "?",
+    "שלום 442300 עולם",
+    "\u202e442300",
+    "\n" * 50,
+    "a" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_input_gives_a_value(text: str) -> None:
+    keywords = [
+        "442300",
+        "total basis",
+        "August 15, 2024",
+        "W-9",
+        "CFO",
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "the",
+        "?",
+    ]
+    assert len(find_keywords(keywords, text, "smart", question="What \ud800?")) == len(keywords)
+    for keyword in BAD:
+        find_keywords([keyword], "The total is 442300.", "smart", question=text)
+
+
+def test_no_text_finds_nothing() -> None:
+    assert not find_keywords(["x"], None, "smart")[0].found
+
+
+HOSTILE = [
+    "hundred ",
+    "no ",
+    "1,",
+    "a|",
+    "W- 9",
+    "total ",
+    "15 August ",
+    "third ",
+    ". ",
+    "Dr. ",
+    "442300 ",
+    "中",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_time_is_linear_in_the_reply(unit: str) -> None:
+    """Ten times the text takes at most some ten times as long; a quadratic step would take a hundred times."""
+    keywords = ["442300", "total basis", "August 15, 2024", "Neil Young", "W-9", "48 hours", "CFO"]
+
+    def cost(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        start = time.process_time()
+        find_keywords(keywords, text, "smart", question="Who wrote total Neil in 2024?")
+        return time.process_time() - start
+
+    cost(1000)
+    assert cost(300_000) < 30 * max(cost(30_000), 0.002)
+
+
+def test_held_out_agreement_on_business_replies() -> None:
+    """Each author's replies are judged by the model that was fitted without them."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import fit_smart
+
+    folds = fit_smart.stored_folds()
+    rows = fit_smart.business_rows()
+    right = [(fit_smart.verdict_score(folds[row.source], row) > 0) == row.said for row in rows]
+    assert sum(right) / len(right) >= 0.80
