@@ -226,7 +226,7 @@ def test_a_database_that_stays_away_interrupts_the_run_which_then_goes_on(
     own_postgres_server.stop()
     _, err = process.communicate(timeout=600)
     assert process.returncode == 130
-    assert "; then go on with: answerkey resume " in err.splitlines()[-1]
+    assert "; then go on with: answerkey resume " in err.splitlines()[-1], err
     (journal,) = asker.golden.parent.rglob("*.journal")
     assert f" replies wait in {journal}" in err
     asked = len(asker.bot.asked)

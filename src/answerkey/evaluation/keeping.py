@@ -6,7 +6,7 @@ take is set aside in a file of its own; and a run that another process has taken
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import msgspec
@@ -169,10 +169,14 @@ class RunKeeper:
         """The journal goes when the store has all of it, and stays for `resume` if not."""
         if self._journal is None:
             return
-        if self._waiting:
-            self._journal.close()
-        else:
+        if not self._waiting:
             self._journal.remove()
+            return
+        self._journal.close()
+        # Stopped between a reply's arrival and the recorder: the journal alone has it.
+        if not self._lease.lost.is_set():
+            with suppress(StoreError, ValueError, TypeError, OverflowError):
+                replay_journal(self._store, self._info)
 
 
 def replay_journal(store: SqlStore, info: RunInfo) -> None:

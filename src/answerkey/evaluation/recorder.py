@@ -209,8 +209,12 @@ class Recorder:
         if ahead or batch:
             writing = self._writer.submit(self._write, ahead, batch)
             writing.add_done_callback(lambda done: self._after_writing(done, ahead, batch))
-            # Shielded: a batch that waits for the thread is written even if nobody waits for it any more.
-            await asyncio.shield(asyncio.wrap_future(writing))
+            waiting = asyncio.wrap_future(writing)
+            # Looked at even where nobody waits any more: an unseen failure would be reported as one of the program's.
+            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+            # Waiting for it does not cancel it: a batch that waits for the thread is written in any case.
+            await asyncio.wait([waiting])
+            waiting.result()
 
     def _after_writing(self, writing: "Future[None]", ahead: list[Trial], batch: list[Trial]) -> None:
         """In the writing thread: a batch that failed is kept for the end, and the asking told to stop."""

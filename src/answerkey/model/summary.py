@@ -23,8 +23,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     questions: int
-    # What the intervals count: questions, or the groups that they belong to; 0 in runs kept before these were.
-    units: int = 0
+    # What the intervals count: questions, or the groups that they belong to; None in runs kept before they were counted.
+    units: int | None = None
     # Trials that have a score, and the replies of all: a conversation's trial has one for every turn.
     trials: int
     replies: int

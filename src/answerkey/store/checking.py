@@ -8,12 +8,12 @@ import msgspec
 
 from answerkey.errors import StoreError
 from answerkey.model.question import Question
-from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.store.database import Database, Row
 from answerkey.store.packing import check_details, reply_checksum, unpack_replies
 from answerkey.store.schema import TABLES, Table
 from answerkey.store.sql import SqlStore
+from answerkey.store.stored_info import read_run_info
 
 __all__ = ["StoreCheck", "check_store", "problem_of", "readable_rows"]
 
@@ -23,7 +23,6 @@ _MOST_LISTED = 20
 _MOST_LOOKUPS = 1_000_000
 
 _decode_question = msgspec.json.Decoder(Question).decode
-_decode_info = msgspec.json.Decoder(RunInfo).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
 
@@ -114,7 +113,7 @@ def _check_question(content_hash: bytes, payload: str, **_: Any) -> str | None:
 
 
 def _check_run(info: str, summary: str | None, **_: Any) -> str | None:
-    _decode_info(info)
+    read_run_info(info)
     if summary is not None:
         _decode_summary(summary)
     return None

@@ -16,6 +16,7 @@ from answerkey.store.feedback_book import feedback_row
 from answerkey.store.packing import id_hashes, pack_card
 from answerkey.store.production import production_row
 from answerkey.store.schema import TABLES, create_statements, insert
+from answerkey.store.stored_info import convert_run_info
 from answerkey.store.writing import known_questions, name_key, question_row, reply_row, run_row
 
 __all__ = ["carry_over"]
@@ -183,8 +184,6 @@ def _run_info(payload: str) -> RunInfo:
     options = plain["options"]
     experiment = options.pop("experiment", None)
     plain["target_spec"] = options.pop("target", None)
-    # Synonyms by embeddings are gone; a run's scores stay as they were given.
-    options.get("scoring", {}).pop("embeddings", None)
     if experiment is not None:
         plain["experiment"] = {"runs": experiment["runs"], "early_stop": experiment["early_stop"]}
-    return msgspec.convert(plain, RunInfo)
+    return convert_run_info(plain)

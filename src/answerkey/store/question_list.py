@@ -13,6 +13,7 @@ from answerkey.model.scorecard import Scorecard, grade, round_score
 from answerkey.store.database import EPSILON, Connection, Database, Where, signs
 from answerkey.store.feedback_book import ShortText
 from answerkey.store.sql import RESULTS, SqlStore, read_result
+from answerkey.store.stored_info import read_run_info
 from answerkey.store.writing import OF_RUN, of_run
 
 __all__ = ["Facets", "HistoryPoint", "QuestionList", "RowFilter", "Sort", "words_condition"]
@@ -74,9 +75,6 @@ class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
     highest: float | None
     error: str | None
     latency_ms: float | None
-
-
-_decode_info = msgspec.json.Decoder(RunInfo).decode
 
 
 def words_condition(
@@ -252,7 +250,7 @@ class QuestionList:
             rows = connection.run(query, (question_id.replace("\0", ""), limit)).fetchall()
         points = []
         for payload, mean, trials, lowest, highest, error_kind, latency_ms in rows:
-            info, score = _decode_info(payload), None if mean is None else round_score(mean)
+            info, score = read_run_info(payload), None if mean is None else round_score(mean)
             points.append(
                 HistoryPoint(
                     run_id=info.id,

@@ -27,12 +27,12 @@ from answerkey.store.packing import (
     unpack_values,
 )
 from answerkey.store.schema import insert
+from answerkey.store.stored_info import read_run_info
 from answerkey.store.writing import NAME_KEY, OF_RUN, RUN_KEY, RunWriter, of_run
 
 __all__ = ["RESULTS", "SqlStore", "read_result"]
 
 _decode_question = msgspec.json.Decoder(Question).decode
-_decode_info = msgspec.json.Decoder(RunInfo).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
@@ -125,7 +125,7 @@ class SqlStore(RunWriter):
 
     def read_info(self, connection: Connection, payload: str) -> RunInfo:
         """What a run is, with the status that it really has."""
-        return with_true_status(self.database, connection, _decode_info(payload))
+        return with_true_status(self.database, connection, read_run_info(payload))
 
     def count_runs(self) -> int:
         """How many runs there are."""
