@@ -97,12 +97,25 @@ def test_who_was_taken_over_writes_no_more(keeper: RunKeeper, store: SqlStore) -
     assert kept(store) == ["q0", "q1", "q2"]
 
 
+def test_what_arrived_as_the_run_was_stopped_reaches_the_store(
+    keeper: RunKeeper, store: SqlStore, tmp_path: Path
+) -> None:
+    for trial in trials():
+        keeper.append(trial)
+    keeper.add(INFO, trials()[:4])
+    keeper.close()
+    assert len(store.reply_keys(INFO)) == 9
+    assert not (tmp_path / "runs.db.r1.journal").exists()
+
+
 def test_what_only_the_journal_has_is_replayed_once(
     keeper: RunKeeper, store: SqlStore, tmp_path: Path
 ) -> None:
     for trial in trials():
         keeper.append(trial)
     keeper.add(INFO, trials()[:4])
+    # The run is another process's by now, so this one may not write any more.
+    keeper._lease.lost.set()
     keeper.close()
     journal = tmp_path / "runs.db.r1.journal"
     assert journal.exists()
