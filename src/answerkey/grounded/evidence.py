@@ -19,6 +19,7 @@ _DEEPEST = 64
 _LONGEST_LABEL = 60
 
 Path = tuple[str | int, ...]
+_HOLDERS = (dict, list, tuple, Mapping)
 
 
 class Spot(msgspec.Struct, frozen=True, gc=False):
@@ -134,27 +135,36 @@ def _plain(value: Any) -> str:
 
 def _lay_out(evidence: Evidence, value: Any, root: str, *, cells: bool = False) -> None:
     """Write a JSON value leaf by leaf, without recursion; the name of a column once."""
-    named: set[Path] = set()
-    waiting: list[tuple[Any, Path, Path, int]] = [(_read_text(value) if cells else value, (), (), -1)]
+    value = _read_text(value) if cells else value
+    if not isinstance(value, _HOLDERS):
+        evidence.write(_plain(value), root, cell=cells)
+        return
+    named: set[tuple[Path, str]] = set()
+    waiting: list[tuple[Any, Path, Path]] = [(value, (), ())]
     while waiting and evidence.length <= MOST_EVIDENCE:
-        value, path, column, record = waiting.pop()
-        if not isinstance(value, Mapping | list | tuple) or len(path) >= _DEEPEST:
-            evidence.write(_plain(value) if len(path) < _DEEPEST else "", root, path, record, cell=cells)
-            continue
-        number = len(evidence.records)
+        value, path, column = waiting.pop()
+        record = len(evidence.records)
         evidence.records.append([])
-        inside: list[tuple[Any, Path, Path, int]] = []
+        inside: list[tuple[Any, Path, Path]] = []
         if isinstance(value, Mapping):
-            for key, item in _with_columns(value).items():
-                below = (*column, str(key))
-                if below not in named:
-                    named.add(below)
-                    evidence.write(str(key), root, (*path, str(key)), number)
-                inside.append((item, (*path, str(key)), below, number))
+            for name, item in _with_columns(value).items():
+                key = str(name)
+                if (column, key) not in named:
+                    named.add((column, key))
+                    evidence.write(key, root, (*path, key), record)
+                if isinstance(item, _HOLDERS):
+                    inside.append((item, (*path, key), (*column, key)))
+                else:
+                    text = item if type(item) is str else _plain(item)
+                    evidence.write(text, root, (*path, key), record, cell=cells)
         else:
             evidence.lists.append((root, path, len(value) if cells else 0))
-            inside += [(item, (*path, index), (*column, "*"), number) for index, item in enumerate(value)]
-        waiting += reversed(inside)
+            for index, item in enumerate(value):
+                if isinstance(item, _HOLDERS):
+                    inside.append((item, (*path, index), (*column, "*")))
+                else:
+                    evidence.write(_plain(item), root, (*path, index), record, cell=cells)
+        waiting += reversed(inside) if len(path) < _DEEPEST else ()
 
 
 def _with_columns(value: Mapping[str, Any]) -> Mapping[str, Any]:
