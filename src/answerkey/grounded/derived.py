@@ -18,9 +18,11 @@ from answerkey.grounded.marks import Figure, readings
 
 __all__ = ["Derived", "Formula"]
 
-# So many hits by chance may be expected of what is tried before a hit counts.
+# So many hits by chance may be expected of what is tried before a hit counts;
 _CHANCE = 0.1
-# Of small counts, which are stated more often than anything else that a table gives.
+# of what the sentence itself or its record states;
+_CHANCE_NEAR = 0.3
+# of small counts, which are stated more often than anything else that a table gives.
 _CHANCE_OF_COUNT = 0.3
 # Of more cells than this no two are set against each other, and of all together no more pairs than this.
 _MOST_PAIRED = 40
@@ -58,31 +60,27 @@ class _Pairs:
 
     def __init__(self, groups: Iterable[Sequence[Cell]], *, stated: bool = False) -> None:
         self._cells: list[Cell] = []
-        firsts, seconds, room = [_NONE], [_NONE], _MOST_PAIRS
+        pairs, room = [_pairs_of(0)], _MOST_PAIRS
         for group in groups:
             if 1 < len(group) <= _MOST_PAIRED and room > 0:
-                one, other = _pairs_of(len(group))
-                room -= len(one)
-                firsts.append(one + len(self._cells))
-                seconds.append(other + len(self._cells))
+                room -= len(group) ** 2 // 2
+                pairs.append(_pairs_of(len(group)) + len(self._cells))
                 self._cells += group
-        values: Values = np.array([value for value, _ in self._cells])
-        first, second = np.concatenate(firsts), np.concatenate(seconds)
-        if len(values):
-            apart = (values[first] != values[second]) & (values[first] != 0) & (values[second] != 0)
-            first, second = first[apart], second[apart]
-        self._first, self._second, self._stated = first, second, stated
-        x, y = (values[first], values[second]) if len(values) else (values, values)
-        ratio, inverse = np.abs(x / y), np.abs(y / x)
-        sorts = [np.abs(x - y), np.abs(x / y - 1), np.abs(y / x - 1), ratio, inverse]
+        values: Values = np.array([value for value, _ in self._cells] or [0.0])
+        both = np.concatenate(pairs, axis=1)
+        x, y = values[both]
+        apart = (x != y) & (x * y != 0)
+        self._both, x, y = both[:, apart], x[apart], y[apart]
+        ratio = np.abs(x / y)
         true = np.ones(len(x), dtype=bool)
-        shares = [~true, true, true, true if not stated else ratio < 1, true if not stated else inverse < 1]
-        self.worths = np.concatenate([*sorts, x + y] if stated else sorts)
+        worths = [np.abs(x - y), np.abs(x / y - 1), np.abs(y / x - 1), ratio, 1 / ratio]
+        shares = [~true, true, true, *((ratio < 1, ratio > 1) if stated else (true, true))]
+        self.worths = np.concatenate([*worths, np.abs(x + y)] if stated else worths)
         self.shares = np.concatenate([*shares, ~true] if stated else shares)
 
     def formula(self, index: int) -> Formula:
-        sort, at = divmod(index, len(self._first))
-        (x, spot), (y, _) = self._cells[self._first[at]], self._cells[self._second[at]]
+        sort, at = divmod(index, self._both.shape[1])
+        (x, spot), (y, _) = (self._cells[cell] for cell in self._both[:, at])
         how = (
             f"{max(x, y):g} − {min(x, y):g}",
             f"change from {y:g} to {x:g}",
@@ -94,13 +92,9 @@ class _Pairs:
         return Formula(float(self.worths[index]), how, spot, bool(self.shares[index]))
 
 
-_NONE: Numbers = np.array([], dtype=np.int64)
-
-
-@lru_cache(maxsize=_MOST_PAIRED)
-def _pairs_of(many: int) -> tuple[Numbers, Numbers]:
-    first, second = np.triu_indices(many, 1)
-    return first, second
+@lru_cache(maxsize=_MOST_PAIRED + 1)
+def _pairs_of(many: int) -> Numbers:
+    return np.array(np.triu_indices(many, 1))
 
 
 def _nearest(family: _Aggregates | _Pairs, figure: Figure) -> tuple[Formula | None, float]:
@@ -108,13 +102,11 @@ def _nearest(family: _Aggregates | _Pairs, figure: Figure) -> tuple[Formula | No
     expected, worths = 0.0, family.worths
     for value, step, how in readings(figure) if len(worths) else ():
         expected += np.count_nonzero((worths > value / 2) & (worths < 2 * value)) * step / (1.5 * value or 1)
-        off = np.abs(worths - value)
-        fits = off <= 0.5001 * step
+        fits = np.abs(worths - value) <= 0.5001 * step
         if how != "as a share":
             fits &= ~family.shares
         if fits.any():
-            off[~fits] = np.inf
-            return family.formula(int(off.argmin())), expected
+            return family.formula(int(np.where(fits, np.abs(worths - value), np.inf).argmin())), expected
     return None, expected
 
 
@@ -129,62 +121,45 @@ class Derived:
             columns[cell[1].column].append(cell)
             self._records[cell[1].record].append(cell)
         self._groups = [*columns.values(), *self._records.values()]
-        self._near: dict[int, list[_Pairs]] = {}
+        # By sentence: pairs of what it states, and of the records that it names.
+        self._near: dict[int, tuple[_Pairs, _Pairs]] = {}
 
     @cached_property
-    def _aggregates(self) -> _Aggregates:
-        return _Aggregates(self._groups)
-
-    @cached_property
-    def _pairs(self) -> _Pairs:
-        return _Pairs(self._groups)
+    def _far(self) -> tuple[_Aggregates, _Pairs]:
+        return _Aggregates(self._groups), _Pairs(self._groups)
 
     @cached_property
     def _counts(self) -> tuple[dict[float, Formula], dict[float, list[Formula]]]:
         return _counts(self._evidence)
 
-    def find(
-        self, figure: Figure, sentence: int, stated: Sequence[Cell], around: Sequence[Cell]
-    ) -> Formula | None:
-        """How a figure follows; `stated` is what its sentence takes from the evidence, `around` also those beside it."""
+    def find(self, figure: Figure, sentence: int, stated: Sequence[Cell]) -> Formula | None:
+        """How a figure follows; `stated` is what its sentence takes from the evidence."""
         if figure.step == 1 and not figure.percent and figure.value < 1000:
             entries, kinds = self._counts
             named = {spot.start for _, spot in stated}
             counted = next((one for one in kinds.get(figure.value, ()) if one.spot.start in named), None)
             if counted or (figure.value in entries and len(entries) / 9 <= _CHANCE_OF_COUNT):
                 return counted or entries[figure.value]
-        tried = 0.0
-        for family in self._families(sentence, stated, around):
-            hit, expected = _nearest(family, figure)
-            tried += expected
-            if tried > _CHANCE:
-                return None
-            if hit is not None:
-                return hit
-        return None
-
-    def _families(
-        self, sentence: int, stated: Sequence[Cell], around: Sequence[Cell]
-    ) -> Iterator[_Aggregates | _Pairs]:
-        """What is nearest to the sentence first, and no more than is asked for."""
         if sentence not in self._near:
             records = [self._records[number] for number in {spot.record for _, spot in stated} if number >= 0]
-            self._near[sentence] = [
-                _Pairs([[cell for cell in stated if cell[0]]], stated=True),
-                _Pairs(records),
-                _Pairs([[cell for cell in around if cell[0]]], stated=True),
-            ]
-        near = self._near[sentence]
-        yield from near[:2]
-        yield self._aggregates
-        yield near[2]
-        yield self._pairs
+            numbers = [cell for cell in stated if cell[0]]
+            self._near[sentence] = _Pairs([numbers], stated=True), _Pairs(records)
+        tried = 0.0
+        for bound, families in ((_CHANCE_NEAR, self._near[sentence]), (_CHANCE, self._far)):
+            for family in families:
+                hit, expected = _nearest(family, figure)
+                tried += expected
+                if hit is not None and tried <= bound:
+                    return hit
+            if tried > _CHANCE:
+                break
+        return None
 
 
 def _counts(evidence: Evidence) -> tuple[dict[float, Formula], dict[float, list[Formula]]]:
     """How many entries the lists have, and how many of them are of a kind."""
-    first: dict[tuple[str, Path], Spot] = {}
     lists = {(root, path): many for root, path, many in evidence.lists if many > 1}
+    first: dict[tuple[str, Path], Spot] = {}
     same: dict[tuple[object, str], list[Spot]] = defaultdict(list)
     for spot in evidence.spots if lists else ():
         if spot.cell:

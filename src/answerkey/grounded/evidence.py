@@ -43,12 +43,12 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def column(self) -> tuple[str, Path]:
-        """The same for the cells that stand under each other: of a list's records, or of an object's objects."""
+        """The same for the cells that stand under each other: of a list's records, an object's objects, calls of a kind."""
         path = self.path
         for index in range(len(path) - 1, -1, -1):
             if isinstance(path[index], int):
                 return self.root, (*path[:index], "*", *path[index + 1 :])
-        return self.root, ((*path[:-2], "*", path[-1]) if len(path) > 1 else path)
+        return "", ((*path[:-2], "*", path[-1]) if len(path) > 1 else path)
 
 
 class Evidence:

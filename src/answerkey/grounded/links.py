@@ -121,8 +121,7 @@ class _Linking:
         derived = Derived(self._evidence, self._cells()) if left else None
         for figure in left if derived else ():
             number = self._sentences.number(figure.start)
-            around = [cell for near in range(number - 1, number + 2) for cell in self._stated.get(near, ())]
-            formula = derived.find(figure, number, self._stated.get(number, ()), around) if derived else None
+            formula = derived.find(figure, number, self._stated.get(number, ())) if derived else None
             at = None if formula is None else Stretch(formula.spot.start, formula.spot.end, formula.how)
             yield self._link(figure.start, figure.end, "figure", at)
 
