@@ -165,8 +165,9 @@ class Lookup:
 
     def _same_unit(self, one: Figure, other: Figure) -> bool:
         """Whether both have the same sign or word behind them: %, days, years and yrs."""
-        stated = unit_of(one.unit)
-        return (one.percent and other.percent) or (stated is not None and stated == unit_of(other.unit))
+        if one.percent or not one.unit:
+            return one.percent and other.percent
+        return one.unit == other.unit or unit_of(one.unit) == (unit_of(other.unit) or ())
 
     def _converted(self, figure: Figure) -> Iterator[Stretch]:
         """The same in another unit of its family: 312 minutes are 5.2 hours."""

@@ -40,6 +40,7 @@ _FIGURE = re.compile(
     r"[+-]*[0-9][0-9.,’]*(?:[-–/][0-9.,]+)?(?:st|nd|rd|th|er|º|ª|[-–/]?[a-zµ°]{1,12}(?:-[a-z]{2,9})?|[kKMm])?[-–]?"
 )
 _DATE_FORM = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{2,4}|[12][0-9]{3}[-/][01][0-9](?![0-9])")
+_MONTH_DAY = re.compile(r"(?:([0-9]{4})[年년]\s?)?([0-9]{1,2})[月월]\s?([0-9]{1,2})[日일]")
 _DAY_BEFORE = re.compile(
     r"(?<![\w.])([0-9]{1,2})(?:st|nd|rd|th|\.)?\s?(?:to|and|or|until|bis|und|oder|à|au|et|al?|y|e|–|-)\s?$"
 )
@@ -66,6 +67,8 @@ _NUMBER_WORDS = {
     if word != "-" and value > 1
 }
 Unit = tuple[str, float]
+# Hangul has spaces, but its units are as short as those of kana and Chinese signs.
+_LAST_SPACED = "\u2e80"
 
 
 class Figure(msgspec.Struct, frozen=True, gc=False):
@@ -118,9 +121,12 @@ def find_marks(text: str, words: Words) -> list[Mark]:
         start, end = number.span()
         if start < at:
             continue
-        if months and bisect_left(months, start - 14) < bisect_left(months, end + 8):
+        if text[end : end + 1] in _EAST and (day := _MONTH_DAY.match(text, start)):
+            date = Date(int(day[1]) if day[1] else None, int(day[2]), int(day[3]), *day.span())
+            found.append((date, *day.span()))
+        elif months and bisect_left(months, start - 14) < bisect_left(months, end + 8):
             _named_date(text, at, start, found)
-            at = max(at, found[-1][2] if found else 0)
+        at = max(at, found[-1][2] if found else 0)
         if start >= at and start >= judged and (_glued(text[end : end + 1]) or _glued(text[start - 1 : start])):
             mark, judged = _glued_mark(text, at, start)
             found += mark
@@ -140,6 +146,7 @@ def _glued(mark: str) -> bool:
 
 
 _LOOSE = frozenset(" \n.,")
+_EAST = frozenset("年년月월")
 
 
 def _named_date(text: str, at: int, start: int, found: list[Mark]) -> None:
@@ -207,6 +214,9 @@ def _figure(text: str, digits: str, start: int, end: int) -> Mark:
     if tail is None:
         return Figure(start, end, value, other, 10.0**-decimals), start, end
     word = fold_accents(tail[1] or "")
+    if word > _LAST_SPACED:
+        # Scripts without spaces: the first sign is the unit.
+        word = word[0]
     if word in _CLOCK and value <= 24 and (time := _time(text, start)):
         return time
     unit, scale = unit_of(word), None
