@@ -21,7 +21,7 @@ from answerkey.text.dates import Date
 __all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "describe", "link_reply"]
 
 # A longer reply is not searched.
-MOST_REPLY = 2_000_000
+MOST_REPLY = 50_000
 # Characters on each side of a mention that speak of it.
 _REACH = 90
 _KINDS: dict[type, str] = {Figure: "figure", Date: "date", int: "time", str: "id"}

@@ -25,6 +25,8 @@ _MOST_PLACES = 100
 # Characters on each side of a place in a passage that speak of it; of a record, so many values do.
 _REACH = 90
 _MOST_VALUES = 24
+# Of a longer id the parts are not looked up.
+_LONGEST_ID = 80
 _INSIDE = re.compile(r"(?<![0-9])[0-9]{1,4}(?![0-9])")
 # What only joins a name's words is no part of it to be missed.
 _JOINING_LIST = "of de la le du des del di da dos van von der den and y und et the for s"
@@ -68,8 +70,6 @@ class Lookup:
         self.figures: list[Figure] = []
         # By what a date, time, id or part of an id says.
         self._known: dict[object, list[Stretch]] = defaultdict(list)
-        # By where a date stands.
-        self._years: dict[int, int | None] = {}
         for said, start, end in find_marks(evidence.text, self.words):
             if isinstance(said, Figure):
                 self.figures.append(said)
@@ -91,13 +91,17 @@ class Lookup:
     def _know(self, said: Date | int | str, at: Stretch) -> None:
         known = self._known
         if isinstance(said, Date):
-            days = {(said.month, said.day), (said.day, said.month)} if said.ambiguous else {(said.month, said.day)}
-            for key in (*days, ("y", said.year), ("m", said.month), ("d", said.day)):
+            year, month, day = said.year, said.month, said.day
+            for key in ((year, month, day), (None, month, day), ("y", year), ("m", month), ("d", day)):
                 known[key].append(at)
-            self._years[at.start] = said.year
+            if day and year:
+                known[year, month, None].append(at)
+            if said.ambiguous:
+                known[year, day, month].append(at)
+                known[None, day, month].append(at)
             return
         known["time", said].append(at) if isinstance(said, int) else known[said].append(at)
-        if isinstance(said, str):
+        if isinstance(said, str) and len(said) <= _LONGEST_ID:
             for part in WORD.finditer(self._evidence.text, at.start, at.end):
                 known[part[0].casefold()].append(Stretch(*part.span()))
             for part in _INSIDE.finditer(self._evidence.text, at.start, at.end):
@@ -108,7 +112,7 @@ class Lookup:
         if isinstance(said, Figure):
             return list(self._figure(said))[: self.most]
         if isinstance(said, Date):
-            return self._date(said)
+            return self._given((said.year, said.month, said.day))
         if isinstance(said, int):
             return self._given(("time", said)) or self._given(("time", (said + 720) % 1440))
         return self._given(said)
@@ -135,10 +139,6 @@ class Lookup:
     def stated(self, start: int) -> Cell:
         """What the evidence states at a place: a figure's worth, or 0 for anything else."""
         return self._worths.get(start, 0.0), self._evidence.spot_at(start)
-
-    def _date(self, said: Date) -> list[Stretch]:
-        found = self._known.get((said.month, said.day) if said.day else ("m", said.month), [])
-        return [one for one in found if said.year in (None, self._years[one.start])][: self.most]
 
     def _figure(self, figure: Figure) -> Iterator[Stretch]:
         """As it is, then rounded, then in another unit, then as a part of a date or id."""

@@ -165,17 +165,15 @@ def _named_date(text: str, at: int, start: int, found: list[Mark]) -> None:
 
 def _glued_mark(text: str, at: int, start: int) -> tuple[list[Mark], int]:
     """A date, time or id that digits with something at their side belong to, and how far they were looked at."""
+    for date in find_dates(text[start : start + 12]) if _DATE_FORM.match(text, start) else ():
+        if date.start == 0:
+            return [(date, start, start + date.end)], 0
+    if time := _time(text, start):
+        return [time], 0
     first = start
     while first > at and _IN_ID.match(text[first - 1]):
         first -= 1
     end = _ID.match(text, first).end()  # type: ignore[union-attr]  # the digit is there
-    form = _DATE_FORM.match(text, start)
-    for date in find_dates(text[start : start + 12]) if form else ():
-        if date.start == 0:
-            return [(date, start, start + date.end)], 0
-    time = _time(text, start)
-    if time:
-        return [time], end
     core = text[first:end].strip(_EDGES)
     first = text.find(core, first)
     return ([(id_key(core), first, first + len(core))] if _is_id(core) else []), end
