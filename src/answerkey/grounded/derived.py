@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from answerkey.grounded.evidence import Evidence, Path, Spot
+from answerkey.grounded.evidence import Evidence, Spot
 from answerkey.grounded.lookup import Cell
 from answerkey.grounded.marks import Figure, readings
 
@@ -60,13 +60,17 @@ class _Pairs:
 
     def __init__(self, groups: Iterable[Sequence[Cell]], *, stated: bool = False) -> None:
         self._cells: list[Cell] = []
-        pairs, room = [_pairs_of(0)], _MOST_PAIRS
+        pairs, room = list[Numbers](), _MOST_PAIRS
         for group in groups:
             if 1 < len(group) <= _MOST_PAIRED and room > 0:
                 room -= len(group) ** 2 // 2
                 pairs.append(_pairs_of(len(group)) + len(self._cells))
                 self._cells += group
-        values: Values = np.array([value for value, _ in self._cells] or [0.0])
+        self.worths: Values = np.array([])
+        self.shares = np.array([], dtype=bool)
+        if not self._cells:
+            return
+        values: Values = np.array([value for value, _ in self._cells])
         both = np.concatenate(pairs, axis=1)
         x, y = values[both]
         apart = (x != y) & (x * y != 0)
@@ -158,21 +162,16 @@ class Derived:
 
 def _counts(evidence: Evidence) -> tuple[dict[float, Formula], dict[float, list[Formula]]]:
     """How many entries the lists have, and how many of them are of a kind."""
-    lists = {(root, path): many for root, path, many in evidence.lists if many > 1}
-    first: dict[tuple[str, Path], Spot] = {}
     same: dict[tuple[object, str], list[Spot]] = defaultdict(list)
-    for spot in evidence.spots if lists else ():
-        if spot.cell:
-            for depth in range(len(spot.path)):
-                first.setdefault((spot.root, spot.path[:depth]), spot)
-            if spot.end - spot.start <= 40:
-                same[spot.column, evidence.value(spot)].append(spot)
+    for spot in evidence.spots if evidence.lists else ():
+        if spot.cell and spot.end - spot.start <= 40:
+            same[spot.column, evidence.value(spot)].append(spot)
     entries: dict[float, Formula] = {}
     kinds: dict[float, list[Formula]] = defaultdict(list)
-    for at, many in lists.items():
-        if at in first:
-            how = f"count of the entries of {'.'.join(map(str, at[1])) or 'the result'}"
-            entries[float(many)] = Formula(many, how, first[at])
+    for path, many, first in evidence.lists:
+        if first < len(evidence.spots):
+            how = f"count of the entries of {'.'.join(map(str, path)) or 'the result'}"
+            entries[float(many)] = Formula(many, how, evidence.spots[first])
     for (_, value), found in same.items():
         if len(found) > 1:
             how = f"count of {found[0].path[-1]} = {value}"

@@ -61,8 +61,8 @@ class Evidence:
         self._starts: list[int] = []
         # The spots of each record.
         self.records: list[list[Spot]] = []
-        # The lists of results, with how many entries each has.
-        self.lists: list[tuple[str, Path, int]] = []
+        # The lists of results: where, how many entries, and the number of the first spot inside.
+        self.lists: list[tuple[Path, int, int]] = []
         self.text = ""
 
     def write(self, text: str, root: str, path: Path = (), record: int = -1, *, cell: bool = False) -> None:
@@ -158,7 +158,8 @@ def _lay_out(evidence: Evidence, value: Any, root: str, *, cells: bool = False) 
                     text = item if type(item) is str else _plain(item)
                     evidence.write(text, root, (*path, key), record, cell=cells)
         else:
-            evidence.lists.append((root, path, len(value) if cells else 0))
+            if cells and len(value) > 1:
+                evidence.lists.append((path, len(value), len(evidence.spots)))
             for index, item in enumerate(value):
                 if isinstance(item, _HOLDERS):
                     inside.append((item, (*path, index), (*column, "*")))

@@ -77,9 +77,8 @@ class Lookup:
                 self._know(said, Stretch(start, end))
         # By key: the places of each wanted word among the words.
         self._places: dict[str, list[int]] = defaultdict(list)
-        for index, key in enumerate(self.words.keys):
-            if key in wanted:
-                self._places[key].append(index)
+        for index in [index for index, key in enumerate(self.words.keys) if key in wanted]:
+            self._places[self.words.keys[index]].append(index)
         both = [(one.value, one) for one in self.figures] + [(one.other, one) for one in self.figures if one.other]
         both.sort(key=_first)
         self._sorted = [one for _, one in both]

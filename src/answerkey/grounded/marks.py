@@ -31,7 +31,9 @@ _TIME = re.compile(
 _CLOCK = frozenset({"am", "pm", "a", "p", "uhr", "h"})
 # What an id is made of; of scripts without spaces no letter is, for it would glue figures to words.
 _ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:@_-]++")
-_IN_ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:@_-]")
+_IN_ID = frozenset(filter(_ID.match, map(chr, range(0x250))))
+_GLUE = _IN_ID - frozenset(".+&")
+_MONTHS = frozenset(f"#{month}" for month in range(1, 13))
 # An address has an @.
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,253}\w")
 _EDGES = ".:!?-/#+&"
@@ -114,7 +116,9 @@ def readings(figure: Figure) -> Iterator[tuple[float, float, str]]:
 
 def find_marks(text: str, words: Words) -> list[Mark]:
     """Every mark, by its start but for addresses and numbers in words, which come last."""
-    months = [start for start, key in zip(words.starts, words.keys, strict=True) if key[0] == "#"]
+    months: list[int] = []
+    if not _MONTHS.isdisjoint(words.keys):
+        months = [start for start, key in zip(words.starts, words.keys, strict=True) if key in _MONTHS]
     found: list[Mark] = []
     at = judged = 0
     for number in _NUMBER.finditer(text):
@@ -127,7 +131,7 @@ def find_marks(text: str, words: Words) -> list[Mark]:
         elif months and bisect_left(months, start - 14) < bisect_left(months, end + 8):
             _named_date(text, at, start, found)
         at = max(at, found[-1][2] if found else 0)
-        if start >= at and start >= judged and (_glued(text[end : end + 1]) or _glued(text[start - 1 : start])):
+        if start >= at and start >= judged and (text[end : end + 1] in _GLUE or text[start - 1 : start] in _GLUE):
             mark, judged = _glued_mark(text, at, start)
             found += mark
         at = max(at, found[-1][2] if found else 0)
@@ -141,11 +145,6 @@ def find_marks(text: str, words: Words) -> list[Mark]:
     return found
 
 
-def _glued(mark: str) -> bool:
-    return mark not in _LOOSE and _IN_ID.match(mark) is not None
-
-
-_LOOSE = frozenset(" \n.,")
 _EAST = frozenset("年년月월")
 
 
@@ -171,7 +170,7 @@ def _glued_mark(text: str, at: int, start: int) -> tuple[list[Mark], int]:
     if time := _time(text, start):
         return [time], 0
     first = start
-    while first > at and _IN_ID.match(text[first - 1]):
+    while first > at and text[first - 1] in _IN_ID:
         first -= 1
     end = _ID.match(text, first).end()  # type: ignore[union-attr]  # the digit is there
     core = text[first:end].strip(_EDGES)
