@@ -48,15 +48,15 @@ def labelled_rows(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield path.stem, json.loads(line)
 
 
-def supported_spans(row: dict[str, Any]) -> list[tuple[int, int]]:
-    """The stretches of the answer that are labelled as supported."""
+def supported_spans(row: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """The stretches of the answer that are labelled as supported, each with the author's note why."""
     spans, at = [], 0
     for sentence in row["sentences"]:
         start = row["answer"].find(sentence["text"], at)
         if start >= 0:
             at = start + len(sentence["text"])
             if sentence["supported"] is True:
-                spans.append((start, at))
+                spans.append((start, at, sentence.get("why") or ""))
     return spans
 
 
@@ -101,11 +101,12 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
     """Count one row's items."""
     spans = supported_spans(row)
     for item in link_reply(*reply_of(row)).items:
-        if not any(start <= item.start < end for start, end in spans):
+        why = next((why for start, end, why in spans if start <= item.start < end), None)
+        if why is None:
             continue
-        sort = "stands" if stands_there(item, row) else "derivable" if _derivable(item, row) else "other"
-        counts[f"{sort} {item.kind}"] += 1
-        counts[f"{sort} {item.kind} linked"] += bool(item.where)
+        for name in _sorts(item, row, why):
+            counts[f"{name} {item.kind}"] += 1
+            counts[f"{name} {item.kind} linked"] += bool(item.where)
         if item.kind == "figure" and item.text[0].isdigit():
             drawn = random_figure(item.text, generator)
             text = row["answer"][: item.start] + drawn + row["answer"][item.end :]
@@ -114,6 +115,16 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
             for name in ("random figure", f"random figure of {size} digits"):
                 counts[name] += 1
                 counts[f"{name} linked"] += any(one.where for one in found)
+
+
+def _sorts(item: Link, row: dict[str, Any], why: str) -> tuple[str, ...]:
+    """ "derived": it follows from a column, and the author's note works it out; "derivable": it follows, if by chance."""
+    if stands_there(item, row):
+        return ("stands",)
+    if not _derivable(item, row):
+        return ("other",)
+    noted = {_plain(one) for one in _NUMBER.findall(why)}
+    return ("derivable", "derived") if _plain(_NUMBER.findall(item.text)[0]) in noted else ("derivable",)
 
 
 def _derivable(item: Link, row: dict[str, Any]) -> bool:
@@ -162,12 +173,16 @@ def area_under_curve(positive: list[float], negative: list[float]) -> float:
 
 
 def novelty_curve(path: Path) -> dict[str, float]:
-    """By part of the attributed replies: how well novelty tells those that are not fully attributable."""
+    """By part of the attributed replies: how well novelty tells those that are not fully attributable.
+
+    "two labels" leaves the generic replies out, which claim nothing: fully attributable against not attributable.
+    """
     parts: dict[str, tuple[list[float], list[float]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         value = novelty_of(Words(row["response"]), Words(row["knowledge"]))
-        for name in ("all", row["id"].rsplit("-", 1)[0]):
+        names = ["all", row["id"].rsplit("-", 1)[0], *(["two labels"] if row["label"] != "Generic" else [])]
+        for name in names:
             more, less = parts.setdefault(name, ([], []))
             (less if row["label"] == "Fully attributable" else more).append(1.0 if value is None else value)
     return {name: area_under_curve(*lists) for name, lists in parts.items()}
