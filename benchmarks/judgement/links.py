@@ -155,7 +155,9 @@ def _everything(row: dict[str, Any]) -> Iterator[tuple[float, bool]]:
                     yield len(value), False
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 groups["record", path[:-1]].append(value)
-                groups["column", tuple("*" if isinstance(key, int) else key for key in path[1:])].append(value)
+                groups["column", tuple("*" if isinstance(key, int) else key for key in path[1:])].append(
+                    value
+                )
     for values in groups.values():
         whole = sum(values)
         yield from ((whole, False), (whole / len(values), False))

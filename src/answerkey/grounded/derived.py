@@ -182,7 +182,7 @@ def _counts(evidence: Evidence) -> tuple[dict[float, Formula], dict[float, list[
 def _aggregates(cells: list[Cell]) -> Iterator[Formula]:
     spot = cells[0][1]
     path = spot.column[1] if cells[1][1].record != spot.record else spot.path[:-1]
-    name = str(path[-1]) if path else "the result"
+    name = "the row" if path and isinstance(path[-1], int) else str(path[-1]) if path else "the result"
     whole = fsum(value for value, _ in cells)
     yield Formula(abs(whole), f"sum of {name}", spot)
     yield Formula(abs(whole) / len(cells), f"average of {name}", spot)

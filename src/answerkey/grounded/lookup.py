@@ -79,7 +79,9 @@ class Lookup:
         self._places: dict[str, list[int]] = defaultdict(list)
         for index in [index for index, key in enumerate(self.words.keys) if key in wanted]:
             self._places[self.words.keys[index]].append(index)
-        both = [(one.value, one) for one in self.figures] + [(one.other, one) for one in self.figures if one.other]
+        both = [(one.value, one) for one in self.figures] + [
+            (one.other, one) for one in self.figures if one.other
+        ]
         both.sort(key=_first)
         self._sorted = [one for _, one in both]
         self._values = [value for value, _ in both]
@@ -123,12 +125,14 @@ class Lookup:
         """The words around a place: the names and texts of its record, or those near it in its passage."""
         spot = self._evidence.spot_at(at.start)
         if spot.record < 0 or spot.end - spot.start > 2 * _REACH:
-            return self.words.between(
-                max(spot.start, at.start - _REACH), at.start
-            ) | self.words.between(at.end, min(spot.end, at.end + _REACH))
+            return self.words.between(max(spot.start, at.start - _REACH), at.start) | self.words.between(
+                at.end, min(spot.end, at.end + _REACH)
+            )
         key = (spot.record, spot.path[-1])
         if key not in self._said:
-            said = {word_key(word) for name in spot.path if isinstance(name, str) for word in WORD.findall(name)}
+            said = {
+                word_key(word) for name in spot.path if isinstance(name, str) for word in WORD.findall(name)
+            }
             for other in self._evidence.records[spot.record][:_MOST_VALUES]:
                 if other.cell or other is spot:
                     said |= self.words.between(other.start, min(other.end, other.start + _REACH))

@@ -131,7 +131,11 @@ def find_marks(text: str, words: Words) -> list[Mark]:
         elif months and bisect_left(months, start - 14) < bisect_left(months, end + 8):
             _named_date(text, at, start, found)
         at = max(at, found[-1][2] if found else 0)
-        if start >= at and start >= judged and (text[end : end + 1] in _GLUE or text[start - 1 : start] in _GLUE):
+        if (
+            start >= at
+            and start >= judged
+            and (text[end : end + 1] in _GLUE or text[start - 1 : start] in _GLUE)
+        ):
             mark, judged = _glued_mark(text, at, start)
             found += mark
         at = max(at, found[-1][2] if found else 0)
@@ -181,7 +185,9 @@ def _glued_mark(text: str, at: int, start: int) -> tuple[list[Mark], int]:
 def _time(text: str, start: int) -> Mark | None:
     """ "17:30", "5 pm", "18 Uhr", "13h20"."""
     found = _TIME.match(text, start)
-    if found is None or not (found["half"] or ":" in found[0] or found["m2"] or (found["uhr"] or "h") not in "hH"):
+    if found is None or not (
+        found["half"] or ":" in found[0] or found["m2"] or (found["uhr"] or "h") not in "hH"
+    ):
         return None
     half, hour = found["half"], int(found["h"])
     if half:
@@ -222,7 +228,11 @@ def _figure(text: str, digits: str, start: int, end: int) -> Mark:
     if scale is not None:
         worth = float(scale)
         end = tail.end()
-        return Figure(start, end, value * worth, other * worth, 10.0**-decimals * worth, scale=worth), start, end
+        return (
+            Figure(start, end, value * worth, other * worth, 10.0**-decimals * worth, scale=worth),
+            start,
+            end,
+        )
     if unit == ("time", 3600.0) and (minutes := _MINUTES.match(text, tail.end())):
         return Figure(start, minutes.end(), 60 * value + int(minutes[1]), unit="min"), start, minutes.end()
     percent = tail[1] is None or unit == ("%", 1.0)
@@ -260,16 +270,18 @@ def _spelled(text: str, words: Words) -> Iterator[Mark]:
             start = words.starts[index]
             unit = words.keys[index + 1] if index + 1 < len(words.keys) else ""
             end = next((at for at in range(start, len(text)) if not text[at].isalpha()), len(text))
-            yield Figure(start, end, _NUMBER_WORDS[key], percent=unit in ("percent", "prozent"), unit=unit), start, end
+            yield (
+                Figure(start, end, _NUMBER_WORDS[key], percent=unit in ("percent", "prozent"), unit=unit),
+                start,
+                end,
+            )
 
 
 def as_stated(text: str, figure: Figure) -> Figure:
     """A reply's figure with its hedge: "about 16,000" is precise to a thousand."""
     before = text[max(0, figure.start - 24) : figure.start].lower().rstrip("$€£¥₹ ").split()[-2:]
     if not before or not (
-        before[-1] in _HEDGES
-        or before[-1][-1] in "~≈<>"
-        or (before[-1] in _BETWEEN and before[0] in _HEDGES)
+        before[-1] in _HEDGES or before[-1][-1] in "~≈<>" or (before[-1] in _BETWEEN and before[0] in _HEDGES)
     ):
         return figure
     digits = text[figure.start : figure.end] if figure.scale == 1 else ""

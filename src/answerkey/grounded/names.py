@@ -27,7 +27,9 @@ _NO_NAME_LIST = (
     "montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem ihrer"
 )
 _NO_NAMES = FUNCTION_WORDS | frozenset(_NO_NAME_LIST.split())
-_GERMAN = frozenset(map(word_key, ("der", "die", "das", "und", "ist", "nicht", "ein", "eine", "für", "mit", "auf", "den")))
+_GERMAN = frozenset(
+    map(word_key, ("der", "die", "das", "und", "ist", "nicht", "ein", "eine", "für", "mit", "auf", "den"))
+)
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
