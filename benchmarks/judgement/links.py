@@ -10,14 +10,14 @@ import argparse
 import json
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from answerkey.grounded import derived
 from answerkey.grounded.links import Link, link_reply
-from answerkey.grounded.words import novelty_of
+from answerkey.grounded.words import Words, novelty_of
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.text.dates import find_dates
@@ -48,15 +48,15 @@ def labelled_rows(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield path.stem, json.loads(line)
 
 
-def supported_spans(row: dict[str, Any]) -> list[tuple[int, int]]:
-    """The stretches of the answer that are labelled as supported."""
+def supported_spans(row: dict[str, Any]) -> list[tuple[int, int, str]]:
+    """The stretches of the answer that are labelled as supported, each with the author's note why."""
     spans, at = [], 0
     for sentence in row["sentences"]:
         start = row["answer"].find(sentence["text"], at)
         if start >= 0:
             at = start + len(sentence["text"])
             if sentence["supported"] is True:
-                spans.append((start, at))
+                spans.append((start, at, sentence.get("why") or ""))
     return spans
 
 
@@ -101,11 +101,12 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
     """Count one row's items."""
     spans = supported_spans(row)
     for item in link_reply(*reply_of(row)).items:
-        if not any(start <= item.start < end for start, end in spans):
+        why = next((why for start, end, why in spans if start <= item.start < end), None)
+        if why is None:
             continue
-        sort = "stands" if stands_there(item, row) else "derivable" if _derivable(item, row) else "other"
-        counts[f"{sort} {item.kind}"] += 1
-        counts[f"{sort} {item.kind} linked"] += bool(item.where)
+        for name in _sorts(item, row, why):
+            counts[f"{name} {item.kind}"] += 1
+            counts[f"{name} {item.kind} linked"] += bool(item.where)
         if item.kind == "figure" and item.text[0].isdigit():
             drawn = random_figure(item.text, generator)
             text = row["answer"][: item.start] + drawn + row["answer"][item.end :]
@@ -116,16 +117,55 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
                 counts[f"{name} linked"] += any(one.where for one in found)
 
 
+def _sorts(item: Link, row: dict[str, Any], why: str) -> tuple[str, ...]:
+    """ "derived": it follows from a column, and the author's note works it out; "derivable": it follows, if by chance."""
+    if stands_there(item, row):
+        return ("stands",)
+    if not _derivable(item, row):
+        return ("other",)
+    noted = {_plain(one) for one in _NUMBER.findall(why)}
+    return ("derivable", "derived") if _plain(_NUMBER.findall(item.text)[0]) in noted else ("derivable",)
+
+
 def _derivable(item: Link, row: dict[str, Any]) -> bool:
-    """Whether a figure follows plainly from a column if chance is no matter: some of these do so by chance only."""
-    if item.kind != "figure":
+    """Whether a figure follows plainly from a column or record of a result, by trying everything; some do by chance only."""
+    stated = _NUMBER.search(item.text)
+    if item.kind != "figure" or stated is None:
         return False
-    bounds = derived._CHANCE, derived._CHANCE_OF_COUNT
-    derived._CHANCE, derived._CHANCE_OF_COUNT = 1e9, 1e9
-    try:
-        return any(one.start == item.start and one.where for one in link_reply(*reply_of(row)).items)
-    finally:
-        derived._CHANCE, derived._CHANCE_OF_COUNT = bounds
+    value, decimals = _plain(stated[0]), len(stated[0].rstrip(".,").partition(".")[2])
+    percent = row["answer"][item.end : item.end + 2].strip()[:1] == "%"
+    return any(
+        round(abs(worth) * (100 if share else 1), decimals) == value
+        for worth, share in _everything(row)
+        if percent or not share
+    )
+
+
+def _everything(row: dict[str, Any]) -> Iterator[tuple[float, bool]]:
+    """(worth, whether it is a share) of all counts, sums, averages, differences, changes and shares."""
+    groups: dict[object, list[float]] = defaultdict(list)
+    for number, call in enumerate(row["tool_calls"]):
+        waiting: list[tuple[tuple[Any, ...], Any]] = [((number,), call.get("result"))]
+        while waiting:
+            path, value = waiting.pop()
+            if isinstance(value, dict | list):
+                pairs = value.items() if isinstance(value, dict) else enumerate(value)
+                waiting += [((*path, key), one) for key, one in pairs]
+                if isinstance(value, list):
+                    yield len(value), False
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                groups["record", path[:-1]].append(value)
+                groups["column", tuple("*" if isinstance(key, int) else key for key in path[1:])].append(
+                    value
+                )
+    for values in groups.values():
+        whole = sum(values)
+        yield from ((whole, False), (whole / len(values), False))
+        yield from ((one / whole, True) for one in values if whole)
+        for one, other in permutations(values, 2):
+            yield one - other, False
+            if other:
+                yield from ((one / other, True), (one / other - 1, True))
 
 
 def area_under_curve(positive: list[float], negative: list[float]) -> float:
@@ -135,12 +175,16 @@ def area_under_curve(positive: list[float], negative: list[float]) -> float:
 
 
 def novelty_curve(path: Path) -> dict[str, float]:
-    """By part of the attributed replies: how well novelty tells those that are not fully attributable."""
+    """By part of the attributed replies: how well novelty tells those that are not fully attributable.
+
+    "two labels" leaves the generic replies out, which claim nothing: fully attributable against not attributable.
+    """
     parts: dict[str, tuple[list[float], list[float]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        value = novelty_of(row["response"], [row["knowledge"]])
-        for name in ("all", row["id"].rsplit("-", 1)[0]):
+        value = novelty_of(Words(row["response"]), Words(row["knowledge"]))
+        names = ["all", row["id"].rsplit("-", 1)[0], *(["two labels"] if row["label"] != "Generic" else [])]
+        for name in names:
             more, less = parts.setdefault(name, ([], []))
             (less if row["label"] == "Fully attributable" else more).append(1.0 if value is None else value)
     return {name: area_under_curve(*lists) for name, lists in parts.items()}

@@ -8,7 +8,7 @@ import msgspec
 
 from answerkey.entailment import CrossEncoder
 from answerkey.grounded.evidence import Evidence, gather_evidence
-from answerkey.grounded.words import Words
+from answerkey.grounded.words import Words, meaning
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
@@ -37,7 +37,7 @@ def claimed_sentences(text: str) -> list[str]:
     return [
         one
         for one in found
-        if one[-1:] not in ("?", "？", ":") and len(Words(one).between(0, len(one))) >= _LEAST_WORDS
+        if one[-1:] not in ("?", "？", ":") and len(meaning(Words(one).keys)) >= _LEAST_WORDS
     ]
 
 
@@ -57,11 +57,11 @@ class Verifier:
     ) -> list[ClaimedSentence]:
         """Every sentence that claims something (or those given), with the best of its nearest premises; in batches."""
         premises = list(_premises(gather_evidence(question, reply, earlier)))
-        words = [Words(text).between(0, len(text)) for _, text in premises]
+        words = [meaning(Words(text).keys) for _, text in premises]
         sentences = claimed_sentences(reply.text or "") if sentences is None else sentences
         asked: list[tuple[int, int]] = []
         for number, sentence in enumerate(sentences):
-            said = Words(sentence).between(0, len(sentence))
+            said = meaning(Words(sentence).keys)
             nearest = sorted(range(len(premises)), key=lambda index: -len(said & words[index]))[:_TRIED]
             asked += [(number, index) for index in nearest]
         held = self._model.probabilities([(premises[index][1], sentences[number]) for number, index in asked])

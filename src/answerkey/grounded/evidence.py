@@ -13,12 +13,13 @@ from answerkey.model.reply import Reply
 __all__ = ["MOST_EVIDENCE", "Evidence", "Path", "Spot", "gather_evidence"]
 
 # More characters of evidence than this are not searched.
-MOST_EVIDENCE = 12_000_000
+MOST_EVIDENCE = 1_000_000
 # What lies deeper in a result is left out; no tool's table does.
 _DEEPEST = 64
 _LONGEST_LABEL = 60
 
 Path = tuple[str | int, ...]
+_HOLDERS = (dict, list, tuple, Mapping)
 
 
 class Spot(msgspec.Struct, frozen=True, gc=False):
@@ -42,12 +43,12 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def column(self) -> tuple[str, Path]:
-        """The same for the cells that stand under each other: of a list's records, or of an object's objects."""
+        """The same for the cells that stand under each other: of a list's records, an object's objects, calls of a kind."""
         path = self.path
         for index in range(len(path) - 1, -1, -1):
             if isinstance(path[index], int):
                 return self.root, (*path[:index], "*", *path[index + 1 :])
-        return self.root, ((*path[:-2], "*", path[-1]) if len(path) > 1 else path)
+        return "", ((*path[:-2], "*", path[-1]) if len(path) > 1 else path)
 
 
 class Evidence:
@@ -60,8 +61,8 @@ class Evidence:
         self._starts: list[int] = []
         # The spots of each record.
         self.records: list[list[Spot]] = []
-        # The lists of results, with how many entries each has.
-        self.lists: list[tuple[str, Path, int]] = []
+        # The lists of results: where, how many entries, and the number of the first spot inside.
+        self.lists: list[tuple[Path, int, int]] = []
         self.text = ""
 
     def write(self, text: str, root: str, path: Path = (), record: int = -1, *, cell: bool = False) -> None:
@@ -134,27 +135,37 @@ def _plain(value: Any) -> str:
 
 def _lay_out(evidence: Evidence, value: Any, root: str, *, cells: bool = False) -> None:
     """Write a JSON value leaf by leaf, without recursion; the name of a column once."""
-    named: set[Path] = set()
-    waiting: list[tuple[Any, Path, Path, int]] = [(_read_text(value) if cells else value, (), (), -1)]
+    value = _read_text(value) if cells else value
+    if not isinstance(value, _HOLDERS):
+        evidence.write(_plain(value), root, cell=cells)
+        return
+    named: set[tuple[Path, str]] = set()
+    waiting: list[tuple[Any, Path, Path]] = [(value, (), ())]
     while waiting and evidence.length <= MOST_EVIDENCE:
-        value, path, column, record = waiting.pop()
-        if not isinstance(value, Mapping | list | tuple) or len(path) >= _DEEPEST:
-            evidence.write(_plain(value) if len(path) < _DEEPEST else "", root, path, record, cell=cells)
-            continue
-        number = len(evidence.records)
+        value, path, column = waiting.pop()
+        record = len(evidence.records)
         evidence.records.append([])
-        inside: list[tuple[Any, Path, Path, int]] = []
+        inside: list[tuple[Any, Path, Path]] = []
         if isinstance(value, Mapping):
-            for key, item in _with_columns(value).items():
-                below = (*column, str(key))
-                if below not in named:
-                    named.add(below)
-                    evidence.write(str(key), root, (*path, str(key)), number)
-                inside.append((item, (*path, str(key)), below, number))
+            for name, item in _with_columns(value).items():
+                key = str(name)
+                if (column, key) not in named:
+                    named.add((column, key))
+                    evidence.write(key, root, (*path, key), record)
+                if isinstance(item, _HOLDERS):
+                    inside.append((item, (*path, key), (*column, key)))
+                else:
+                    text = item if type(item) is str else _plain(item)
+                    evidence.write(text, root, (*path, key), record, cell=cells)
         else:
-            evidence.lists.append((root, path, len(value) if cells else 0))
-            inside += [(item, (*path, index), (*column, "*"), number) for index, item in enumerate(value)]
-        waiting += reversed(inside)
+            if cells and len(value) > 1:
+                evidence.lists.append((path, len(value), len(evidence.spots)))
+            for index, item in enumerate(value):
+                if isinstance(item, _HOLDERS):
+                    inside.append((item, (*path, index), (*column, "*")))
+                else:
+                    evidence.write(_plain(item), root, (*path, index), record, cell=cells)
+        waiting += reversed(inside) if len(path) < _DEEPEST else ()
 
 
 def _with_columns(value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,14 +2,15 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from itertools import accumulate
 
 from answerkey.text.dates import month_number
 from answerkey.text.normalise import FUNCTION_WORDS, fold_accents, stem
 
-__all__ = ["WORD", "Words", "novelty_of", "word_key"]
+__all__ = ["WORD", "Sentences", "Words", "meaning", "novelty_of", "word_key"]
 
 WORD = re.compile(r"[^\W_]+")
+_PARTED = re.compile(r"([^\W_]+)")
 _BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
 _LONGEST_KEPT = 40
 _MOST_KEPT = 200_000
@@ -37,28 +38,38 @@ class Words:
     """The words of a text, in order."""
 
     def __init__(self, text: str) -> None:
-        self.starts = [found.start() for found in WORD.finditer(text)]
-        self.keys = list(map(word_key, WORD.findall(text)))
-        self._sentences = [0, *(found.end() for found in _BREAK.finditer(text)), len(text) + 1]
+        # What parts the words and the words in turn: all of this runs in C.
+        pieces = _PARTED.split(text)
+        self.starts = list(accumulate(map(len, pieces)))[:-1:2]
+        self.keys = list(map(word_key, pieces[1::2]))
 
     def between(self, start: int, end: int) -> set[str]:
         """The words of a stretch that carry meaning; digits do not."""
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
-        return {key for key in self.keys[first:last] if key not in _EMPTY and not key.isdigit()}
+        return meaning(self.keys[first:last])
 
-    def sentence(self, at: int) -> int:
+
+class Sentences:
+    """Where the sentences of a text begin."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text)), len(text) + 1]
+
+    def number(self, at: int) -> int:
         """The number of the sentence that a character belongs to, from 1."""
-        return bisect_left(self._sentences, at + 1)
+        return bisect_left(self._starts, at + 1)
 
-    def around(self, start: int, end: int, reach: int) -> set[str]:
-        """What a sentence says near a stretch of it, the stretch left out."""
-        number = self.sentence(start)
-        first, last = self._sentences[number - 1], self._sentences[number]
-        return self.between(max(first, start - reach), start) | self.between(end, min(last, end + reach))
+    def bounds(self, number: int) -> tuple[int, int]:
+        """From where to where a sentence goes."""
+        return self._starts[number - 1], self._starts[number]
 
 
-def novelty_of(text: str, evidence: Iterable[str]) -> float | None:
+def meaning(keys: list[str]) -> set[str]:
+    """Those that carry meaning."""
+    return {key for key in keys if key not in _EMPTY and not key.isdigit()}
+
+
+def novelty_of(said: Words, evidence: Words) -> float | None:
     """The share of a text's content words that occur nowhere in its evidence, each counted once; None without one."""
-    said = Words(text).between(0, len(text))
-    known = {key for part in evidence for key in map(word_key, WORD.findall(part))}
-    return len(said - known) / len(said) if said else None
+    words = meaning(said.keys)
+    return len(words.difference(evidence.keys)) / len(words) if words else None

@@ -18,8 +18,6 @@ __all__ = ["ClaimsDetail", "LinksDetail", "claims_details", "link_note", "links_
 
 # Unsupported claims, and things without a link, that are listed of one reply.
 _LISTED = 20
-# A reply with more text than this, evidence included, is shown without links.
-_MOST_TEXT = 300_000
 
 
 class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +86,6 @@ def links_detail(
     texts = [source.text for one in given for source in one.sources if source.text]
     if not reply.text or not (seen or texts):
         return None
-    if len(reply.text) + sum(map(len, texts)) > _MOST_TEXT:
-        return LinksDetail(note=f"not shown: reply and evidence have more than {_MOST_TEXT:,} characters")
     try:
         links, novelty = describe(question, reply, earlier)
     except TooLargeError as error:
