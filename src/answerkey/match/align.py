@@ -47,8 +47,8 @@ def align(wanted: Wanted, reply: Reply) -> list[Presence]:
         if mixed or f" {compact}" in reply.joined:
             return [Presence(0.95, "compound", _beginning(compact, reply))] * len(found)
     for short in wanted.initials:
-        if short in reply.stem_set and short not in reply.asked.stems:
-            return [Presence(0.95, "abbreviation", reply.places(short))] * len(found)
+        if f" {short} " in reply.joined and short not in reply.asked.stems:
+            return [Presence(0.95, "abbreviation", _beginning(f"{short} ", reply))] * len(found)
     if wanted.acronym:
         letters = "".join(word[0] for word in reply.words)
         telling = "".join(word[0] for word in reply.words if word not in FUNCTION_WORDS)

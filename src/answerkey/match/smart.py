@@ -10,7 +10,7 @@ from answerkey.match.align import Presence, align
 from answerkey.match.found import Match, Probability
 from answerkey.match.model import DIRECTIONS, shipped_score, shipped_trees
 from answerkey.match.reply import Reply
-from answerkey.match.vocabulary import CUE_BITS, CUES, OPPOSITES, WORDS
+from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES, WORDS
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Alternatives, Keyword, Threshold
 
@@ -205,7 +205,7 @@ def _features(
                 found += [_WAYS[one.way]] if one.strength else []
                 last_word = float(one.strength >= 0.5)
                 missing += one.strength < 0.5
-                other_value |= one.clash
+                other_value |= one.clash and one.way == "absent"
                 if one.strength < 0.9 and not reply.stem_set.isdisjoint(OPPOSITES.get(term.stem, ())):
                     opposite = 1.0
         recall, here = round(recall / wanted.total, 2), round(here / wanted.total, 1)
@@ -217,6 +217,7 @@ def _features(
         min(4, missing),
         last_word,
         float(other_value),
+        _other_name(wanted, reply, present) if present and wanted.is_name else 0.0,
         opposite,
         min(1.0, round(2 * len(wanted.telling) * recall / reply.told, 1)),
         reply.length,
@@ -229,6 +230,24 @@ def _features(
 
 
 _NO_CONTEXT = (0.0,) * 13
+
+
+def _other_name(wanted: Wanted, reply: Reply, present: list[Presence]) -> float:
+    """Whether a missing word of a name has another capitalised word in its place: Neil Sedaka for Neil Young."""
+    known = [one for term, one in zip(wanted.terms, present, strict=True) if term in wanted.telling]
+    for one, beside, step in (
+        *((a, b, 1) for a, b in pairwise(known)),
+        *((b, a, -1) for a, b in pairwise(known)),
+    ):
+        if one.way != "word" or beside.strength >= 0.3:
+            continue
+        place = one.places[0] + step
+        if not 0 <= place < len(reply.words) or reply.clause_at(place) != reply.clause_at(one.places[0]):
+            continue
+        plain = reply.stems[place] in reply.asked.plain or reply.words[place] in LIGHT_WORDS
+        if not plain and reply.text[reply.span(place, place)[0]].isupper():
+            return 1.0
+    return 0.0
 
 
 def _context(wanted: Wanted, reply: Reply, first: int, sentence: int) -> tuple[float, ...]:

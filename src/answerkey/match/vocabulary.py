@@ -30,10 +30,13 @@ def _groups(pairs: list[list[str]]) -> dict[str, tuple[str, ...]]:
     return {word: tuple(sorted(others)) for word, others in found.items()}
 
 
+_UNITS: dict[str, list[str]] = {}
+for _spelling, _unit in UNIT_SPELLINGS.items():
+    _UNITS.setdefault(_unit, []).append(_spelling)
 # An abbreviation or a unit to its other forms, and back.
 EQUIVALENTS = _groups(
     [line.split() for line in _READ["lists"]["abbreviations"].strip().splitlines()]
-    + [[unit, spelling] for spelling, unit in UNIT_SPELLINGS.items() if spelling != unit]
+    + [[one, *(other for other in same if other != one)] for same in _UNITS.values() for one in same]
 )
 _EXCLUSIVE = [line.split() for line in _READ["lists"]["exclusive"].strip().splitlines()]
 # A stem to the stems of its opposites: "employer" and "employee", "May" and "June".
