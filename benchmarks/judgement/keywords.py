@@ -121,4 +121,5 @@ def table(arguments: argparse.Namespace) -> None:
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}
         if old is not None:
             verdicts["smart, older version"] = _old_verdicts(rows, old)
+            print("(an older version that was itself fitted to these rows is in sample here)")
         _show(title, rows, {**verdicts, "smart, held out": found})
