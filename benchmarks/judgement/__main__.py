@@ -1,7 +1,8 @@
-"""How well the small text decisions hold on authors left out of the fit: `python benchmarks/judgement [PART …] [--old SRC]`.
+"""The small text decisions on authors left out of the fit: `python benchmarks/judgement [PART …]`.
 
 A PART is a module beside this file with `table(arguments)`, which prints its table: errors, keywords, links. Without one, all of
-them. SRC is the `src` folder of an older checkout, whose detector is shown beside the present one.
+them. `--old SRC` is the `src` folder of an older checkout, whose verdicts are shown beside the present ones. `--trivia PATH` are
+judged trivia answers (needs scikit-learn), `--attributed PATH` attributed replies, for novelty.
 """
 
 import argparse
@@ -20,6 +21,9 @@ if __name__ == "__main__":
     )
     parser.add_argument("part", nargs="*", choices=[*parts, []], default=[])
     parser.add_argument("--old", metavar="SRC", help="src folder of an older checkout to compare with")
+    parser.add_argument("--trivia", type=Path, metavar="PATH", help="judged trivia answers, for keywords")
+    parser.add_argument("--attributed", type=Path, metavar="PATH", help="begin_dev.jsonl, for links")
+    parser.add_argument("--replies", type=Path, default=HERE.parents[1] / "labelled", help="labelled replies")
     arguments = parser.parse_args()
     for part in arguments.part or parts:
         import_module(part).table(arguments)

@@ -1,10 +1,11 @@
 """How well `smart` agrees with readers on replies nobody fitted to, beside baselines and an older version.
 
-`table(TRIVIA, old=SRC)` prints accuracy with its 95% interval over questions: business replies by models without their author,
+Accuracy with its 95% interval over questions: business replies by models without their author,
 trivia answers (where the file is given; needs scikit-learn) by models without their question. The older version judges by its own
 `find_keywords`, in a process of its own.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -65,7 +66,7 @@ BASELINES: dict[str, Callable[[Row], bool]] = {
 }
 
 
-def _old_verdicts(rows: list[Row], source: Path) -> np.ndarray:
+def _old_verdicts(rows: list[Row], source: str) -> np.ndarray:
     given = "\n".join(json.dumps([row.question, row.options, row.answer]) for row in rows)
     run = subprocess.run(
         [sys.executable, "-c", _OLD],
@@ -73,7 +74,7 @@ def _old_verdicts(rows: list[Row], source: Path) -> np.ndarray:
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(source)},
+        env={**os.environ, "PYTHONPATH": source},
     )
     return np.array([line == "1" for line in run.stdout.split()])
 
@@ -103,8 +104,9 @@ def _show(title: str, rows: list[Row], verdicts: dict[str, np.ndarray]) -> None:
         )
 
 
-def table(trivia: Path | None = None, old: Path | None = None) -> None:
+def table(arguments: argparse.Namespace) -> None:
     """Print the figures of business replies and, where the file is given, of trivia answers."""
+    trivia, old = arguments.trivia, arguments.old
     folds = fit_smart.stored_folds()
     business = fit_smart.business_rows()
     held_out = {"business keywords, leave one author out": (business, np.array(
@@ -119,4 +121,5 @@ def table(trivia: Path | None = None, old: Path | None = None) -> None:
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}
         if old is not None:
             verdicts["smart, older version"] = _old_verdicts(rows, old)
+            print("(an older version that was itself fitted to these rows is in sample here)")
         _show(title, rows, {**verdicts, "smart, held out": found})

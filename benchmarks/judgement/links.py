@@ -1,7 +1,5 @@
 """Links and novelty on labelled replies: what stands in the evidence, what is derived from it, and what is drawn at random.
 
-    python benchmarks/judgement/links.py [--replies labelled] [--attributed begin_dev.jsonl]
-
 Whether something stands in the evidence is told by plain search here, not by the code that is measured: a figure by its
 digits, a name, id or quote by its letters, a date by its ISO form. A random figure has the form of the one it replaces.
 """
@@ -190,11 +188,11 @@ def novelty_curve(path: Path) -> dict[str, float]:
     return {name: area_under_curve(*lists) for name, lists in parts.items()}
 
 
-def table(replies: Path, attributed: Path | None = None) -> None:
+def table(arguments: argparse.Namespace) -> None:
     """Print the figures, by author and together."""
     by_author: dict[str, Counter[str]] = {}
     generator = random.Random(12)
-    for author, row in labelled_rows(replies):
+    for author, row in labelled_rows(arguments.replies):
         measure(row, by_author.setdefault(author, Counter()), generator)
     by_author["all"] = sum(by_author.values(), Counter())
     for author, counts in by_author.items():
@@ -202,15 +200,6 @@ def table(replies: Path, attributed: Path | None = None) -> None:
         for name in sorted(name for name in counts if not name.endswith("linked")):
             linked = counts[f"{name} linked"]
             print(f"  {name:30} {counts[name]:5}  linked {linked:5}  {linked / counts[name]:.3f}")
-    for name, area in (novelty_curve(attributed) if attributed else {}).items():
+    curve = novelty_curve(arguments.attributed) if arguments.attributed else {}
+    for name, area in curve.items():
         print(f"novelty, {name:20} area under the curve {area:.3f}")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--replies", type=Path, default=Path("labelled"))
-    parser.add_argument("--attributed", type=Path, help="begin_dev.jsonl")
-    arguments = parser.parse_args()
-    table(arguments.replies, arguments.attributed)

@@ -10,7 +10,14 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.options import GroundedSettings, JudgePrices, JudgeSettings, Options, Scoring
+from answerkey.model.options import (
+    GroundedSettings,
+    JudgePrices,
+    JudgeSettings,
+    MatchSettings,
+    Options,
+    Scoring,
+)
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
@@ -119,7 +126,7 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
     if "path" in section:
         raise ConfigError(f"{path}: unknown setting 'path'")
     try:
-        settings = msgspec.convert({**_with_grounded(_with_scorers(section)), "path": str(path)}, Settings)
+        settings = msgspec.convert({**_with_scoring(_with_scorers(section)), "path": str(path)}, Settings)
         for name, scorer in settings.scorers.items():
             if scorer.python is not None:
                 scorers.refer(name, scorer.python, settings.folder)
@@ -162,12 +169,17 @@ def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
     return {**section, "scorers": split, "scoring": {**scoring, "weights": joined}}
 
 
-def _with_grounded(section: dict[str, Any]) -> dict[str, Any]:
-    """The section with `[grounded]` among the scoring's settings, which a run keeps."""
-    if "grounded" not in section:
+# Sections whose settings are among the scoring's, which a run keeps, and what they are called there.
+_OF_SCORING = {"grounded": "grounded", "match": "matching"}
+
+
+def _with_scoring(section: dict[str, Any]) -> dict[str, Any]:
+    """The section with `[grounded]` and `[match]` among the scoring's settings."""
+    moved = {inside: section[name] for name, inside in _OF_SCORING.items() if name in section}
+    if not moved:
         return section
-    rest = {name: value for name, value in section.items() if name != "grounded"}
-    return {**rest, "scoring": {**rest.get("scoring", {}), "grounded": section["grounded"]}}
+    rest = {name: value for name, value in section.items() if name not in _OF_SCORING}
+    return {**rest, "scoring": {**rest.get("scoring", {}), **moved}}
 
 
 def _explain(error: msgspec.ValidationError, path: str | None, section: str, model: Any) -> str:
@@ -177,10 +189,11 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
     if "unknown field" in message:
         name = message.split("`")[1]
         inside = message.rsplit("`", 2)[1].lstrip("$.") if "at `" in message else section.strip("[]")
-        inside = inside.removeprefix("scoring.") if inside == "scoring.grounded" else inside
+        inside = {f"scoring.{its}": name for name, its in _OF_SCORING.items()}.get(inside, inside)
         inner: Any = {
             "scoring": Scoring,
             "grounded": GroundedSettings,
+            "match": MatchSettings,
             "judge": JudgeSettings,
             "judge.prices": JudgePrices,
         }.get(inside, model)

@@ -5,9 +5,7 @@ import pytest
 from answerkey.text.normalise import (
     folded_text,
     folded_words,
-    span_of_words,
     stem,
-    stem_probe,
 )
 
 
@@ -31,16 +29,6 @@ def test_folded_words(text: str, words: list[str]) -> None:
     assert folded_text(text).split() == words
 
 
-def test_spans_go_with_the_words() -> None:
-    text = "  The U.S. paid $442,300.00 — for José's 900 S 9th St."
-    spans = [span_of_words(text, place, place) for place in range(len(folded_words(text)))]
-    assert [text[start:end] for start, end in spans] == [
-        "U.S.", "paid", "442,300.00", "for", "José's", "900", "S", "9th", "St",
-    ]  # fmt: skip
-    start, end = span_of_words(text, 5, 8)
-    assert text[start:end] == "900 S 9th St"
-
-
 def test_inflected_words_share_a_stem() -> None:
     assert len(set(map(stem, ["deduct", "deducted", "deducts", "deducting"]))) == 1
 
@@ -48,11 +36,3 @@ def test_inflected_words_share_a_stem() -> None:
 def test_any_text_is_folded() -> None:
     assert folded_words("\ud800 \x00 🙂 ٣") != []
     assert len(folded_words("x" * 100_000)) == 1
-
-
-def test_a_stem_probe_is_in_every_text_with_a_word_of_that_stem() -> None:
-    words = (
-        "happy happiness vying dying skies relational possibility hopping hoped ugly organization café 1984"
-    )
-    for word in folded_words(words):
-        assert stem_probe(stem(word)) in folded_text(f"so {word} it")

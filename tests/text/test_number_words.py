@@ -1,10 +1,10 @@
-"""Numbers in words and with a scale."""
+"""Numbers in words."""
 
 import time
 
 import pytest
 
-from answerkey.text.number_words import scaled_worth, spelled_numbers
+from answerkey.text.number_words import spelled_numbers
 
 
 @pytest.mark.parametrize(
@@ -20,19 +20,6 @@ from answerkey.text.number_words import scaled_worth, spelled_numbers
 )
 def test_numbers_in_words(text: str, worth: str) -> None:
     assert [found for found, _, _ in spelled_numbers(text)] == [worth]
-
-
-@pytest.mark.parametrize(
-    ("digits", "scale", "worth"),
-    [
-        ("442.3", "K", "442300"),
-        ("1.25", "million", "1250000"),
-        ("50", "m", "50000000"),
-        ("3", "bn", "3000000000"),
-    ],
-)
-def test_numbers_with_a_scale(digits: str, scale: str, worth: str) -> None:
-    assert scaled_worth(digits, scale) == worth
 
 
 def test_a_long_run_of_number_words_takes_linear_time() -> None:

@@ -1,8 +1,14 @@
 """The outcome of looking for one keyword in one reply."""
 
+from collections.abc import Callable
+
 import msgspec
 
-__all__ = ["Match"]
+__all__ = ["Match", "Probability"]
+
+# The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
+# and the features only show where.
+Probability = Callable[[str, str, str], float]
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):

@@ -5,11 +5,11 @@ reply has a number of equal value. `smart` decides what a careful reader would. 
 space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from answerkey.match.found import Match
+from answerkey.match.found import Match, Probability
 from answerkey.text.keyword import (
     Alternatives,
     Keyword,
@@ -30,17 +30,15 @@ from answerkey.text.numbers import (
 from answerkey.text.patterns import check_pattern, compile_pattern
 
 if TYPE_CHECKING:
-    from answerkey.match.reply import Reply
-    from answerkey.match.smart import SmartKeyword
-    from answerkey.match.wanted import Asked
+    from answerkey.match.smart import SmartKeywords
 
 __all__ = [
     "KeywordMatcher",
     "Match",
     "MatchMode",
+    "Probability",
     "check_pattern",
     "find_keywords",
-    "keyword_matcher",
 ]
 
 
@@ -105,13 +103,18 @@ class KeywordMatcher:
         self,
         keywords: Sequence[Keyword],
         mode: MatchMode = "standard",
-        *,
         question: str = "",
         threshold: Threshold = "even",
+        probability: Probability | None = None,
     ) -> None:
         self._keywords = tuple(keywords)
         self._mode = mode
-        self._smart = _SmartKeywords(self._keywords, question, threshold) if mode == "smart" else None
+        self._smart: SmartKeywords | None = None
+        if mode == "smart":
+            # The other modes do without the libraries and the weights that this one needs.
+            from answerkey.match import smart
+
+            self._smart = smart.SmartKeywords(self._keywords, question, threshold, probability)
         # Lower-cased form of the plain keywords; None for those that are more than a string.
         self._prepared = tuple(
             (keyword, keyword.lower() if isinstance(keyword, str) and keyword.strip() else None)
@@ -122,9 +125,9 @@ class KeywordMatcher:
         """One Match for each keyword, in order."""
         if text is None:
             return (_NO_REPLY,) * len(self._keywords)
-        if self._smart is not None:
-            return self._smart.match(text)
         reply = _ReplyText(text)
+        if self._smart is not None:
+            return self._smart.match(text, lambda option: _match(option, reply, True))
         lowered = reply.lowered
         aligned = len(lowered) == len(text)
         numeric = self._mode != "literal"
@@ -144,47 +147,6 @@ class KeywordMatcher:
                     matches.append(_ABSENT)
             else:
                 matches.append(_match(keyword, reply, numeric))
-        return tuple(matches)
-
-
-@lru_cache(maxsize=1)
-def _smart_parts() -> "tuple[type[SmartKeyword], type[Reply], Callable[[str], Asked]]":
-    """Loaded when first needed: the other modes do without the libraries and the weights that this one needs."""
-    from answerkey.match.reply import Reply
-    from answerkey.match.smart import SmartKeyword
-    from answerkey.match.wanted import prepare_asked
-
-    return SmartKeyword, Reply, prepare_asked
-
-
-class _SmartKeywords:
-    """The keywords as `smart` sees them: their strings judged by meaning, numbers and patterns as in `standard`."""
-
-    __slots__ = ("_asked", "_keywords", "_reply")
-
-    def __init__(self, keywords: tuple[Keyword, ...], question: str, threshold: Threshold) -> None:
-        smart_keyword, self._reply, prepare_asked = _smart_parts()
-        self._asked = prepare_asked(question)
-        self._keywords: list[tuple[SmartKeyword | None, tuple[Keyword, ...]]] = []
-        for keyword in keywords:
-            options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
-            texts = tuple(option for option in options if isinstance(option, str) and option.strip())
-            others = tuple(option for option in options if not isinstance(option, str))
-            self._keywords.append((smart_keyword(texts, question, threshold) if texts else None, others))
-
-    def match(self, text: str) -> tuple[Match, ...]:
-        prepared = self._reply(text, self._asked)
-        reply: _ReplyText | None = None
-        matches = []
-        for smart, others in self._keywords:
-            match = smart.match(prepared) if smart is not None else _EMPTY
-            if not match.found and others:
-                reply = reply or _ReplyText(text)
-                for option in others:
-                    match = _match(option, reply, True)
-                    if match.found:
-                        break
-            matches.append(match)
         return tuple(matches)
 
 
@@ -266,17 +228,6 @@ def _match_tolerance(keyword: NumberKeyword, reply: _ReplyText) -> Match:
     return reply.span("number", best.start, best.end, _WITHIN)
 
 
-@lru_cache(maxsize=8192)
-def keyword_matcher(
-    keywords: tuple[Keyword, ...],
-    mode: MatchMode = "standard",
-    question: str = "",
-    threshold: Threshold = "even",
-) -> KeywordMatcher:
-    """The matcher for these keywords, made once however many replies there are."""
-    return KeywordMatcher(keywords, mode, question=question, threshold=threshold)
-
-
 def find_keywords(
     keywords: Sequence[Keyword],
     text: str | None,
@@ -284,17 +235,16 @@ def find_keywords(
     *,
     question: str = "",
     threshold: Threshold = "even",
+    probability: Probability | None = None,
 ) -> tuple[Match, ...]:
     """One Match for each keyword, in order. `smart` uses the question to know what a keyword adds to it.
 
-    `threshold` says how sure `smart` must be: `even`, `strict` or `lenient`.
+    `threshold` says how sure `smart` must be: `even`, `strict` or `lenient`; `probability` decides in its place.
     """
     if mode != "smart":
-        return _plain_matcher(tuple(keywords), mode).match(text)
-    return keyword_matcher(tuple(keywords), mode, question, threshold).match(text)
+        return _matcher(tuple(keywords), mode).match(text)
+    return _matcher(tuple(keywords), mode, question, threshold, probability).match(text)
 
 
-# Fewer: what is prepared here is soon prepared again, and a large golden set would fill the memory with it.
-@lru_cache(maxsize=1024)
-def _plain_matcher(keywords: tuple[Keyword, ...], mode: MatchMode) -> KeywordMatcher:
-    return KeywordMatcher(keywords, mode)
+# What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.
+_matcher = lru_cache(maxsize=4096)(KeywordMatcher)

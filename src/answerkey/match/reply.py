@@ -1,24 +1,24 @@
-"""One reply to one question, prepared: its folded words in clauses and sentences, and what a feature asks of each."""
+"""One reply to one question, read once for all keywords: its words and stems with their places, and the cues of its sentences."""
 
+import math
 import re
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 
-from answerkey.match.vocabulary import CUES
+from answerkey.match.vocabulary import CUE_BITS, CUES, WORDS
 from answerkey.match.wanted import Asked
 from answerkey.text.dates import Date, find_dates
-from answerkey.text.normalise import FUNCTION_WORDS, folded_text, span_of_words, stem
+from answerkey.text.normalise import folded_text, stem
 from answerkey.text.quantities import Quantity, find_quantities
 
-__all__ = ["Clause", "Reply"]
+__all__ = ["Reply"]
 
-# The end of a sentence, a line or a clause. Titles and initials do not end one.
-_BREAK = re.compile(
-    # The look ahead lets the engine pass over letters at once.
-    r"(?=[.!?…。！？\n,;–—()|\s])(?:"
-    r"(?:(?<!\b[A-Za-z])(?<!\b[DMS][rst])(?<!\b(?:Mrs|etc|vs\.))(?<!\bNo)[.!?…]+[\"”’')*\]]*(?=\s|$)|[。！？]|\n+)"
-    r"|[,;–—()|](?=\s|$)|\s(?=[abempsuwy])(?=(?:and|but|while|whereas|und|aber|sondern|et|mais|y|pero|ma)\s))"
-)
+_CLOSING = "\"”’')*]"
+_EDGES = '.,;:!?"()[]{}*“”‘’…–—|'
+# A stop after a title or an initial ends no sentence.
+_TITLE = re.compile(r"(?:^|\W)(?:[A-Za-z]|[DMS][rst]|Mrs|etc|vs|No)\.$")
+_NUMBERED = re.compile(r" no (?=[a-z]*[0-9])")
 _ABSTAINS = re.compile(
     r"(?:could|can|did|do|was|am|is|has|have)(?:\s*not|n['’]t)(?: been)?(?: able to| aware| sure)?"
     r"(?: find| know| have| determine| provide| any| enough)* (?:any |enough |the |specific )*"
@@ -26,97 +26,116 @@ _ABSTAINS = re.compile(
     r"|not sure|unable to|no information|don['’]t know|not clear|unclear|can(?:no|['’])t (?:say|tell|find|determine)",
     re.IGNORECASE,
 )
+# Looked for in the beginning only, where there is a cue.
 _BEGINNING = 400
-# One of these is in whatever `_ABSTAINS` finds.
-_ABSTAINING = ("not", "n't", "n’t", "unable to", "no information", "unclear", "can’t")
-_NUMBERED = re.compile(r"\bno (?=[a-z]*[0-9])")
+_JOINS, _CLAUSE, _SENTENCE, _QUESTION = -1, 1, 2, 3
+_LONGEST, _MOST_REMEMBERED, _MOST_PLACES = 48, 200_000, 8
+_NOT_FOUND = CUES["denies"] | CUES["unknowns"]
+_UNKNOWING = CUES["denies"] | CUES["hedges"]
 
 
-class Clause:
-    """A stretch between marks: its folded words, and where it stands in the text and among the folded words."""
+class _Chunks(dict[str, tuple[str, int, int, int]]):
+    """Each distinct chunk to its folded words, how many they are, what it ends (or begins), and its width with the space."""
 
-    __slots__ = ("_stems", "at", "end", "folded", "sentence", "start")
+    def __missing__(self, chunk: str) -> tuple[str, int, int, int]:
+        folded = folded_text(chunk)[1:].lstrip()
+        written = chunk.rstrip()
+        core = written.rstrip(_CLOSING)
+        mark = 0
+        if core.endswith((".", "!", "?", "…", "。", "！", "？")) and not _TITLE.search(core):
+            mark = _QUESTION if core[-1] in "?？" else _SENTENCE
+        elif "\n" in chunk:
+            mark = _SENTENCE
+        elif written.endswith((",", ";", "–", "—", "(", ")", "|")):
+            mark = _CLAUSE
+        elif written in WORDS["joins"]:
+            mark = _JOINS
+        # A space that was put after the end of a line is not in the text.
+        read = folded, folded.count(" "), mark, len(chunk) + (not chunk.endswith("\n"))
+        if len(chunk) <= _LONGEST and len(self) < _MOST_REMEMBERED:
+            self[chunk] = read
+        return read
 
-    def __init__(self, start: int, end: int, sentence: int, folded: str, at: int) -> None:
-        self.start, self.end, self.sentence, self.folded, self.at = start, end, sentence, folded, at
-        self._stems: frozenset[str] | None = None
 
-    @property
-    def stems(self) -> frozenset[str]:
-        if self._stems is None:
-            self._stems = frozenset(map(stem, self.folded.split()))
-        return self._stems
+_CHUNKS = _Chunks()
 
 
 class Reply:
-    """What is costly is worked out when first asked for, and kept."""
+    """Places are numbers of words. What not every keyword needs is worked out when first asked for, and kept."""
 
     def __init__(self, text: str, asked: Asked) -> None:
         self.text, self.asked = text, asked
-        self.clauses: list[Clause] = []
-        # Index of the first clause of each sentence, and its last character's mark.
-        self.sentences: list[int] = [0]
-        self.marks: list[str] = []
-        at, start, parts = 1, 0, [" "]
-        for end, after, mark in (
-            *((m.start(), m.end(), m[0]) for m in _BREAK.finditer(text)),
-            (len(text), 0, "\n"),
-        ):
-            folded = folded_text(text[start:end])[1:]
-            if " no " in folded or folded.startswith("no "):
-                # "No. 5" is no denial.
-                folded = _NUMBERED.sub("number ", folded)
-            if folded != " ":
-                self.clauses.append(Clause(start, end, len(self.marks), folded, at))
-                parts.append(folded)
-                at += len(folded)
-            if mark[0] in ".!?…\n。！？" and len(self.clauses) > self.sentences[-1]:
-                self.sentences.append(len(self.clauses))
-                self.marks.append(mark)
-            start = after
+        self._chunks = (text.replace("\n", "\n ") if "\n" in text else text).split(" ")
+        folded, counts, marks, self._widths = zip(*map(_CHUNKS.__getitem__, self._chunks), strict=False)
+        # The number of each chunk's first word, and behind the last one that of all words.
+        self._firsts: list[int] = list(accumulate(counts, initial=0))
+        # The first word of each clause and sentence; whether a sentence ends in a question mark.
+        self.clauses, self.sentences, self.asks = clauses, sentences, asks = [0], [0], [False]
+        for index, mark in [pair for pair in enumerate(marks) if pair[1]]:
+            at = self._firsts[index + (mark > 0)]
+            if at > clauses[-1]:
+                clauses.append(at)
+            if mark > _CLAUSE and at > sentences[-1]:
+                sentences.append(at)
+                asks[-1] = mark == _QUESTION
+                asks.append(False)
         # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
-        self.joined = "".join(parts)
-        self._offsets = [clause.at for clause in self.clauses]
+        joined = " " + "".join(folded)
+        # "No. 5" is no denial.
+        self.joined = _NUMBERED.sub(" number ", joined) if " no " in joined else joined
+        self.words = self.joined.split()
+        self.stems = list(map(stem, self.words))
+        self.stem_set = frozenset(self.stems)
+        self.length = round(math.log1p(len(self.words)), 1)
+        self._around: dict[int, tuple[float, ...]] = {}
+        # How many words tell something that the question does not.
+        self.told = len(self.words) - sum(map(asked.plain.__contains__, self.stems)) or 1
 
-    def clause_at(self, at: int) -> int:
-        """The clause of an offset in `joined`."""
-        return max(0, bisect_right(self._offsets, at + 1) - 1)
+    def places(self, stem: str) -> list[int]:
+        """The first places of a stem."""
+        found: list[int] = []
+        if stem in self.stem_set:
+            for _ in range(min(_MOST_PLACES, self.stems.count(stem))):
+                found.append(self.stems.index(stem, found[-1] + 1 if found else 0))
+        return found
 
-    def offset_of(self, place: int) -> int:
-        """The offset in `joined` of the word that begins at a character of the text."""
-        index = max(0, bisect_right(self._starts, place) - 1)
-        clause = self.clauses[index]
-        before = folded_text(self.text[clause.start : place]).strip()
-        return clause.at + len(before) if before else clause.at - 1
+    def clause_at(self, place: int) -> int:
+        """The number of the clause that a word stands in."""
+        return bisect_right(self.clauses, place) - 1
+
+    def sentence_at(self, place: int) -> int:
+        """The number of the sentence that a word stands in."""
+        return bisect_right(self.sentences, place) - 1
+
+    def sentence_range(self, sentence: int) -> tuple[int, int]:
+        """From its first word to behind its last."""
+        ends = self.sentences
+        return ends[sentence], ends[sentence + 1] if sentence + 1 < len(ends) else len(self.words)
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [clause.start for clause in self.clauses]
+        """Where each chunk begins in the text."""
+        return list(accumulate(self._widths, initial=0))
 
-    def sentence_of(self, clause: int) -> tuple[int, int]:
-        """From where to where a clause's sentence stands in `joined`."""
-        number = self.clauses[clause].sentence
-        last = self.sentences[number + 1] if number + 1 < len(self.sentences) else len(self.clauses)
-        return self.clauses[self.sentences[number]].at - 1, (
-            self.clauses[last].at if last < len(self.clauses) else len(self.joined)
-        )
+    def word_at(self, offset: int) -> int:
+        """The number of the word that is written at an offset of the text."""
+        return min(self._firsts[bisect_right(self._starts, offset) - 1], len(self.words) - 1)
 
-    def span(self, at: int, end: int) -> tuple[int, int]:
-        """The span in the text of the folded words from one offset of `joined` to another."""
-        first, last = self.clauses[self.clause_at(at)], self.clauses[self.clause_at(end - 2)]
-        from_word = self.joined.count(" ", first.at - 1, at + 1) - 1
-        to_word = self.joined.count(" ", last.at - 1, end - 1) - 1
-        start = span_of_words(self.text[first.start : first.end], from_word, from_word)[0]
-        stop = span_of_words(self.text[last.start : last.end], to_word, to_word)[1]
-        return first.start + start, last.start + stop
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """The span in the text of the words from `first` to `last` as they are written."""
+        one, other = bisect_right(self._firsts, first) - 1, bisect_right(self._firsts, last) - 1
+        begin, end = self._chunks[one], self._chunks[other].rstrip()
+        margin = len(begin) - len(begin.lstrip(_EDGES))
+        return self._starts[one] + margin, self._starts[other] + len(end.rstrip(_EDGES))
 
     @cached_property
-    def words(self) -> list[str]:
-        return self.joined.split()
+    def quantities(self) -> list[tuple[Quantity, int]]:
+        """The amounts, each with its word."""
+        return [(quantity, self.word_at(quantity.start)) for quantity in find_quantities(self.text)]
 
     @cached_property
-    def stem_set(self) -> frozenset[str]:
-        return frozenset(map(stem, self.words))
+    def dates(self) -> list[Date]:
+        return list(find_dates(self.text))
 
     @cached_property
     def squeezed(self) -> str:
@@ -133,110 +152,66 @@ class Reply:
         return found
 
     @cached_property
-    def told(self) -> list[str]:
-        """The words that tell something: neither in the question nor function words."""
-        return [w for w in self.words if w not in FUNCTION_WORDS and stem(w) not in self.asked.stems]
-
-    @cached_property
-    def _first_letters(self) -> str:
-        """The first letters of the words; of " us " and its like both."""
-        return "".join(
-            word if len(word) == 2 and word not in FUNCTION_WORDS else word[0] for word in self.words
-        )
-
-    def spelled_out(self, acronym: str) -> int:
-        """The offset of words that begin with the letters of an acronym, function words included or not; -1 if there are none."""
-        if acronym in self._first_letters:
-            return 0
-        telling = "".join(word[0] for word in self.words if word not in FUNCTION_WORDS)
-        return 0 if acronym in telling else -1
-
-    @cached_property
-    def quantities(self) -> list[Quantity]:
-        return find_quantities(self.text)
-
-    @cached_property
-    def dates(self) -> list[Date]:
-        return list(find_dates(self.text))
-
-    @cached_property
-    def abstains(self) -> bool:
-        """Whether the reply begins by saying that it does not know."""
-        beginning = self.text[:_BEGINNING].lower()
-        if not any(map(beginning.__contains__, _ABSTAINING)):
-            return False
-        return _ABSTAINS.search(beginning) is not None
-
-    @cached_property
-    def overlaps(self) -> list[float]:
-        """For each clause, in a table with its row's first cell and its column's head, how much of the question it repeats."""
-        weights = self.asked.weights
-        total = sum(weights.values()) or 1.0
-        tables = "|" in self.text
-        if weights.keys().isdisjoint(self.stem_set):
-            return [0.0] * len(self.clauses)
-        found = []
-        for index, clause in enumerate(self.clauses):
-            stems = clause.stems & weights.keys()
-            if tables:
-                stems |= self._heads(index) & weights.keys()
-            found.append(sum([weights[one] for one in stems]) / total if stems else 0.0)
-        return found
-
-    def _heads(self, index: int) -> frozenset[str]:
-        """The stems of the first cell of a clause's row and of the first row's cell above it, where there is a table."""
-        clause = self.clauses[index]
-        first = self.sentences[clause.sentence]
-        if "|" not in self.text[max(0, clause.start - 3) : clause.end + 3]:
-            return frozenset()
-        row = clause.sentence
-        while row and row > clause.sentence - 60:
-            end = self.clauses[self.sentences[row] - 1].end
-            if "|" not in self.text[end : end + 3]:
-                break
-            row -= 1
-        above = self.sentences[row] + index - first
-        head = self.clauses[above].stems if above < first else frozenset()
-        return self.clauses[first].stems | head
-
-    @cached_property
-    def names_by_sentence(self) -> list[int]:
-        """How many of the question's names and figures each sentence has."""
-        found = [0] * len(self.marks)
-        if not self.asked.names.isdisjoint(self.stem_set):
-            for clause in self.clauses:
-                found[clause.sentence] += len(self.asked.names & clause.stems)
+    def cues(self) -> list[int]:
+        """The cues of each sentence, as bits."""
+        found = [0] * len(self.asks)
+        for place, bits in enumerate(map(CUE_BITS.get, self.words)):
+            if bits:
+                found[self.sentence_at(place)] |= bits
         return found
 
     @cached_property
-    def not_found(self) -> int:
-        """How many of the first sentences say that something is not found, given or known."""
-        return sum(
-            {"denies", "unknowns"} <= self.cues_of(number) for number in range(min(20, len(self.marks)))
+    def general(self) -> tuple[float, float, bool]:
+        """Whether the reply begins by saying that it does not know; sentences where something is not found; tells of now."""
+        first = self.cues[:20]
+        abstains = (
+            any(bits & _UNKNOWING for bits in first) and _ABSTAINS.search(self.text[:_BEGINNING]) is not None
         )
+        not_found = min(2, sum(bits & _NOT_FOUND == _NOT_FOUND for bits in first))
+        return float(abstains), float(not_found), any(bits & CUES["current"] for bits in first)
 
     @cached_property
-    def tells_now(self) -> bool:
-        return self.has("current") and any(
-            "current" in self.cues_of(number) for number in range(min(20, len(self.marks)))
-        )
+    def overlaps(self) -> tuple[list[float], list[int]]:
+        """How much of the question each clause repeats; how many of the question's names and figures each sentence."""
+        weights, names = self.asked.weights, self.asked.names
+        clauses, sentences = [0.0] * len(self.clauses), [0] * len(self.asks)
+        for one in [known for known in weights if known in self.stem_set]:
+            places = self.places(one)
+            for clause in set(map(self.clause_at, places)):
+                clauses[clause] += weights[one]
+            if one in names:
+                for sentence in set(map(self.sentence_at, places)):
+                    sentences[sentence] += 1
+        return clauses, sentences
 
-    def has(self, cue: str) -> bool:
-        """Whether a cue is anywhere in the reply."""
-        return not CUES[cue].isdisjoint(self.words)
-
-    @cached_property
-    def cues(self) -> dict[int, frozenset[str]]:
-        return {}
-
-    def cues_of(self, sentence: int) -> frozenset[str]:
-        """The names of the cues that a sentence has."""
-        known = self.cues.get(sentence)
+    def around(self, clause: int, sentence: int) -> tuple[float, ...]:
+        """What a clause tells of any hit in it, from `hedges` to `not_found`."""
+        known = self._around.get(clause)
         if known is None:
-            last = self.sentences[sentence + 1] if sentence + 1 < len(self.sentences) else len(self.clauses)
-            words = frozenset(
-                "".join(c.folded for c in self.clauses[self.sentences[sentence] : last]).split()
+            bits, total, names = self.cues[sentence], self.asked.total, self.asked.names
+            abstains, not_found, tells_now = self.general
+            clauses, sentences = self.overlaps
+            own = clauses[clause]
+            end = self.clauses[clause + 1] if clause + 1 < len(self.clauses) else len(self.words)
+            opposites = self.asked.opposites
+            known = self._around[clause] = (
+                float(bits & CUES["hedges"] > 0),
+                float(bits & CUES["contrasts"] > 0),
+                float(self.asks[sentence]),
+                float(bits & CUES["outdated"] > 0 and tells_now),
+                round(own / total, 1),
+                round((max(clauses) - own) / total, 1),
+                round((max(sentences) - sentences[sentence]) / len(names), 1) if names else 0.0,
+                float(not opposites.isdisjoint(self.stems[self.clauses[clause] : end])),
+                abstains,
+                not_found,
             )
-            known = frozenset(name for name, cue in CUES.items() if not cue.isdisjoint(words))
-            self.cues[sentence] = known
         return known
+
+    def rivals(self, wanted: Quantity) -> list[int]:
+        """The places of other figures of the same kind."""
+        return [
+            place
+            for other, place in self.quantities[:40]
+            if wanted.fits(other) == 1 and not wanted.equals(other) and wanted.is_year == other.is_year
+        ]

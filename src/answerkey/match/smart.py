@@ -2,32 +2,80 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 from answerkey.match.align import Presence, align
-from answerkey.match.features import Hit, features, find_hits
-from answerkey.match.found import Match
-from answerkey.match.model import shipped_reason, shipped_score, shipped_trees
+from answerkey.match.found import Match, Probability
+from answerkey.match.model import DIRECTIONS, shipped_score, shipped_trees
 from answerkey.match.reply import Reply
+from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES, WORDS
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
-from answerkey.text.keyword import Threshold
+from answerkey.text.keyword import Alternatives, Keyword, Threshold
 
-__all__ = ["Probability", "SmartKeyword"]
+__all__ = ["Candidate", "SmartKeyword", "SmartKeywords"]
 
-# The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
-# and the features only show where.
-Probability = Callable[[str, str, str], float]
-# A golden set's alternatives beyond this many are not looked at.
-_MOST_WAYS = 100
-_WEAKEST_FIRST = (
-    "initial", "misspelt", "other unit", "compound", "abbreviation", "inflected", "date", "number", "word",
-)  # fmt: skip
+# A golden set's alternatives beyond this many are not looked at, nor are a way's further places.
+_MOST_WAYS, _MOST_PLACES = 100, 4
+# How surely a word is recognised by each way.
+_WAYS = {
+    "initial": 0.3, "other unit": 0.3, "misspelt": 0.5, "compound": 0.7, "abbreviation": 0.8, "inflected": 0.9,
+    "date": 1.0, "number": 1.0, "word": 1.0, "absent": 0.0,
+}  # fmt: skip
+_DENIES = CUES["denies"]
+_EMPTY = Match(False, "none", why="empty keyword")
+_AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
+
+
+class Candidate(NamedTuple):
+    """One way to say a keyword at one place of a reply."""
+
+    wanted: Wanted
+    # From its first word to its last; -1 where nothing of it is there.
+    first: int
+    last: int
+    # Of each term; empty where its words stand there in a row.
+    present: list[Presence]
+    # Its features, in the order of `DIRECTIONS`.
+    values: tuple[float, ...]
+
+
+class SmartKeywords:
+    """The keywords of a question: their strings judged by meaning, numbers and patterns as in `standard`."""
+
+    def __init__(
+        self,
+        keywords: tuple[Keyword, ...],
+        question: str,
+        threshold: Threshold,
+        probability: Probability | None,
+    ) -> None:
+        self._asked = prepare_asked(question)
+        self._keywords: list[tuple[SmartKeyword | None, list[Keyword]]] = []
+        for keyword in keywords:
+            options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
+            texts = tuple(option for option in options if isinstance(option, str) and option.strip())
+            others: list[Keyword] = [option for option in options if not isinstance(option, str)]
+            smart = SmartKeyword(texts, question, threshold, probability) if texts else None
+            self._keywords.append((smart, others))
+
+    def match(self, text: str, match_other: Callable[[Keyword], Match]) -> tuple[Match, ...]:
+        """One Match for each keyword, in order."""
+        reply = Reply(text, self._asked)
+        matches = []
+        for smart, others in self._keywords:
+            match = smart.match(reply) if smart is not None else _EMPTY
+            for option in others:
+                if match.found:
+                    break
+                match = match_other(option)
+            matches.append(match)
+        return tuple(matches)
 
 
 class SmartKeyword:
     """One keyword with its alternatives, prepared once for all replies to one question."""
-
-    __slots__ = ("_odd", "_options", "_probability", "_question", "_threshold", "wanted")
 
     def __init__(
         self,
@@ -47,62 +95,62 @@ class SmartKeyword:
                     ways.setdefault(wanted.phrase, wanted)
                 else:
                     self._odd.append(_as_it_stands(option))
-        self.wanted = list(ways.values())[:_MOST_WAYS]
-        self._threshold = shipped_trees().thresholds[threshold]
+        self._wanted = list(ways.values())[:_MOST_WAYS]
+        self._choices = round(math.log(max(1, len(options))), 1)
+        thresholds = shipped_trees().thresholds
+        self._threshold, self._surest = thresholds[threshold], max(thresholds.values())
+        self._score = shipped_score()
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
-        best = max(self.candidates(reply), key=lambda one: shipped_score(one[3]), default=None)
-        if best is None or self._log_odds(reply, best[3]) <= self._threshold:
+        best, highest = None, -math.inf
+        for candidate in self.candidates(reply):
+            score = self._score(candidate.values)
+            if score > highest:
+                best, highest = candidate, score
+                if score > self._surest:
+                    break
+        if self._probability is not None and reply.words:
+            chance = max(self._probability(self._question, option, reply.text) for option in self._options)
+            highest = math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
+        if highest <= self._threshold:
             for pattern in self._odd:
                 found = pattern.search(reply.text)
                 if found:
-                    start, end = found.span()
                     return Match(
-                        True, "smart:literal", start, end, found[0], "it stands in the reply as it is"
+                        True, "smart:literal", *found.span(), found[0], "it stands in the reply as it is"
                     )
-            why = (
-                "nothing of it is in the reply"
-                if best is None or best[1].at < 0
-                else _because(best[0], best[3])
-            )
-            return Match(False, "none", why=why)
-        wanted, hit, present, values = best
-        if hit.phrase:
-            start, end = reply.span(hit.at, hit.end)
-            why = f"it stands in the reply, word by word ({shipped_score(values):+.1f})"
-            return Match(True, "smart:phrase", start, end, reply.text[start:end], why)
-        ways = {
-            one.way
-            for term, one in zip(wanted.terms, present, strict=True)
-            if one.strength and term.weight > 0.2
-        }
-        rule = next((way for way in _WEAKEST_FIRST if way in ways), "word")
-        if hit.at < 0:
-            return Match(True, f"smart:{rule}", why=_because(wanted, values))
-        start, end = reply.span(hit.at, hit.end)
-        return Match(True, f"smart:{rule}", start, end, reply.text[start:end], _because(wanted, values))
+            if best is None or best.first < 0:
+                return Match(False, "none", why="nothing of it is in the reply")
+            return Match(False, "none", why=_because(best, highest))
+        if best is None or best.first < 0:
+            return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
+        start, end = reply.span(best.first, best.last)
+        ways = [one.way for one in best.present if one.strength]
+        rule = min(ways, key=_WAYS.__getitem__) if ways else "phrase"
+        return Match(True, f"smart:{rule}", start, end, reply.text[start:end], _because(best, highest))
 
-    def _log_odds(self, reply: Reply, values: tuple[float, ...]) -> float:
-        if self._probability is None:
-            return shipped_score(values)
-        chance = max(self._probability(self._question, option, reply.text) for option in self._options)
-        return math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
-
-    def candidates(self, reply: Reply) -> "list[tuple[Wanted, Hit, list[Presence], tuple[float, ...]]]":
-        """Each way to say it at each place of the reply where it may stand, with its features."""
-        if not reply.clauses:
-            return []
-        found = []
-        for wanted in self.wanted:
-            # Words in a row need no alignment; a figure does, since its sign and unit are not in the folded words.
-            plain = wanted.figure is None and wanted.phrase in reply.joined
-            present = [] if plain else align(wanted, reply)
-            for hit in find_hits(wanted, reply, present):
-                found.append(
-                    (wanted, hit, present, features(wanted, reply, present, hit, len(self._options)))
-                )
-        return found
+    def candidates(self, reply: Reply) -> Iterator[Candidate]:
+        """Each way to say it at each place of the reply where it may stand."""
+        if not reply.words:
+            return
+        joined = reply.joined
+        for wanted in self._wanted:
+            # A figure is found by its value: its sign and its unit are not in the folded words.
+            at = -1 if wanted.figure else joined.find(wanted.phrase)
+            if at < 0:
+                present = align(wanted, reply)
+                for place in _places(wanted, reply, present):
+                    values = _features(wanted, reply, present, place, place, self._choices)
+                    yield Candidate(wanted, place, place, present, values)
+            for _ in range(_MOST_PLACES):
+                if at < 0:
+                    break
+                first = joined.count(" ", 0, at)
+                last = first + wanted.size - 1
+                values = _features(wanted, reply, [], first, last, self._choices)
+                yield Candidate(wanted, first, last, [], values)
+                at = joined.find(wanted.phrase, at + 1)
 
 
 def _as_it_stands(option: str) -> re.Pattern[str]:
@@ -111,7 +159,115 @@ def _as_it_stands(option: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){text}(?!\w)" if any(map(str.isalnum, option)) else text)
 
 
-def _because(wanted: Wanted, values: tuple[float, ...]) -> str:
-    """The decision in words: how likely, for which way to say it, and the features that decided."""
-    name = wanted.text if len(wanted.text) <= 60 else wanted.text[:57] + "…"
-    return f"“{name}”: {shipped_reason(values)}"
+def _because(best: Candidate, score: float) -> str:
+    """The decision in words: how likely, for which way to say it, how much of it is there and what speaks against it."""
+    name = best.wanted.text if len(best.wanted.text) <= 60 else best.wanted.text[:57] + "…"
+    values = best.values
+    against = "".join([f", {name} {values[index]:g}" for index, name in _AGAINST if values[index]])
+    return f"“{name}” {score:+.1f}: recall {values[0]:g}{against}"
+
+
+def _places(wanted: Wanted, reply: Reply, present: list[Presence]) -> list[int]:
+    """Those of its figure; else that of the heaviest term in the sentence that has most of them; -1 for none."""
+    if wanted.figure:
+        places = next(p.places for t, p in zip(wanted.terms, present, strict=True) if t is wanted.telling[0])
+        return list(places[:_MOST_PLACES]) or [-1]
+    weights: dict[int, float] = {}
+    for term, one in zip(wanted.terms, present, strict=True):
+        for place in one.places[:_MOST_PLACES]:
+            weights[place] = max(term.weight, weights.get(place, 0.0))
+    sentences: dict[int, float] = {}
+    for place, weight in weights.items():
+        sentence = reply.sentence_at(place)
+        sentences[sentence] = sentences.get(sentence, 0.0) + weight
+    best = max(sentences, key=sentences.__getitem__, default=-1)
+    inside = [place for place in weights if reply.sentence_at(place) == best]
+    return [max(inside, key=weights.__getitem__, default=-1)]
+
+
+def _features(
+    wanted: Wanted, reply: Reply, present: list[Presence], first: int, last: int, choices: float
+) -> tuple[float, ...]:
+    """The features in the order of `DIRECTIONS`, rounded so that equal cases are equal."""
+    sentence = reply.sentence_at(first) if first >= 0 else 0
+    recall, here, way, missing, last_word, other_value, opposite = 1.0, 1.0, 1.0, 0, 1.0, False, 0.0
+    if present:
+        start, end = reply.sentence_range(sentence)
+        recall = here = 0.0
+        found = []
+        for term, one in zip(wanted.terms, present, strict=True):
+            if one.strength:
+                share = one.strength * term.weight
+                recall += share
+                if any(start <= place < end for place in one.places):
+                    here += share
+            if term in wanted.telling:
+                found += [_WAYS[one.way]] if one.strength else []
+                last_word = float(one.strength >= 0.5)
+                missing += one.strength < 0.5
+                other_value |= one.clash and one.way == "absent"
+                if one.strength < 0.9 and not reply.stem_set.isdisjoint(OPPOSITES.get(term.stem, ())):
+                    opposite = 1.0
+        recall, here = round(recall / wanted.total, 2), round(here / wanted.total, 1)
+        way = min(found, default=0.0)
+    return (
+        recall,
+        here,
+        way,
+        min(4, missing),
+        last_word,
+        float(other_value),
+        _other_name(wanted, reply, present) if present and wanted.is_name else 0.0,
+        opposite,
+        min(1.0, round(2 * len(wanted.telling) * recall / reply.told, 1)),
+        reply.length,
+        choices,
+        wanted.is_value,
+        wanted.is_name,
+        wanted.echoes,
+        *(_context(wanted, reply, first, sentence) if first >= 0 else _NO_CONTEXT),
+    )
+
+
+_NO_CONTEXT = (0.0,) * 13
+
+
+def _other_name(wanted: Wanted, reply: Reply, present: list[Presence]) -> float:
+    """Whether a missing word of a name has another capitalised word in its place: Neil Sedaka for Neil Young."""
+    known = [one for term, one in zip(wanted.terms, present, strict=True) if term in wanted.telling]
+    for one, beside, step in (
+        *((a, b, 1) for a, b in pairwise(known)),
+        *((b, a, -1) for a, b in pairwise(known)),
+    ):
+        if one.way != "word" or beside.strength >= 0.3:
+            continue
+        place = one.places[0] + step
+        if not 0 <= place < len(reply.words) or reply.clause_at(place) != reply.clause_at(one.places[0]):
+            continue
+        plain = reply.stems[place] in reply.asked.plain or reply.words[place] in LIGHT_WORDS
+        if not plain and reply.text[reply.span(place, place)[0]].isupper():
+            return 1.0
+    return 0.0
+
+
+def _context(wanted: Wanted, reply: Reply, first: int, sentence: int) -> tuple[float, ...]:
+    """What stands around the hit, from `denied` to `not_found`."""
+    clause = reply.clause_at(first)
+    denied = in_clause = nearer = 0.0
+    if reply.cues[sentence] & _DENIES and wanted.deniable:
+        start = reply.sentences[sentence]
+        # The word that follows a denial tells whether it is one: "not only 42".
+        pairs = list(pairwise([*reply.words[max(start, first - 40) : first], ""]))
+        denials = [
+            len(pairs) - index
+            for index, (word, following) in enumerate(pairs)
+            if CUE_BITS.get(word, 0) & _DENIES and following not in WORDS["not_denials"]
+        ]
+        if denials:
+            denied = round(max(0.0, 1.2 - 0.2 * denials[-1]), 1)
+            in_clause = float(denials[-1] <= first - reply.clauses[clause])
+    if wanted.amount is not None:
+        near, _ = reply.overlaps
+        best = max([near[reply.clause_at(place)] for place in reply.rivals(wanted.amount)], default=0.0)
+        nearer = round(max(0.0, best - near[clause]) / reply.asked.total, 1)
+    return (denied, in_clause, nearer, *reply.around(clause, sentence))

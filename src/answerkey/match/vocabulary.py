@@ -6,53 +6,48 @@ from importlib import resources
 from answerkey.text.normalise import stem
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["CUES", "LIGHT_WORDS", "OPPOSITES", "QUALIFIERS", "are_opposites", "equivalents"]
+__all__ = ["CUES", "CUE_BITS", "EQUIVALENTS", "LIGHT_WORDS", "OPPOSITES", "WORDS"]
 
 _READ = tomllib.loads(resources.files("answerkey.match").joinpath("vocabulary.toml").read_text("utf-8"))
-# Name of a cue to its words.
-CUES: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _READ["cues"].items()}
-LIGHT_WORDS = frozenset(_READ["words"]["light"].split())
-QUALIFIERS = frozenset(_READ["words"]["qualifiers"].split())
-_NEGATIVE_PREFIXES = ("un", "non", "in", "im", "ir", "dis", "mis", "de")
+WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _READ["words"].items()}
+# Light in a name, but not in a term: "state tax" is not federal tax.
+LIGHT_WORDS = WORDS["light"] - WORDS["qualifiers"]
+# A cue's name to its bit, and a word to the bits of its cues.
+CUES: dict[str, int] = {name: 1 << number for number, name in enumerate(_READ["cues"])}
+CUE_BITS: dict[str, int] = {}
+for _name, _words in _READ["cues"].items():
+    for _word in _words.split():
+        CUE_BITS[_word] = CUE_BITS.get(_word, 0) | CUES[_name]
 
 
-def _equivalents() -> dict[str, tuple[str, ...]]:
-    """Each abbreviation to what it stands for and back, each unit to its spellings; sorted, so that results repeat."""
-    groups: dict[str, set[str]] = {}
-    for line in _READ["lists"]["abbreviations"].strip().splitlines():
-        short, *long = line.split()
-        groups.setdefault(short, set()).update(long)
-        for word in long:
-            groups.setdefault(word, set()).add(short)
-    by_unit: dict[str, set[str]] = {}
-    for spelling, unit in UNIT_SPELLINGS.items():
-        by_unit.setdefault(unit, set()).add(spelling)
-    for spelling, unit in UNIT_SPELLINGS.items():
-        groups.setdefault(spelling, set()).update(by_unit[unit] - {spelling})
-    return {word: tuple(sorted(others)) for word, others in groups.items()}
-
-
-def _opposites() -> dict[str, frozenset[str]]:
+def _groups(pairs: list[list[str]]) -> dict[str, tuple[str, ...]]:
+    """The first of each line to the others and back; sorted, so that results repeat."""
     found: dict[str, set[str]] = {}
-    for pair in _READ["lists"]["opposites"].replace("\n", " ").split(","):
-        one, other = map(stem, pair.split())
-        found.setdefault(one, set()).add(other)
-        found.setdefault(other, set()).add(one)
-    for line in _READ["lists"]["exclusive"].strip().splitlines():
-        words = set(map(stem, line.split()))
-        for word in words:
-            found.setdefault(word, set()).update(words - {word})
-    return {word: frozenset(others) for word, others in found.items()}
+    for one, *others in pairs:
+        for other in others:
+            found.setdefault(one, set()).add(other)
+            found.setdefault(other, set()).add(one)
+    return {word: tuple(sorted(others)) for word, others in found.items()}
 
 
-equivalents = _equivalents().get
-# A stem to the stems of its opposites.
-OPPOSITES = _opposites()
-
-
-def are_opposites(one: str, other: str) -> bool:
-    """Whether two folded words exclude each other: "employer" and "employee", "approved" and "unapproved"."""
-    if stem(other) in OPPOSITES.get(stem(one), ()):
-        return True
-    short, long = sorted((one, other), key=len)
-    return any(long == prefix + short for prefix in _NEGATIVE_PREFIXES)
+_UNITS: dict[str, list[str]] = {}
+for _spelling, _unit in UNIT_SPELLINGS.items():
+    _UNITS.setdefault(_unit, []).append(_spelling)
+# An abbreviation or a unit to its other forms, and back.
+EQUIVALENTS = _groups(
+    [line.split() for line in _READ["lists"]["abbreviations"].strip().splitlines()]
+    + [[one, *(other for other in same if other != one)] for same in _UNITS.values() for one in same]
+)
+_EXCLUSIVE = [line.split() for line in _READ["lists"]["exclusive"].strip().splitlines()]
+# A stem to the stems of its opposites: "employer" and "employee", "May" and "June".
+OPPOSITES = {
+    one: frozenset(others)
+    for one, others in _groups(
+        [[stem(word) for word in pair.split()] for pair in _READ["lists"]["opposites"].split(",")]
+        + [
+            [stem(one), *(stem(other) for other in line if other != one)]
+            for line in _EXCLUSIVE
+            for one in line
+        ]
+    ).items()
+}

@@ -1,9 +1,9 @@
-"""One way to say a keyword, prepared once: its terms (words, amounts, dates), what each tells, and its parts."""
+"""A question and one way to say a keyword, prepared once: its terms (words, amounts, dates, codes) and what each tells."""
 
 import re
 from functools import lru_cache
 
-from answerkey.match.vocabulary import CUES, LIGHT_WORDS, OPPOSITES, QUALIFIERS
+from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
 from answerkey.text.quantities import Quantity, find_quantities
@@ -23,58 +23,59 @@ _CODE = re.compile(
     r"(?<!\S)(?=\S*[0-9@])(?:\S*@\S+|[A-Za-z]+[-./]?[0-9][\w./-]*(?: [0-9]{2,})*|[A-Z]{1,4}(?: ?[0-9]{2,}){2,}|[0-9]{7,}"
     r"|[0-9]+[A-Z_#]\S*|[0-9]{2,}[-. ]0\S+|[0-9.]+(?:[-./ ()]+[0-9]+){2,}|[0-9]{3,}-[0-9]{4,})(?!\S)"
 )
+# What may stand between the parts of a code.
+_GAP = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _TOO_LONG = 4000
-_DENIES = CUES["denies"]
-_NEGATIVE = re.compile(
-    r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.IGNORECASE | re.DOTALL
-)
+_NEGATIVE = re.compile(r"\b(?:which|what|who)\b.*(?:\b(?:not|never|except)\b|n['’]t\b)", re.I | re.S)
+_FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 # The weight from which a word tells something on its own.
 TELLING = 0.5
 
 
 class Term:
-    """One word, amount or date of what is wanted."""
+    """One word, amount, date or code of what is wanted."""
 
     __slots__ = ("code", "date", "quantity", "stem", "weight", "word")
 
     def __init__(
-        self, word: str, weight: float, quantity: Quantity | None = None, date: Date | None = None
+        self,
+        word: str,
+        weight: float,
+        quantity: Quantity | None = None,
+        date: Date | None = None,
+        code: re.Pattern[str] | None = None,
     ) -> None:
-        # Folded; of an amount or date as it is written.
-        self.word = word
-        self.stem = stem(word)
-        # How much it tells, from 0.1 for a word of the question to 1.5 for a figure.
+        # Folded; of a value as it is written.
+        self.word, self.stem = word, stem(word)
+        # How much it tells, from 0.1 for a word of the question to 2 for a date.
         self.weight = weight
-        self.quantity = quantity
-        self.date = date
-        # Finds a code however its parts are set apart.
-        self.code: re.Pattern[str] | None = None
+        # The code finds itself however its parts are set apart; one of digits may also be an amount.
+        self.quantity, self.date, self.code = quantity, date, code
 
 
 class Asked:
     """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
 
-    __slots__ = ("folded", "names", "negative", "numbers", "opposites", "stems", "weights")
+    __slots__ = ("folded", "names", "negative", "opposites", "plain", "stems", "total", "weights")
 
     def __init__(self, question: str) -> None:
         question = question[:_TOO_LONG]
         self.folded = folded_text(question)
         words = self.folded.split()
         self.stems = frozenset(map(stem, words))
-        names = {
-            word for name in re.findall(r"(?<=[^.?!] )[A-Z][\w-]*", question) for word in folded_words(name)
-        }
+        # Stems that tell nothing in a reply.
+        self.plain = self.stems | _FUNCTION_STEMS
+        capitalised = re.findall(r"(?<=[^.?!] )[A-Z][\w-]*", question)
+        names = {word for name in capitalised for word in folded_words(name)}
         # Stems that single out what is asked about; names and figures count twice.
-        self.weights = {
-            stem(word): 2.0 if word in names or word[0].isdigit() else 1.0
-            for word in words
-            if word not in FUNCTION_WORDS
-        }
+        telling = [word for word in words if word not in FUNCTION_WORDS]
+        self.weights = {stem(w): 2.0 if w in names or w[0].isdigit() else 1.0 for w in telling}
+        self.total = sum(self.weights.values()) or 1.0
         self.names = frozenset(one for one, weight in self.weights.items() if weight > 1)
-        # For each word that has opposites: those that the question does not have too.
-        self.opposites = [opposed - self.stems for one in self.weights if (opposed := OPPOSITES.get(one))]
-        self.numbers = frozenset(word for word in words if word[0].isdigit())
+        # The opposites of its words that it does not have too.
+        opposites = (OPPOSITES.get(one, frozenset()) for one in self.weights)
+        self.opposites = frozenset().union(*opposites) - self.stems
         # "Which of these is not …?" turns denials round.
         self.negative = _NEGATIVE.search(question) is not None
 
@@ -88,56 +89,50 @@ def prepare_asked(question: str) -> Asked:
 class Wanted:
     """One accepted way to say a keyword, ready to be compared with replies."""
 
-    __slots__ = (
-        "acronym", "compact", "denies", "echoes", "figure", "initials", "is_code", "is_list", "is_name", "is_value",
-        "phrase", "telling", "terms", "text", "total",
-    )  # fmt: skip
-
     def __init__(self, text: str, asked: Asked) -> None:
         self.text = text
         words = folded_words(text)
-        self.phrase = f" {' '.join(words)} "
+        self.phrase, self.size = f" {' '.join(words)} ", len(words)
         self.terms = _read_terms(text, asked)
         self.total = sum(term.weight for term in self.terms) or 1.0
         self.telling = [term for term in self.terms if term.weight >= TELLING] or self.terms
         self.compact = "".join(words) if len(words) > 1 else ""
-        # "dot" and "dt" for Department of Transportation.
+        # "dot" for Department of Transportation; and the other way round.
         self.initials = _initials(text)
         self.acronym = text.strip().lower() if _ACRONYM.fullmatch(text.strip()) else ""
-        self.is_value = any(term.quantity or term.date for term in self.telling)
-        # The amount where it tells nothing else.
-        self.figure = self.telling[0].quantity if len(self.telling) == 1 else None
+        self.is_value = float(any(term.quantity or term.date for term in self.telling))
+        self.is_name = float(text[:1].isupper() and not any(t.quantity or t.date for t in self.terms))
+        self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
+        # Its first amount, and whether it tells nothing else.
+        self.amount = next((term.quantity for term in self.telling if term.quantity), None)
+        self.figure = self.amount is not None and len(self.telling) == 1
         # Share of it that the question gives away.
         self.echoes = round(sum(term.weight <= 0.2 for term in self.terms) / (len(self.terms) or 1), 1)
-        # Whether it is itself a denial: "not covered".
-        self.denies = not _DENIES.isdisjoint(words)
-        self.is_name = text[:1].isupper() and not any(term.quantity or term.date for term in self.terms)
-        self.is_code = any(term.code for term in self.terms)
-        self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
+        # Denials around it count, unless it or the question is itself one.
+        denies = any(CUE_BITS.get(word, 0) & CUES["denies"] for word in words)
+        self.deniable = not denies and not asked.negative
 
 
 def _read_terms(text: str, asked: Asked) -> list[Term]:
-    """Dates first, then amounts, then the words around them."""
+    """Dates first, then codes and amounts, then the words around them."""
     terms: list[tuple[int, Term]] = []
     taken: list[tuple[int, int]] = []
-    for date in find_dates(text):
-        if all(date.end <= start or date.start >= end for start, end in taken):
-            taken.append((date.start, date.end))
-            terms.append((date.start, Term(text[date.start : date.end], 2.0, None, date)))
-    for code in _CODE.finditer(text):
-        if all(code.end() <= start or code.start() >= end for start, end in taken):
-            term = Term(code[0].lower(), 0.2 if folded_text(code[0]) in asked.folded else 1.5)
-            term.code = _code_pattern(code[0])
-            # A long number may also be an amount.
-            term.quantity = next(iter(find_quantities(code[0])), None) if code[0].isdigit() else None
-            taken.append(code.span())
-            terms.append((code.start(), term))
-    for quantity in find_quantities(text):
-        if all(quantity.end <= start or quantity.start >= end for start, end in taken):
-            taken.append((quantity.start, quantity.end))
-            written = text[quantity.start : quantity.end]
-            known = folded_text(written) in asked.folded
-            terms.append((quantity.start, Term(written, 0.2 if known else 1.5, quantity)))
+    values: list[tuple[int, int, Quantity | Date | None]] = [(d.start, d.end, d) for d in find_dates(text)]
+    values += [(*code.span(), None) for code in _CODE.finditer(text)]
+    values += [(quantity.start, quantity.end, quantity) for quantity in find_quantities(text)]
+    for start, end, value in values:
+        if any(start < last and first < end for first, last in taken):
+            continue
+        taken.append((start, end))
+        written = text[start:end]
+        weight = 0.2 if folded_text(written) in asked.folded else 1.5
+        if isinstance(value, Date):
+            terms.append((start, Term(written, 2.0, None, value)))
+        elif value is not None:
+            terms.append((start, Term(written, weight, value)))
+        else:
+            amount = next(iter(find_quantities(written)), None) if written.isdigit() else None
+            terms.append((start, Term(written.lower(), weight, amount, None, _code_pattern(written))))
     at = 0
     for start, end in (*sorted(taken), (len(text), len(text))):
         terms.extend((at, Term(word, _weight(word, asked))) for word in folded_words(text[at:start]))
@@ -150,10 +145,8 @@ def _code_pattern(code: str) -> re.Pattern[str]:
     parts = re.findall(r"[^\W\d_]+|[0-9]+|[@]", code[:60])
     if len(parts) > 2 and parts[0] == "1" and parts[1].isdigit():
         parts = parts[1:]
-    gap = r"[\s().\-\u2010-\u2013/_#:]{0,2}"
-    body = gap.join(
-        gap.join(re.escape(c) for c in part) if part.isdigit() and len(part) > 4 else re.escape(part)
-        for part in parts
+    body = _GAP.join(
+        _GAP.join(part) if part.isdigit() and len(part) > 4 else re.escape(part) for part in parts
     )
     return re.compile(rf"(?<![^\W_]){body}(?![^\W_]|[.-][0-9])", re.IGNORECASE)
 
@@ -169,15 +162,13 @@ def _initials(text: str) -> tuple[str, ...]:
 
 def _weight(word: str, asked: Asked) -> float:
     """What a word tells: little if it is a function word, a title, or already in the question."""
-    if word in _DENIES:
+    if CUE_BITS.get(word, 0) & CUES["denies"]:
         return 0.6
     if stem(word) in asked.stems or word in FUNCTION_WORDS:
         return 0.1
-    if word in LIGHT_WORDS and word not in QUALIFIERS:
+    if word in LIGHT_WORDS:
         return 0.3
-    if len(word) == 1 and word.isascii():
-        return 0.2
-    return min(1.2, 0.5 + 0.1 * len(word))
+    return 0.2 if len(word) == 1 and word.isascii() else min(1.2, 0.5 + 0.1 * len(word))
 
 
 def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
@@ -193,11 +184,8 @@ def prepare_wanted(text: str, asked: Asked) -> list[Wanted]:
         prepared.extend(Wanted(_PARENTHESES.sub(" ", way).strip("()[] "), asked) for way in ways)
     head = _REMARK.split(text.lstrip("(["), maxsplit=1)[0]
     # A date or a figure is one thing: "April 15" is not April 15, 2024.
-    if (
-        not (full.is_list or any(t.date or t.quantity or t.code for t in full.terms))
-        and len(head) < len(text.rstrip())
-        and folded_words(head)
-    ):
+    whole = full.is_list or any(term.date or term.quantity or term.code for term in full.terms)
+    if not whole and len(head) < len(text.rstrip()) and folded_words(head):
         part = Wanted(head, asked)
         if part.phrase != full.phrase and part.total >= TELLING:
             prepared.append(part)

@@ -15,6 +15,7 @@ __all__ = [
     "GroundedSettings",
     "JudgePrices",
     "JudgeSettings",
+    "MatchSettings",
     "Options",
     "Scoring",
     "ToolMode",
@@ -36,6 +37,13 @@ class GroundedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     calibration: str = ""
 
 
+class MatchSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who decides whether a keyword is said: the settings of `[match]`."""
+
+    # A folder with an entailment model in ONNX form, or its name on the hub: decides in the place of the fitted trees of `smart`.
+    model: str = ""
+
+
 class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How replies are scored: the settings of `[scoring]`."""
 
@@ -52,6 +60,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retrieval: tuple[str, ...] | None = None
     # What is cut from a chunk's id to get its document's ("" switches that off); None: the default pattern.
     chunk_pattern: str | None = None
+    # The settings of `[match]`.
+    matching: MatchSettings = MatchSettings()
     # The settings of `[grounded]`.
     grounded: GroundedSettings = GroundedSettings()
     # What response quality is made of: keywords, the judge's score, or shares of both that add up to 1.

@@ -82,7 +82,12 @@ def _built_in(scoring: Scoring, settings: Settings) -> list[Scorer]:
     ranker = Ranker(CHUNK_PATTERN if scoring.chunk_pattern is None else scoring.chunk_pattern)
     arguments: dict[str, dict[str, Any]] = {
         "tool_usage": {"mode": scoring.tool_mode},
-        "response_quality": {"mode": scoring.match, "threshold": scoring.match_threshold},
+        "response_quality": {
+            "mode": scoring.match,
+            "threshold": scoring.match_threshold,
+            "model": scoring.matching.model,
+            "folder": settings.folder,
+        },
         "error_handling": {},
         "retrieval": {"measures": scoring.retrieval, "ranker": ranker},
         "source_hygiene": {"ranker": ranker},

@@ -1,8 +1,10 @@
 """Component 2: does the reply say what it should, and nothing that it must not?"""
 
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from answerkey.match.keywords import Match, MatchMode, find_keywords
+from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
@@ -13,7 +15,7 @@ __all__ = ["ResponseQuality"]
 
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 3}
+_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 4}
 
 
 class ResponseQuality:
@@ -23,13 +25,34 @@ class ResponseQuality:
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 
-    def __init__(self, mode: MatchMode = "standard", *, threshold: Threshold = "even") -> None:
+    def __init__(
+        self,
+        mode: MatchMode = "standard",
+        *,
+        threshold: Threshold = "even",
+        model: str = "",
+        folder: Path = Path(),
+    ) -> None:
         self.mode: MatchMode = mode
         # How sure `smart` must be, of keywords in its mode and of reference answers in every mode.
         self.threshold: Threshold = threshold
         self.version = f"response_quality/{_REVISIONS[mode]}/{mode}"
         if threshold != "even":
             self.version += f"/{threshold}"
+        # An entailment model that decides for `smart`; none: its own trees do.
+        self._model, self._folder = model, folder
+        if model:
+            self.version += f"/{model}"
+
+    @cached_property
+    def _probability(self) -> Probability | None:
+        """How probably a reply says a keyword by the model, which the first reply loads in the process that scores."""
+        if not self._model:
+            return None
+        from answerkey.entailment import load_cross_encoder
+
+        model = load_cross_encoder(self._model, self._folder)
+        return lambda question, keyword, answer: model.probabilities([(answer, f"{question} {keyword}")])[0]
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
@@ -41,6 +64,7 @@ class ResponseQuality:
             self.mode,
             question=question.question,
             threshold=self.threshold,
+            probability=self._probability,
         )
         found: list[str] = []
         missing: list[str] = []
@@ -63,7 +87,12 @@ class ResponseQuality:
     def _by_reference(self, question: Question, answer: str, reply: Reply) -> Score:
         """1 or 0 by whether the reply conveys the reference answer: by `smart`, since there is no literal way."""
         (match,) = find_keywords(
-            (answer,), reply.text, "smart", question=question.question, threshold=self.threshold
+            (answer,),
+            reply.text,
+            "smart",
+            question=question.question,
+            threshold=self.threshold,
+            probability=self._probability,
         )
         details: dict[str, Any] = {"found": [], "missing": [], "matches": [_span(answer, match)]}
         forbidden = self._forbidden_score(question, reply, details)
@@ -92,6 +121,7 @@ class ResponseQuality:
             self.mode,
             question=question.question,
             threshold=self.threshold,
+            probability=self._probability,
         )
         return [
             _span(describe_keyword(keyword), match)

@@ -1,14 +1,11 @@
 """Words in one form: case, accents, possessives, ordinals, digits and numerals folded, so that equal words are equal strings.
 
-`folded_words` gives the words of a text in that form, and `span_of_words` where they stand in it.
+`folded_words` gives the words of a text in that form.
 """
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterator
-from functools import lru_cache
-from itertools import accumulate
 
 import Stemmer
 
@@ -20,9 +17,7 @@ __all__ = [
     "fold_accents",
     "folded_text",
     "folded_words",
-    "span_of_words",
     "stem",
-    "stem_probe",
 ]
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
@@ -157,18 +152,6 @@ class _ChunkCache(dict[str, str]):
         return folded
 
 
-class _CountCache(dict[str, int]):
-    """How many words each distinct chunk has."""
-
-    def __missing__(self, chunk: str) -> int:
-        count = _CHUNKS[chunk].count(" ")
-        if len(chunk) <= _LONGEST:
-            if len(self) >= _MOST_REMEMBERED:
-                self.clear()
-            self[chunk] = count
-        return count
-
-
 class _StemCache(dict[str, str]):
     """Each distinct folded word is stemmed once."""
 
@@ -185,7 +168,6 @@ class _StemCache(dict[str, str]):
 
 
 _CHUNKS = _ChunkCache()
-_COUNTS = _CountCache()
 _STEMS = _StemCache()
 
 stem = _STEMS.__getitem__
@@ -211,13 +193,6 @@ def _chunk_words(chunk: str) -> Iterator[tuple[str, int, int]]:
             yield word, found.start(), found.end()
 
 
-def _spans_in(chunk: str) -> tuple[tuple[int, int], ...]:
-    return tuple((start, end) for _, start, end in _chunk_words(chunk))
-
-
-_chunk_spans = lru_cache(maxsize=65536)(_spans_in)
-
-
 def folded_text(text: str) -> str:
     """The folded words of a text, parted by single spaces, with one at each end: " 900 s 9 st montrose co 81401 "."""
     return " " + ("".join(map(_CHUNKS.__getitem__, text.split())) or " ")
@@ -226,33 +201,3 @@ def folded_text(text: str) -> str:
 def folded_words(text: str) -> list[str]:
     """The folded words of a text; articles and "and" are left out."""
     return folded_text(text).split()
-
-
-def stem_probe(stemmed: str) -> str:
-    """What stands in a `folded_text` that has a word of this stem: a cheap look before its words are stemmed."""
-    # Stemming changes the last letter of what it leaves at most ("happy" to "happi"), but for "dying", "lying" and their like.
-    short = len(stemmed) == 3 and stemmed.endswith("ie")
-    return f" {stemmed[0]}" if short else f" {stemmed[:-1]}"
-
-
-def span_of_words(text: str, first: int, last: int) -> tuple[int, int]:
-    """From the start of the word `first` of `folded_words` to the end of the word `last`, as a span in the text."""
-    chunks = text.split()
-    # How many words end before and with each chunk; the loops run in C, because replies are long.
-    ends = list(accumulate(map(_COUNTS.__getitem__, chunks)))
-    if not 0 <= first <= last < (ends[-1] if ends else 0):
-        raise IndexError(last)
-    from_chunk, to_chunk = bisect_right(ends, first), bisect_right(ends, last)
-    return (
-        _word_span(text, chunks, ends, from_chunk, first)[0],
-        _word_span(text, chunks, ends, to_chunk, last)[1],
-    )
-
-
-def _word_span(text: str, chunks: list[str], ends: list[int], at: int, word: int) -> tuple[int, int]:
-    """The span of a word that stands in the chunk number `at`."""
-    chunk = chunks[at]
-    spans = _chunk_spans(chunk) if len(chunk) <= _LONGEST else _spans_in(chunk)
-    offset = len(text) - len(text.split(None, at)[-1].lstrip()) if at else len(text) - len(text.lstrip())
-    start, end = spans[word - (ends[at - 1] if at else 0)]
-    return offset + start, offset + end

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from text_to_num import alpha2digit
 
-from answerkey.text.numbers import canonical_number, find_numbers
+from answerkey.text.numbers import find_numbers
 
 __all__ = [
     "NUMBER_NAMES",
+    "SCALES",
     "SMALL_NUMBERS",
-    "scaled_worth",
     "spelled_numbers",
 ]
 
@@ -34,7 +34,8 @@ NUMBER_NAMES = frozenset(_NAMES.split("|"))
 _LETTERS = re.compile(r"[a-z]+")
 # "a hundred" and "a dozen" are one of them.
 _INDEFINITE = re.compile(r"\ba(?=\s+(?:hundred|thousand|million|billion)\b)", re.IGNORECASE)
-_SCALES = {
+# A word or letter of scale to its power of ten.
+SCALES = {
     "k": 3, "thousand": 3, "m": 6, "mm": 6, "mn": 6, "mio": 6, "million": 6, "millions": 6, "b": 9, "bn": 9,
     "tsd": 3, "mil": 3, "millón": 6, "millones": 6, "millionen": 6, "milioni": 6, "milhões": 6,
     "billion": 9, "billions": 9, "t": 12, "tn": 12, "trillion": 12, "trillions": 12, "lakh": 5, "crore": 7, "hundred": 2,
@@ -66,14 +67,3 @@ def spelled_numbers(text: str) -> Iterator[tuple[str, int, int]]:
         elif len(worths) == 3:
             # "nineteen eighty-four": the whole, not its halves.
             yield worths[2], *run.span()
-
-
-def scaled_worth(digits: str, scale: str) -> str | None:
-    """The worth of a number with a scale: ("442.3", "K") gives "442300"."""
-    power = _SCALES.get(scale.lower())
-    if power is None:
-        return None
-    whole, _, fraction = canonical_number(digits).partition(".")
-    shifted = whole + fraction[:power].ljust(power, "0")
-    rest = fraction[power:]
-    return canonical_number(f"{shifted}.{rest}" if rest else shifted)
