@@ -165,5 +165,5 @@ def test_hostile_text_is_no_crash(text: str) -> None:
 def test_too_large_is_said() -> None:
     with pytest.raises(TooLargeError, match="more than 50,000"):
         links("x" * (MOST_REPLY + 1), ARREARS)
-    with pytest.raises(TooLargeError, match="more than 1,000,000"):
-        links("12", None, "x" * 1_000_001)
+    with pytest.raises(TooLargeError, match="more than 500,000"):
+        links("12", None, "x" * 500_001)

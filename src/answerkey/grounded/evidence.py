@@ -13,7 +13,7 @@ from answerkey.model.reply import Reply
 __all__ = ["MOST_EVIDENCE", "Evidence", "Path", "Spot", "gather_evidence"]
 
 # More characters of evidence than this are not searched.
-MOST_EVIDENCE = 1_000_000
+MOST_EVIDENCE = 500_000
 # What lies deeper in a result is left out; no tool's table does.
 _DEEPEST = 64
 _LONGEST_LABEL = 60

@@ -40,7 +40,8 @@ class LinksIntoEvidence:
         try:
             links, novelty = describe(question, reply, earlier)
         except TooLargeError as error:
-            return tuple(Score(name, None, f"not scored: too large: {error}") for name in self.direction)
+            reason = f"not scored: too large: {error}"
+            return tuple(Score(name, None, reason, details={"reason": reason}) for name in self.direction)
         with_link = sum(bool(item.where) for item in links.items)
         reason = f"{with_link} of {len(links.items)} figures, dates, names, ids and quotes have a link"
         return (
