@@ -1,34 +1,27 @@
-"""What the model reads of a reply: named figures on its build, the concepts it speaks of, and hashed word and character n-grams.
+"""What the model reads of a reply: named figures on its build, the concepts it speaks of, its words and their characters.
 
-Only the beginning and the end of a long reply are read, so the cost has a bound. Every feature has a fixed place in one vector of
-SIZE weights; a reply is the places and the values there.
+Only the beginning and the end of a long reply are read, so the cost has a bound. What a word by itself says is worked out once and
+kept in a Lexicon, since most words come again and again.
 """
 
 # ruff: noqa: E501 — lists of names, figures and marks.
 
 import re
-import zlib
-from bisect import bisect_right
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import log1p
 from typing import NamedTuple
 
-import numpy as np
-
-from answerkey.detect.concepts import CONCEPTS, UNSPACED, Mention, find_mentions
+from answerkey.detect.concepts import CONCEPTS, UNSPACED, find_concepts, mask_of, said_in, said_together
 from answerkey.text.lazy import lazy
 
-__all__ = ["BUCKETS", "NAMES", "SIZE", "Reading", "clip", "place_in_whole", "read_features"]
+__all__ = ["FIGURES", "NAMES", "Lexicon", "Reading", "Word", "character_grams", "clip", "place_in_whole", "read_features"]
 
-# The hashed n-grams come first, then the named figures, the concepts and the pairs of concepts in one sentence.
-BUCKETS = 1 << 18
-_HEAD, _TAIL = 1500, 500
-# N-grams count for one together; figures and concepts are scaled so that the one penalty of the fit suits them all.
-_FIGURE_SCALE, _CONCEPT_SCALE, _PAIR_SCALE = 0.5, 0.5, 0.3
+_HEAD, _TAIL = 1000, 500
+# How many words a Lexicon keeps, and how long they may be: what is longer, such as a sentence without spaces, seldom comes again.
+_WORDS_KEPT, _LONGEST_KEPT = 50_000, 40
 
 _SENTENCE_END = lazy(r"(?<=[.!?…])\s+|[。！？।؟]|\n+")
 _WORD = lazy(r"[^\W_]+")
-_TOKEN = lazy(r"\w+|[^\w\s]")
 _DIGIT = lazy(r"\d")
 _EMOJI = lazy("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d\\s]")
 _NAME = lazy(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ]\w+")
@@ -57,16 +50,16 @@ _PLAIN_WORDS = lazy(
     r"(?!.*\b(?:undefined|NaN|null|None|nil)\b)[\w$€£%&'’.,/-]*[\w%.!](?: [\w$€£%&'’.,/-]*[\w%.!]){0,2}"
 )
 _TERSE = 40
+# What may stand around a word.
+_AROUND = ".,;:!?…\"'“”„«»()[]{}*_`<>|。！？、，：；「」।؟،؛-–—"
 
-_FAILING = frozenset(
-    map(CONCEPTS.index, ("error", "fail", "cannot", "timeout", "limit", "busy", "down", "memory"))
-)
-_NOTICE = _FAILING | frozenset(map(CONCEPTS.index, ("sorry", "retry", "later", "support", "now")))
-_BUT = CONCEPTS.index("but")
+_FAILING = mask_of("error", "fail", "cannot", "timeout", "limit", "busy", "down", "memory")
+_NOTICE = _FAILING | mask_of("sorry", "retry", "later", "support", "now")
+_BUT = mask_of("but")
 _STOPS, _QUESTIONS = ".!?。！？।؟…", "?？؟"
 
 # The named figures, in the order in which _measure gives them.
-_FIGURES = (
+FIGURES = (
     # size
     "length", "words", "sentences", "lines", "no_word", "one_word", "three_words",
     # how it ends
@@ -82,31 +75,69 @@ _FIGURES = (
     "failing_share", "failing_first", "failing_mentions", "notice_share", "free_sentences", "free_length", "free_longest", "free_digits",
     "free_figures", "first_failing", "concepts", "text_after_but", "few_plain_words",
 )  # fmt: skip
-_PLACES = ("", " first", " last")
+# The named features: the figures, each concept anywhere, in the first and in the last sentence, and pairs of concepts in one sentence.
 NAMES = (
-    *_FIGURES,
-    *(f"{concept}{place}" for place in _PLACES for concept in CONCEPTS),
+    *FIGURES,
+    *(f"{concept}{place}" for place in ("", " first", " last") for concept in CONCEPTS),
     *(f"{first}+{second}" for first in CONCEPTS for second in CONCEPTS),
 )
-_CONCEPT_PLACE = BUCKETS + len(_FIGURES)
+_CONCEPT_PLACE = len(FIGURES)
 _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
-SIZE = BUCKETS + len(NAMES)
+
+
+class Word(NamedTuple):
+    """What a word says by itself."""
+
+    # The sum of the weights of its characters, and how many runs of characters it has.
+    weight: float
+    grams: int
+    # Its concepts, and terms of several words that may begin with it.
+    concepts: int
+    phrases: tuple[tuple[str, int], ...]
+    # The word without punctuation around it.
+    bare: str
+
+
+class Lexicon(dict[str, Word]):
+    """Every word met so far with what it says under these weights of runs of characters."""
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        self.weights = weights
+
+    def __missing__(self, word: str) -> Word:
+        grams = character_grams(word)
+        weight = sum(map(self.weights.get, grams, repeat(0.0)))
+        entry = Word(weight, len(grams), *find_concepts(word), word.strip(_AROUND) or word)
+        if len(self) < _WORDS_KEPT and len(word) <= _LONGEST_KEPT:
+            self[word] = entry
+        return entry
 
 
 class Reading(NamedTuple):
-    """What was read of a text: where its features are in the vector of weights, and what stands behind them."""
+    """What was read of a text."""
 
-    places: np.ndarray
-    values: np.ndarray
-    # For each feature where its n-gram begins in the text, -1 where it has no place.
-    positions: np.ndarray
+    # The values of FIGURES.
+    figures: list[float]
+    # The places in NAMES of the concepts and of the pairs of concepts that occur.
+    concepts: list[int]
+    pairs: set[int]
+    # Distinct words, and neighbouring words without punctuation.
+    words: dict[str, Word]
+    neighbours: set[str]
+    # First and last words, last characters.
+    edges: list[str]
     sentences: list[tuple[int, int]]
-    mentions: list[Mention]
+    speaks_of_failure: bool
 
-    @property
-    def speaks_of_failure(self) -> bool:
-        """Whether anything in the text speaks of an error, a limit, a machine that is down, ..."""
-        return any(mention.concept in _FAILING for mention in self.mentions)
+
+def character_grams(word: str) -> list[str]:
+    """The word's runs of 2 to 5 characters, its ends being marked by a space, and the whole word."""
+    padded = f" {word} "
+    length = len(padded)
+    grams = [padded[start : start + size] for size in (2, 3, 4, 5) for start in range(length - size + 1)]
+    if length > 7:
+        grams.append(padded)
+    return grams
 
 
 def clip(text: str) -> str:
@@ -120,33 +151,45 @@ def place_in_whole(position: int, length: int) -> int:
     return position if left_out < 0 or position <= _HEAD else position + left_out
 
 
-def read_features(text: str) -> Reading:
+def read_features(text: str, lexicon: Lexicon) -> Reading:
     """The features of a clipped text without white space around it."""
     lowered = text.lower()
     if len(lowered) != len(text):
         # A few letters become two ("İ"): positions must agree.
         lowered = "".join(character.lower()[:1] for character in text)
     sentences = _split_sentences(text)
-    mentions = find_mentions(lowered)
-    spoken: list[set[int]] = [set() for _ in sentences]
-    starts = [start for start, _ in sentences]
-    for mention in mentions:
-        spoken[max(0, bisect_right(starts, mention.start) - 1)].add(mention.concept)
-    figures = _measure_build(text) + _measure_content(text, sentences, spoken, mentions)
-    named = np.array(figures, dtype=np.float64) * _FIGURE_SCALE
-    concept_places, concept_values = _concept_features(spoken)
-    blocks = [_characters(lowered), _words(lowered), _edges(lowered)]
-    places = [BUCKETS + np.arange(len(named)), np.array(concept_places, dtype=np.int64)]
-    values = [named, np.array(concept_values, dtype=np.float64)]
-    positions = [np.full(len(named) + len(concept_places), -1)]
-    for hashed, begins in blocks:
-        distinct, first = np.unique(hashed, return_index=True)
-        places.append(distinct)
-        values.append(np.full(len(distinct), 1 / max(1.0, len(distinct)) ** 0.5))
-        positions.append(begins[first])
-    return Reading(
-        np.concatenate(places), np.concatenate(values), np.concatenate(positions), sentences, mentions
-    )
+    words: dict[str, Word] = {}
+    bare: list[str] = []
+    masks: list[int] = []
+    failing = 0
+    for start, end in sentences:
+        sentence = lowered[start:end]
+        mask = 0
+        for piece in sentence.split():
+            word = words.get(piece)
+            if word is None:
+                word = words[piece] = lexicon[piece]
+            bare.append(word.bare)
+            if word.concepts:
+                mask |= word.concepts
+                failing += word.concepts & _FAILING != 0
+            for phrase, bit in word.phrases:
+                if not mask & bit and phrase in sentence:
+                    mask |= bit
+        masks.append(mask)
+    figures = _measure_build(text) + _measure_content(text, sentences, masks, failing)
+    union = 0
+    for mask in masks:
+        union |= mask
+    count = len(CONCEPTS)
+    concepts = [_CONCEPT_PLACE + concept for concept in said_in(union)]
+    concepts += [_CONCEPT_PLACE + count + concept for concept in said_in(masks[0])]
+    concepts += [_CONCEPT_PLACE + 2 * count + concept for concept in said_in(masks[-1])]
+    pairs = {_PAIR_PLACE + pair for mask in set(masks) for pair in said_together(mask)}
+    edges = ["^" + bare[0], "^" + " ".join(bare[:2]), bare[-1] + "$", " ".join(bare[-2:]) + "$"]
+    edges += [f"$$$ {lowered[-size:]}" for size in (1, 2, 3)]
+    neighbours = {f"{one} {two}" for one, two in pairwise(bare)}
+    return Reading(figures, concepts, pairs, words, neighbours, edges, sentences, union & _FAILING != 0)
 
 
 def _split_sentences(text: str) -> list[tuple[int, int]]:
@@ -159,17 +202,6 @@ def _split_sentences(text: str) -> list[tuple[int, int]]:
     if text[begin:].strip() or not spans:
         spans.append((begin, len(text)))
     return spans
-
-
-def _concept_features(spoken: list[set[int]]) -> tuple[list[int], list[float]]:
-    """Concepts anywhere, in the first and in the last sentence, and pairs of concepts in one sentence."""
-    count = len(CONCEPTS)
-    concepts = {_CONCEPT_PLACE + concept for said in spoken for concept in said}
-    concepts |= {_CONCEPT_PLACE + count + concept for concept in spoken[0]}
-    concepts |= {_CONCEPT_PLACE + 2 * count + concept for concept in spoken[-1]}
-    pairs = {_PAIR_PLACE + one * count + two for said in spoken for one in said for two in said if one < two}
-    places = [*sorted(concepts), *sorted(pairs)]
-    return places, [_CONCEPT_SCALE] * len(concepts) + [_PAIR_SCALE] * len(pairs)
 
 
 def _measure_build(text: str) -> list[float]:
@@ -214,91 +246,31 @@ def _measure_build(text: str) -> list[float]:
     ]  # fmt: skip
 
 
-def _measure_content(
-    text: str, sentences: list[tuple[int, int]], spoken: list[set[int]], mentions: list[Mention]
-) -> list[float]:
+def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[int], failing_words: int) -> list[float]:
     """The figures on what the sentences speak of: `free` is a sentence that has nothing of a notice."""
-    lengths = [end - start for start, end in sentences]
-    total = max(1, sum(lengths))
-    failing = [not _FAILING.isdisjoint(said) for said in spoken]
-    free = [_NOTICE.isdisjoint(said) for said in spoken]
-    free_lengths = [length for length, is_free in zip(lengths, free, strict=True) if is_free]
-    free_digits = sum(
-        len(_DIGIT.findall(text, start, end))
-        for (start, end), is_free in zip(sentences, free, strict=True)
-        if is_free
-    )
-    told = [mention.start for mention in mentions if mention.concept in _FAILING]
-    but = min((mention.start for mention in mentions if mention.concept == _BUT), default=len(text))
+    total = max(1, len(text))
+    failing = [end - start for (start, end), mask in zip(sentences, masks, strict=True) if mask & _FAILING]
+    free = [span for span, mask in zip(sentences, masks, strict=True) if not mask & _NOTICE]
+    free_lengths = [end - start for start, end in free]
+    free_digits = sum(len(_DIGIT.findall(text, start, end)) for start, end in free)
+    first_failing = next((start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total)
+    but = next((start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _BUT), total)
+    union = 0
+    for mask in masks:
+        union |= mask
     return [
-        sum(length for length, is_failing in zip(lengths, failing, strict=True) if is_failing) / total,
-        failing[0],
-        log1p(len(told)),
+        sum(failing) / total,
+        masks[0] & _FAILING != 0,
+        log1p(failing_words),
         1 - sum(free_lengths) / total,
-        log1p(len(free_lengths)),
+        log1p(len(free)),
         log1p(sum(free_lengths)) / 4,
         log1p(max(free_lengths, default=0)) / 4,
         log1p(free_digits),
         free_digits > 0,
-        log1p(min(told, default=len(text))) / 5,
-        len({mention.concept for mention in mentions}) / 5,
-        len(text) - but > 40,
+        log1p(first_failing) / 5,
+        union.bit_count() / 5,
+        total - but > 40,
         # A terse answer, as far as one can see: "Neil Young", "442300".
-        all(free) and len(text) <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
+        not union & _NOTICE and len(text) <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
     ]
-
-
-_PRIME, _MIX = np.uint64(1_099_511_628_211), np.uint64(0x9E3779B97F4A7C15)
-_BITS = np.uint64(64 - 18)
-
-
-def _characters(lowered: str) -> tuple[np.ndarray, np.ndarray]:
-    """Hashed runs of 2 to 5 characters that do not cross from one word to the next, and where they begin."""
-    codes = np.frombuffer(f" {lowered} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(
-        np.uint64
-    )
-    codes = np.where((codes >= 9) & (codes <= 13), np.uint64(32), codes)
-    space = codes == 32
-    hashes = codes + np.uint64(7)
-    inside = np.zeros(len(codes), dtype=bool)
-    hashed, begins = [], []
-    for size in range(2, 6):
-        count = len(codes) - size + 1
-        if count <= 0:
-            break
-        hashes = hashes[:count] * _PRIME + codes[size - 1 :]
-        if size > 2:
-            inside = inside[:count] | space[size - 2 : size - 2 + count]
-        kept = np.flatnonzero(~(inside[:count]))
-        hashed.append((((hashes[kept] + np.uint64(size)) * _MIX) >> _BITS).astype(np.int64))
-        begins.append(kept - 1)
-    if not hashed:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    return np.concatenate(hashed), np.maximum(0, np.concatenate(begins))
-
-
-def _bucket(gram: str) -> int:
-    return zlib.crc32(gram.encode("utf-8", "surrogatepass")) & (BUCKETS - 1)
-
-
-def _words(lowered: str) -> tuple[np.ndarray, np.ndarray]:
-    """Hashed words and pairs of neighbouring words."""
-    found = [(token.group(), token.start()) for token in _TOKEN.finditer(lowered)]
-    hashed = [_bucket(word) for word, _ in found]
-    hashed += [_bucket(f"{one[0]} {two[0]}") for one, two in pairwise(found)]
-    begins = [start for _, start in found] + [start for _, start in found[:-1]]
-    return np.array(hashed, dtype=np.int64), np.array(begins, dtype=np.int64)
-
-
-def _edges(lowered: str) -> tuple[np.ndarray, np.ndarray]:
-    """Hashed first and last words and last characters."""
-    tokens = _TOKEN.findall(lowered[:80])
-    ends = _TOKEN.findall(lowered[-80:])
-    grams = [
-        f"^{' '.join(tokens[:1])}",
-        f"^{' '.join(tokens[:2])}",
-        f"{' '.join(ends[-1:])}$",
-        f"{' '.join(ends[-2:])}$",
-    ]
-    grams += [f"$$$ {lowered[-size:]}" for size in (1, 2, 3)]
-    return np.array([_bucket(gram) for gram in grams], dtype=np.int64), np.full(len(grams), -1)
