@@ -86,8 +86,8 @@ def read_answers() -> list[Row]:
             if row.get("phenomenon") != "tool_error":
                 rows.append(Row(row["answer"], False, ANSWER, "?", "answer"))
             for keyword in row.get("expected_keywords", ()):
-                said = [keyword] if isinstance(keyword, str) else keyword
-                rows += [Row(word, False, TERSE, "?", "answer") for word in said if isinstance(word, str)]
+                words = [keyword] if isinstance(keyword, str) else keyword
+                rows += [Row(word, False, TERSE, "?", "answer") for word in words if isinstance(word, str)]
     return list(dict.fromkeys(rows))
 
 

@@ -20,8 +20,7 @@ _HEAD, _TAIL = 1000, 500
 # How many words a Lexicon keeps, and how long they may be: what is longer, such as a sentence without spaces, seldom comes again.
 _WORDS_KEPT, _LONGEST_KEPT = 50_000, 40
 
-_SENTENCE_END = lazy(r"(?<=[.!?…])\s+|[。！？।؟]|\n+")
-_WORD = lazy(r"[^\W_]+")
+_SENTENCE_END = lazy(r"[.!?…]\s+|[。！？।؟]|\n+")
 _DIGIT = lazy(r"\d")
 _EMOJI = lazy("[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f\u200d\\s]")
 _NAME = lazy(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ]\w+")
@@ -29,10 +28,13 @@ _LIST_LINE = lazy(r"^[ \t]*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 _PLACEHOLDER = lazy(
     r"\{\{|\$\{|%\(?\w+\)?[sd]\b|\{%|<%|\{[^\W\d][\w.|]*\}|\[\[|\[[A-Z_]{3,}\]|<[A-Z_]{3,}>|__[A-Z]|%[A-Z_]{3,}%|@@|\|\||<\|"
 )
-_UNSET = lazy(r"\b(?:undefined|NaN|null|None|nil|Invalid Date)\b")
+_UNSET = lazy(r"\b(?:undefined|NaN|null|None|nil)\b")
 _RAW_OBJECT = lazy(
     r"\[object |<\w+ object|object at 0x|<(?:function|class|Response)|\w\(\w+=|tool_calls?|function_call|\"arguments\"|Action Input:"
 )
+# Without one of these there is no use in looking for the pattern after it.
+_BEFORE_RAW = ("=", "_", "<", "[object", "arguments", "Action Input", "0x")
+_BEFORE_TRACE = ("rror", "xception", "\n", "panic:", "race", "in `", "#", "goroutine", "Caused by")
 _TRACE = lazy(
     r"Traceback \(|^[ \t]+at [\w.$<>]+\(|File \"[^\"\n]+\", line \d|\w(?:Error|Exception)\b|panic:|goroutine \d|^[ \t]*from \S+:\d|in `"
     r"|#\d+ /|[Ss]tack ?trace|Caused by:",
@@ -74,7 +76,15 @@ FIGURES = (
     # what it speaks of, sentence by sentence
     "failing_share", "failing_first", "failing_mentions", "notice_share", "free_sentences", "free_length", "free_longest", "free_digits",
     "free_figures", "first_failing", "concepts", "text_after_but", "few_plain_words",
+    # nothing of a notice, of machines or of breaking off
+    "unmarked", "unmarked_terse", "unmarked_short", "unmarked_ascii", "unmarked_terse_ascii", "unmarked_stop",
 )  # fmt: skip
+_MARKS = [
+    FIGURES.index(name)
+    for name in (
+        "ends_colon", "ends_comma", "ends_dots", "odd_bracket", "odd_quote", "placeholder", "unset", "raw_object", "trace",
+    )
+]  # fmt: skip
 # The named features: the figures, each concept anywhere, in the first and in the last sentence, and pairs of concepts in one sentence.
 NAMES = (
     *FIGURES,
@@ -83,6 +93,11 @@ NAMES = (
 )
 _CONCEPT_PLACE = len(FIGURES)
 _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
+
+
+# Signs of a word.
+_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY = 1, 2, 4, 8
+_SIGNS = ((_IS_UNSET, _UNSET), (_IS_IDENTIFIER, _IDENTIFIER), (_IS_HTTP_CODE, _HTTP_CODE), (_IS_MONEY, _MONEY))
 
 
 class Word(NamedTuple):
@@ -94,8 +109,10 @@ class Word(NamedTuple):
     # Its concepts, and terms of several words that may begin with it.
     concepts: int
     phrases: tuple[tuple[str, int], ...]
-    # The word without punctuation around it.
+    # The word in small letters without punctuation around it.
     bare: str
+    # What it looks like: money, an identifier, ...
+    signs: int
 
 
 class Lexicon(dict[str, Word]):
@@ -105,9 +122,11 @@ class Lexicon(dict[str, Word]):
         self.weights = weights
 
     def __missing__(self, word: str) -> Word:
-        grams = character_grams(word)
+        lowered = word.lower()
+        grams = character_grams(lowered)
         weight = sum(map(self.weights.get, grams, repeat(0.0)))
-        entry = Word(weight, len(grams), *find_concepts(word), word.strip(_AROUND) or word)
+        signs = sum(sign for sign, pattern in _SIGNS if pattern.search(word))
+        entry = Word(weight, len(grams), *find_concepts(lowered), lowered.strip(_AROUND) or lowered, signs)
         if len(self) < _WORDS_KEPT and len(word) <= _LONGEST_KEPT:
             self[word] = entry
         return entry
@@ -153,31 +172,27 @@ def place_in_whole(position: int, length: int) -> int:
 
 def read_features(text: str, lexicon: Lexicon) -> Reading:
     """The features of a clipped text without white space around it."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        # A few letters become two ("İ"): positions must agree.
-        lowered = "".join(character.lower()[:1] for character in text)
     sentences = _split_sentences(text)
     words: dict[str, Word] = {}
-    bare: list[str] = []
+    said: list[Word] = []
     masks: list[int] = []
-    failing = 0
     for start, end in sentences:
-        sentence = lowered[start:end]
+        sentence = text[start:end]
         mask = 0
         for piece in sentence.split():
             word = words.get(piece)
             if word is None:
                 word = words[piece] = lexicon[piece]
-            bare.append(word.bare)
-            if word.concepts:
-                mask |= word.concepts
-                failing += word.concepts & _FAILING != 0
+            said.append(word)
+            mask |= word.concepts
             for phrase, bit in word.phrases:
-                if not mask & bit and phrase in sentence:
+                if not mask & bit and phrase in sentence.lower():
                     mask |= bit
         masks.append(mask)
-    figures = _measure_build(text) + _measure_content(text, sentences, masks, failing)
+    bare = [word.bare for word in said]
+    figures = _measure_build(text, sentences, said)
+    is_marked = any([figures[n] for n in _MARKS])
+    figures += _measure_content(text, sentences, masks, said, is_marked)
     union = 0
     for mask in masks:
         union |= mask
@@ -187,7 +202,7 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
     concepts += [_CONCEPT_PLACE + 2 * count + concept for concept in said_in(masks[-1])]
     pairs = {_PAIR_PLACE + pair for mask in set(masks) for pair in said_together(mask)}
     edges = ["^" + bare[0], "^" + " ".join(bare[:2]), bare[-1] + "$", " ".join(bare[-2:]) + "$"]
-    edges += [f"$$$ {lowered[-size:]}" for size in (1, 2, 3)]
+    edges += [f"$$$ {text[-size:].lower()}" for size in (1, 2, 3)]
     neighbours = {f"{one} {two}" for one, two in pairwise(bare)}
     return Reading(figures, concepts, pairs, words, neighbours, edges, sentences, union & _FAILING != 0)
 
@@ -204,10 +219,11 @@ def _split_sentences(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _measure_build(text: str) -> list[float]:
+def _measure_build(text: str, sentences: list[tuple[int, int]], said: list[Word]) -> list[float]:
     """The figures up to the marks of machines: size, end, what the text is made of."""
-    words = _WORD.findall(text)
     length = len(text)
+    words = [word.bare for word in said]
+    signs = [word.signs for word in said if word.signs]
     count = max(len(words), length // 3) if UNSPACED.search(text) else len(words)
     end = length
     while end and _EMOJI.match(text, end - 1):
@@ -219,18 +235,20 @@ def _measure_build(text: str) -> list[float]:
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     final = lines[-1]
     in_list = _LIST_LINE.match(final) is not None
-    ends = _SENTENCE_END.split(bare)
-    stopped = len(ends) > 1 and any(part[-1:] in _STOPS for part in ends[:-1] if part)
+    stopped = any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
     digits = len(_DIGIT.findall(text))
     letters = sum(map(len, words)) - digits
     capitals = sum(map(str.isupper, text))
     names = len(_NAME.findall(text))
-    placeholders, unset, traces = (len(p.findall(text)) for p in (_PLACEHOLDER, _UNSET, _TRACE))
+    placeholders = len(_PLACEHOLDER.findall(text))
+    unset = sum(sign & _IS_UNSET for sign in signs)
+    identifiers = sum(sign & _IS_IDENTIFIER != 0 for sign in signs)
+    raw_object = any(map(text.__contains__, _BEFORE_RAW)) and _RAW_OBJECT.search(text) is not None
+    traces = len(_TRACE.findall(text)) if any(map(text.__contains__, _BEFORE_TRACE)) else 0
     fences = text.count("```")
-    first_end = _SENTENCE_END.search(text)
-    first = text[: first_end.end()] if first_end else text
+    first = text[: sentences[0][1]]
     return [
-        log1p(length) / 5, log1p(count) / 4, log1p(len(ends)), log1p(text.count("\n")), count == 0, count <= 1, count <= 3,
+        log1p(length) / 5, log1p(count) / 4, log1p(len(sentences)), log1p(text.count("\n")), count == 0, count <= 1, count <= 3,
         last in _STOPS and bool(last), last in ":：" and bool(last), last in ",，、;；-–—(/" and bool(last), letter, letter and count > 8,
         letter and stopped, bare.endswith(("...", "…")), last in _QUESTIONS and bool(last),
         len(words[-1]) / 10 if words else 0, letter and len(words) > 4 and len(words[-1]) <= 3, len(lines) > 1 and len(final) < 25, in_list,
@@ -240,13 +258,13 @@ def _measure_build(text: str) -> list[float]:
         3 * capitals / max(1, length), 1 - letters / max(1, length), log1p(names), names >= 2, fences > 0,
         log1p(len(_LIST_LINE.findall(text))), log1p(sum("|" in line for line in lines)), text[:1] in ("{", "["), text[:1] == "<",
         log1p(sum(map(text.count, '"“«「„`'))), "http" in text, bool(_CODE_IN_BRACKETS.search(text)), ":" in text[:40],
-        bool(_MONEY.search(text)), bool(_DATE.search(text)), letters > 4 and capitals > 0.6 * letters, first.rstrip()[-1:] in tuple(_QUESTIONS),
-        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)), bool(_RAW_OBJECT.search(text)),
-        traces > 0, log1p(traces), log1p(len(_IDENTIFIER.findall(text))), bool(_HTTP_CODE.search(text)),
+        any(sign & _IS_MONEY for sign in signs), bool(_DATE.search(text)), letters > 4 and capitals > 0.6 * letters, first.rstrip()[-1:] in tuple(_QUESTIONS),
+        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)), raw_object,
+        traces > 0, log1p(traces), log1p(identifiers), any(sign & _IS_HTTP_CODE for sign in signs),
     ]  # fmt: skip
 
 
-def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[int], failing_words: int) -> list[float]:
+def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[int], said: list[Word], is_marked: bool) -> list[float]:
     """The figures on what the sentences speak of: `free` is a sentence that has nothing of a notice."""
     total = max(1, len(text))
     failing = [end - start for (start, end), mask in zip(sentences, masks, strict=True) if mask & _FAILING]
@@ -258,10 +276,11 @@ def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[in
     union = 0
     for mask in masks:
         union |= mask
+    unmarked = not union & _NOTICE and not is_marked
     return [
         sum(failing) / total,
         masks[0] & _FAILING != 0,
-        log1p(failing_words),
+        log1p(sum([word.concepts & _FAILING != 0 for word in said if word.concepts])),
         1 - sum(free_lengths) / total,
         log1p(len(free)),
         log1p(sum(free_lengths)) / 4,
@@ -272,5 +291,7 @@ def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[in
         union.bit_count() / 5,
         total - but > 40,
         # A terse answer, as far as one can see: "Neil Young", "442300".
-        not union & _NOTICE and len(text) <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
+        not union & _NOTICE and total <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
+        unmarked, unmarked and total <= 60, unmarked and total <= 150, unmarked and text.isascii(), unmarked and total <= 60 and text.isascii(),
+        unmarked and text[-1] in _STOPS,
     ]

@@ -124,7 +124,7 @@ def _explain(text: str, reading: Reading, model: Model) -> tuple[int, int, tuple
     """The sentence that speaks most for an error, and the words and named features that do."""
     lexicon = model.lexicon
     weighed = [
-        [(lexicon[word.lower()].weight, word) for word in text[start:end].split()] for start, end in reading.sentences
+        [(lexicon[word].weight, word) for word in text[start:end].split()] for start, end in reading.sentences
     ]
     sums = [sum([weight for weight, _ in words]) for words in weighed]
     start, end = reading.sentences[sums.index(max(sums))]
