@@ -1,10 +1,11 @@
-"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only]`.
+"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only] [TRIVIA]`.
 
 Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate,
 model) as fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights of all
-authors to src/answerkey/detect/data/weights.json.gz. Threshold and gate limit belong to the fit: they are chosen on the other authors,
-each of them left out in turn as well, which takes a fit without each pair of authors. With OPENBLAS_NUM_THREADS=1 it takes some
-minutes. `python benchmarks/judgement errors` shows the verdicts as a table.
+authors to src/answerkey/detect/data/weights.json.gz. Threshold and gate limit belong to the fit: they are chosen on the other
+authors, each of them left out in turn as well, which takes a fit without each pair of authors: some minutes, with
+OPENBLAS_NUM_THREADS=1. TRIVIA has an `answer` a line, as for fit_smart.py: its first half are further plain answers to fit to.
+`python benchmarks/judgement errors` shows the verdicts as a table.
 """
 
 import gzip
@@ -36,9 +37,9 @@ WEIGHTS = ROOT / "src/answerkey/detect/data/weights.json.gz"
 HELD_OUT = ROOT / "benchmarks/judgement/errors_held_out.json"
 # Rows that are fitted to and never evaluated on: those written while older rules were mended, and answers of other labelled
 # sets, in full and as a keyword by itself.
-OLD, ANSWER, TERSE = "old", "answer", "terse"
-COUNTS = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5}
-# Figures, concepts, pairs and edges are scaled so that the one penalty of the fit suits them and the n-grams, which count for one together.
+OLD, ANSWER, TERSE, TRIVIA = "old", "answer", "terse", "trivia"
+COUNTS = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5, TRIVIA: 0.2}
+# So scaled, the one penalty of the fit suits figures, concepts, pairs and edges beside n-grams, which count for one together.
 FIGURE_SCALE, CONCEPT_SCALE, PAIR_SCALE, EDGE_SCALE = 0.5, 0.5, 0.3, 0.4
 STRENGTH, GATE_STRENGTH = 10.0, 1.0
 ITERATIONS = 50
@@ -77,9 +78,14 @@ def read_rows(authors: str = "*") -> list[Row]:
     return rows
 
 
-def read_answers() -> list[Row]:
-    """Answers of the other labelled sets: their replies, and each expected keyword as a reply of a few words."""
+def read_answers(trivia: Path | None = None) -> list[Row]:
+    """Plain answers: replies of the other labelled sets, each expected keyword as a reply of a few words, half of the trivia."""
     rows = []
+    if trivia:
+        lines = trivia.read_text(encoding="utf-8").splitlines()
+        rows += [
+            Row(json.loads(line)["answer"], False, TRIVIA, "?", "answer") for line in lines[: len(lines) // 2]
+        ]
     for path in sorted([*LABELLED.glob("keywords_*.jsonl"), *LABELLED.glob("grounded_*.jsonl")]):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -88,7 +94,7 @@ def read_answers() -> list[Row]:
             for keyword in row.get("expected_keywords", ()):
                 words = [keyword] if isinstance(keyword, str) else keyword
                 rows += [Row(word, False, TERSE, "?", "answer") for word in words if isinstance(word, str)]
-    return list(dict.fromkeys(rows))
+    return [row for row in dict.fromkeys(rows) if row.text.strip()]
 
 
 class Table:
@@ -133,7 +139,7 @@ _NO_WEIGHTS = Lexicon({})
 
 
 def _to_matrix(found: Any, first: list[tuple[str, str]]) -> tuple[csr_matrix, list[tuple[str, str]]]:
-    """Rows of features as a matrix without the features of fewer than three rows, and the names of its columns, `first` before the others."""
+    """Rows as a matrix without features of fewer than three rows, and the names of its columns, `first` before the others."""
     columns = {name: n for n, name in enumerate(first)}
     ends, indices, values = [0], [], []
     for features_of_row in found:
@@ -141,7 +147,9 @@ def _to_matrix(found: Any, first: list[tuple[str, str]]) -> tuple[csr_matrix, li
         values += features_of_row.values()
         ends.append(len(indices))
     x = csr_matrix((values, indices, ends), shape=(len(ends) - 1, len(columns)))
-    kept = np.flatnonzero((np.bincount(indices, minlength=len(columns)) > 2) | (np.arange(len(columns)) < len(first)))
+    kept = np.flatnonzero(
+        (np.bincount(indices, minlength=len(columns)) > 2) | (np.arange(len(columns)) < len(first))
+    )
     names = list(columns)
     return x[:, kept].tocsr(), [names[n] for n in kept]
 
@@ -207,6 +215,10 @@ def choose_limits(table: Table, sums: dict[str, tuple[np.ndarray, np.ndarray]]) 
     return Limits(threshold, float(at_gate[int(GATE_LOSS * found.sum())]))
 
 
+# Set by main, for the processes that are forked from it.
+TABLE: Table
+
+
 def sums_without(without: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What model and gate sum up to for the rows of each author that the fit was without."""
     fitted = fit(TABLE, without)
@@ -221,7 +233,13 @@ def sums_without(without: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarr
 
 def to_weights(table: Table, fitted: Fitted, limits: Limits) -> Weights:
     """The weights as they are shipped: those of n-grams are whole numbers of one byte."""
-    tables: dict[str, dict[str, float]] = {"named": {}, "characters": {}, "neighbours": {}, "edges": {}, "gate": {}}
+    tables: dict[str, dict[str, float]] = {
+        "named": {},
+        "characters": {},
+        "neighbours": {},
+        "edges": {},
+        "gate": {},
+    }
     for names, weights in ((table.names, fitted.weights), (table.gate_names, fitted.gate)):
         for (kind, name), weight in zip(names, weights.tolist(), strict=True):
             tables[kind][name] = weight
@@ -264,18 +282,17 @@ def digest() -> str:
 
 def main(arguments: list[str]) -> None:
     global TABLE
-    TABLE = Table([*read_rows(), *read_answers()])
+    trivia = next((Path(given) for given in arguments if not given.startswith("-")), None)
+    TABLE = Table([*read_rows(), *read_answers(trivia)])
     authors = [author for author in dict.fromkeys(TABLE.authors.tolist()) if author not in COUNTS]
-    jobs = [(author,) for author in authors]
-    if "--quick" not in arguments:
-        jobs += list(combinations(authors, 2))
+    jobs = [*combinations(authors, 1), *combinations(authors, 2)]
     # Forked, since the table is large.
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
         sums = dict(zip(jobs, pool.map(sums_without, jobs), strict=True))
     held_out: dict[str, Any] = {"digest": digest(), "flagged": {}}
     for left_out in authors:
         inner = {
-            author: sums[min(author, left_out), max(author, left_out)][author]
+            author: sums[tuple(sorted((author, left_out)))][author]
             for author in authors
             if author != left_out
         }

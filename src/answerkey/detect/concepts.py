@@ -85,7 +85,9 @@ def find_concepts(word: str) -> tuple[int, tuple[tuple[str, int], ...]]:
         start = part.start()
         for term, bit in terms.words.get(word[start : start + 3], ()):
             end = start + len(term)
-            if word.startswith(term, start) and (len(term) >= _PREFIX_LENGTH or not word[end : end + 1].isalnum()):
+            if word.startswith(term, start) and (
+                len(term) >= _PREFIX_LENGTH or not word[end : end + 1].isalnum()
+            ):
                 mask |= bit
         phrases += terms.phrases.get(word[start:], ())
     if UNSPACED.search(word):

@@ -14,7 +14,17 @@ from typing import NamedTuple
 from answerkey.detect.concepts import CONCEPTS, UNSPACED, find_concepts, mask_of, said_in, said_together
 from answerkey.text.lazy import lazy
 
-__all__ = ["FIGURES", "NAMES", "Lexicon", "Reading", "Word", "character_grams", "clip", "place_in_whole", "read_features"]
+__all__ = [
+    "FIGURES",
+    "NAMES",
+    "Lexicon",
+    "Reading",
+    "Word",
+    "character_grams",
+    "clip",
+    "place_in_whole",
+    "read_features",
+]
 
 _HEAD, _TAIL = 1000, 500
 # How many words a Lexicon keeps, and how long they may be: what is longer, such as a sentence without spaces, seldom comes again.
@@ -97,7 +107,12 @@ _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
 
 # Signs of a word.
 _IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY = 1, 2, 4, 8
-_SIGNS = ((_IS_UNSET, _UNSET), (_IS_IDENTIFIER, _IDENTIFIER), (_IS_HTTP_CODE, _HTTP_CODE), (_IS_MONEY, _MONEY))
+_SIGNS = (
+    (_IS_UNSET, _UNSET),
+    (_IS_IDENTIFIER, _IDENTIFIER),
+    (_IS_HTTP_CODE, _HTTP_CODE),
+    (_IS_MONEY, _MONEY),
+)
 
 
 class Word(NamedTuple):
@@ -178,6 +193,7 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
     masks: list[int] = []
     for start, end in sentences:
         sentence = text[start:end]
+        lowered = sentence.lower()
         mask = 0
         for piece in sentence.split():
             word = words.get(piece)
@@ -186,12 +202,12 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
             said.append(word)
             mask |= word.concepts
             for phrase, bit in word.phrases:
-                if not mask & bit and phrase in sentence.lower():
+                if not mask & bit and phrase in lowered:
                     mask |= bit
         masks.append(mask)
     bare = [word.bare for word in said]
     figures = _measure_build(text, sentences, said)
-    is_marked = any([figures[n] for n in _MARKS])
+    is_marked = any(figures[n] for n in _MARKS)
     figures += _measure_content(text, sentences, masks, said, is_marked)
     union = 0
     for mask in masks:
@@ -264,14 +280,18 @@ def _measure_build(text: str, sentences: list[tuple[int, int]], said: list[Word]
     ]  # fmt: skip
 
 
-def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[int], said: list[Word], is_marked: bool) -> list[float]:
+def _measure_content(
+    text: str, sentences: list[tuple[int, int]], masks: list[int], said: list[Word], is_marked: bool
+) -> list[float]:
     """The figures on what the sentences speak of: `free` is a sentence that has nothing of a notice."""
     total = max(1, len(text))
     failing = [end - start for (start, end), mask in zip(sentences, masks, strict=True) if mask & _FAILING]
     free = [span for span, mask in zip(sentences, masks, strict=True) if not mask & _NOTICE]
     free_lengths = [end - start for start, end in free]
     free_digits = sum(len(_DIGIT.findall(text, start, end)) for start, end in free)
-    first_failing = next((start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total)
+    first_failing = next(
+        (start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total
+    )
     but = next((start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _BUT), total)
     union = 0
     for mask in masks:
@@ -292,6 +312,10 @@ def _measure_content(text: str, sentences: list[tuple[int, int]], masks: list[in
         total - but > 40,
         # A terse answer, as far as one can see: "Neil Young", "442300".
         not union & _NOTICE and total <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
-        unmarked, unmarked and total <= 60, unmarked and total <= 150, unmarked and text.isascii(), unmarked and total <= 60 and text.isascii(),
+        unmarked,
+        unmarked and total <= 60,
+        unmarked and total <= 150,
+        unmarked and text.isascii(),
+        unmarked and total <= 60 and text.isascii(),
         unmarked and text[-1] in _STOPS,
     ]

@@ -10,7 +10,7 @@ _DENSE = 2.2
 
 
 def gate_marks(stripped: str) -> set[str] | None:
-    """The first letters of a reply's first and last words, how it ends and how long it is; None where the gate must not decide."""
+    """The first letters of a reply's first and last words, its end and its length; None where the gate must not decide."""
     length = len(stripped)
     looked_at = stripped if length <= _HEAD + _TAIL else f"{stripped[:_HEAD]} {stripped[-_TAIL:]}"
     if not looked_at.isascii() and len(looked_at.encode("utf-8", "replace")) > _DENSE * len(looked_at):

@@ -14,7 +14,7 @@ from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, pl
 from answerkey.detect.forms import kind_by_marks, marked_form
 from answerkey.detect.gate import gate_marks, gate_sum
 
-__all__ = ["Model", "Weights", "decide", "shipped_model"]
+__all__ = ["Model", "Weights", "decide", "shipped_model", "to_model"]
 
 _WORDS_SHOWN = 5
 
