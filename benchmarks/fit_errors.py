@@ -82,7 +82,7 @@ def read_answers(trivia: Path | None = None) -> list[Row]:
     """Plain answers: replies of the other labelled sets, each expected keyword as a reply of a few words, half of the trivia."""
     rows = []
     if trivia:
-        lines = trivia.read_text(encoding="utf-8").splitlines()
+        lines = trivia.read_text(encoding="utf-8").strip().split("\n")
         rows += [
             Row(json.loads(line)["answer"], False, TRIVIA, "?", "answer") for line in lines[: len(lines) // 2]
         ]
