@@ -32,7 +32,7 @@ def test_a_short_term_is_a_whole_word_and_a_long_one_may_go_on() -> None:
 def test_a_term_of_several_words_needs_them_all() -> None:
     assert "sorry" in spoken_of("Es tut mir leid.")
     assert "sorry" not in spoken_of("Es tut mir gut.")
-    assert ("tut mir leid", mask_of("sorry")) in find_concepts("tut")[1]
+    assert ("tut mir leid", mask_of("sorry")) in (find_concepts("tut")[1] or {})["mi"]
 
 
 def test_concepts_are_bits_of_a_number() -> None:

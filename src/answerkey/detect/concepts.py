@@ -30,8 +30,8 @@ class _Terms(NamedTuple):
     words: dict[str, _Entries]
     # The first character → terms of the other languages.
     unspaced: dict[str, _Entries]
-    # The first word → terms of several words.
-    phrases: dict[str, _Entries]
+    # The first word → the first two letters of the next → terms of several words.
+    phrases: dict[str, dict[str, _Entries]]
 
 
 @cache
@@ -44,7 +44,8 @@ def _read_terms() -> _Terms:
         elif line and not line.startswith("#"):
             for term in {term.strip().lower() for term in line.partition(" ")[2].split(";")}:
                 if " " in term:
-                    _add(terms.phrases, term.partition(" ")[0], (term, bit))
+                    first, following, *_ = term.split()
+                    _add(terms.phrases.setdefault(first, {}), following[:2], (term, bit))
                 elif UNSPACED.search(term):
                     _add(terms.unspaced, term[:1], (term, bit))
                 elif len(term) >= 3:
@@ -76,11 +77,11 @@ def said_together(mask: int) -> tuple[int, ...]:
     return tuple(one * len(CONCEPTS) + two for one in said for two in said if one < two)
 
 
-def find_concepts(word: str) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """The concepts that a word in small letters speaks of, and the terms of several words that may begin with it."""
+def find_concepts(word: str) -> tuple[int, dict[str, _Entries] | None]:
+    """The concepts that a word in small letters speaks of, and by the next word's first letters the terms that begin with it."""
     terms = _read_terms()
     mask = 0
-    phrases: _Entries = []
+    phrases = None
     for part in _WORD.finditer(word):
         start = part.start()
         for term, bit in terms.words.get(word[start : start + 3], ()):
@@ -89,10 +90,10 @@ def find_concepts(word: str) -> tuple[int, tuple[tuple[str, int], ...]]:
                 len(term) >= _PREFIX_LENGTH or not word[end : end + 1].isalnum()
             ):
                 mask |= bit
-        phrases += terms.phrases.get(word[start:], ())
+        phrases = terms.phrases.get(word[start:], phrases)
     if UNSPACED.search(word):
         for start, character in enumerate(word):
             for term, bit in terms.unspaced.get(character, ()):
                 if word.startswith(term, start):
                     mask |= bit
-    return mask, tuple(phrases)
+    return mask, phrases

@@ -12,6 +12,7 @@ from math import log1p
 from typing import NamedTuple
 
 from answerkey.detect.concepts import CONCEPTS, UNSPACED, find_concepts, mask_of, said_in, said_together
+from answerkey.detect.forms import TRACE_HINTS
 from answerkey.text.lazy import lazy
 
 __all__ = [
@@ -44,7 +45,7 @@ _RAW_OBJECT = lazy(
 )
 # Without one of these there is no use in looking for the pattern after it.
 _BEFORE_RAW = ("=", "_", "<", "[object", "arguments", "Action Input", "0x")
-_BEFORE_TRACE = ("rror", "xception", "\n", "panic:", "race", "in `", "#", "goroutine", "Caused by")
+_BEFORE_TRACE = ("rror", "xception", "race", "in `", *TRACE_HINTS)
 _TRACE = lazy(
     r"Traceback \(|^[ \t]+at [\w.$<>]+\(|File \"[^\"\n]+\", line \d|\w(?:Error|Exception)\b|panic:|goroutine \d|^[ \t]*from \S+:\d|in `"
     r"|#\d+ /|[Ss]tack ?trace|Caused by:",
@@ -121,9 +122,9 @@ class Word(NamedTuple):
     # The sum of the weights of its characters, and how many runs of characters it has.
     weight: float
     grams: int
-    # Its concepts, and terms of several words that may begin with it.
+    # Its concepts, and by the first letters of the next word terms of several words that may begin with it.
     concepts: int
-    phrases: tuple[tuple[str, int], ...]
+    phrases: dict[str, list[tuple[str, int]]] | None
     # The word in small letters without punctuation around it.
     bare: str
     # What it looks like: money, an identifier, ...
@@ -195,15 +196,18 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
         sentence = text[start:end]
         lowered = sentence.lower()
         mask = 0
+        phrases = None
         for piece in sentence.split():
             word = words.get(piece)
             if word is None:
                 word = words[piece] = lexicon[piece]
             said.append(word)
             mask |= word.concepts
-            for phrase, bit in word.phrases:
-                if not mask & bit and phrase in lowered:
-                    mask |= bit
+            if phrases:
+                for phrase, bit in phrases.get(word.bare[:2], ()):
+                    if phrase in lowered:
+                        mask |= bit
+            phrases = word.phrases
         masks.append(mask)
     bare = [word.bare for word in said]
     figures = _measure_build(text, sentences, said)
