@@ -17,11 +17,16 @@ def gate_marks(stripped: str) -> set[str] | None:
         return None
     if "{" in stripped or "<" in stripped or "```" in stripped or "||" in stripped or "@@" in stripped:
         return None
-    marks = {word[:_LETTERS] for word in looked_at.lower().split()}
+    words = looked_at.lower().split()
     last = stripped[-1]
-    marks.add("\nends " + ("a" if last.isalpha() else "0" if last.isdigit() else last))
-    marks.add(f"\nlength {min(10, length.bit_length())}")
-    return marks
+    end = "a" if last.isalpha() else "0" if last.isdigit() else last
+    size = min(10, length.bit_length())
+    return {word[:_LETTERS] for word in words} | {
+        f"\n{words[0][:_LETTERS]}",
+        f"\n{end}",
+        f"\n{size}",
+        f"\n{end}{size}",
+    }
 
 
 def gate_sum(marks: set[str], weights: dict[str, float]) -> float:
