@@ -1,10 +1,11 @@
-"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only] [TRIVIA]`.
+"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only] [PLAIN …]`.
 
 Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate,
 model) as fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights of all
 authors to src/answerkey/detect/data/weights.json.gz. Threshold and gate limit belong to the fit: they are chosen on the other
 authors, each of them left out in turn as well, which takes a fit without each pair of authors: some minutes, with
-OPENBLAS_NUM_THREADS=1. TRIVIA has an `answer` a line, as for fit_smart.py: its first half are further plain answers to fit to.
+OPENBLAS_NUM_THREADS=1. PLAIN has an `answer` or a `response` a line: the first half are further plain answers to fit to. The
+shipped weights were fitted with trivia answers (EVOUNA) and replies of small talk (BEGIN), which the repository does not contain.
 `python benchmarks/judgement errors` shows the verdicts as a table.
 """
 
@@ -37,10 +38,10 @@ WEIGHTS = ROOT / "src/answerkey/detect/data/weights.json.gz"
 HELD_OUT = ROOT / "benchmarks/judgement/errors_held_out.json"
 # Rows that are fitted to and never evaluated on: those written while older rules were mended, and answers of other labelled
 # sets, in full and as a keyword by itself.
-OLD, ANSWER, TERSE, TRIVIA = "old", "answer", "terse", "trivia"
-COUNTS = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5, TRIVIA: 0.3}
+OLD, ANSWER, TERSE, PLAIN = "old", "answer", "terse", "plain"
+COUNTS = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5, PLAIN: 0.3}
 # Plain answers are what the gate is for.
-GATE_COUNTS = {**COUNTS, ANSWER: 0.6, TRIVIA: 1.0}
+GATE_COUNTS = {**COUNTS, ANSWER: 0.6, PLAIN: 1.0}
 # So scaled, the one penalty of the fit suits figures, concepts, pairs and edges beside n-grams, which count for one together.
 FIGURE_SCALE, CONCEPT_SCALE, PAIR_SCALE, EDGE_SCALE = 0.5, 0.5, 0.3, 0.4
 STRENGTH, GATE_STRENGTH = 10.0, 1.0
@@ -82,14 +83,16 @@ def read_rows(authors: str = "*") -> list[Row]:
     return rows
 
 
-def read_answers(trivia: Path | None = None) -> list[Row]:
-    """Plain answers: replies of the other labelled sets, each expected keyword as a reply of a few words, half of the trivia."""
+def read_answers(plain: Sequence[Path] = ()) -> list[Row]:
+    """Plain answers: replies of the other labelled sets, each expected keyword as a reply of a few words,
+    half of each plain file.
+    """
     rows = []
-    if trivia:
-        lines = trivia.read_text(encoding="utf-8").strip().split("\n")
-        rows += [
-            Row(json.loads(line)["answer"], False, TRIVIA, "?", "answer") for line in lines[: len(lines) // 2]
-        ]
+    for path in plain:
+        lines = path.read_text(encoding="utf-8").strip().split("\n")
+        for line in lines[: len(lines) // 2]:
+            row = json.loads(line)
+            rows.append(Row(row.get("answer") or row.get("response") or "", False, PLAIN, "?", "answer"))
     for path in sorted([*LABELLED.glob("keywords_*.jsonl"), *LABELLED.glob("grounded_*.jsonl")]):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -289,8 +292,8 @@ def digest() -> str:
 
 def main(arguments: list[str]) -> None:
     global TABLE
-    trivia = next((Path(given) for given in arguments if not given.startswith("-")), None)
-    TABLE = Table([*read_rows(), *read_answers(trivia)])
+    plain = [Path(given) for given in arguments if not given.startswith("-")]
+    TABLE = Table([*read_rows(), *read_answers(plain)])
     authors = [author for author in dict.fromkeys(TABLE.authors.tolist()) if author not in COUNTS]
     jobs = [*combinations(authors, 1), *combinations(authors, 2)]
     # Forked, since the table is large.

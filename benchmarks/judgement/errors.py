@@ -79,7 +79,7 @@ def by_keywords(rows: Sequence[Row]) -> np.ndarray:
 
 
 def by_ngrams(rows: Sequence[Row]) -> np.ndarray:
-    """The verdicts of the hashed n-grams by themselves, fitted on the same folds."""
+    """The verdicts of the n-grams by themselves, fitted on the same folds."""
     table = fit_errors.Table(fit_errors.read_rows())
     x, labels, authors = table.x[:, len(NAMES) :], table.failed, table.authors
     weights = np.where(authors == OLD, fit_errors.COUNTS[OLD], 1.0)

@@ -39,7 +39,8 @@ _LIST_LINE = lazy(r"^[ \t]*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 _PLACEHOLDER = lazy(
     r"\{\{|\$\{|%\(?\w+\)?[sd]\b|\{%|<%|\{[^\W\d][\w.|]*\}|\[\[|\[[A-Z_]{3,}\]|<[A-Z_]{3,}>|__[A-Z]|%[A-Z_]{3,}%|@@|\|\||<\|"
 )
-_UNSET = lazy(r"\b(?:undefined|NaN|null|None|nil)\b")
+# "None." is an answer.
+_UNSET = lazy(r"\b(?:undefined|NaN|null|None(?!\.)|nil)\b")
 _RAW_OBJECT = lazy(
     r"\[object |<\w+ object|object at 0x|<(?:function|class|Response)|\w\(\w+=|tool_calls?|function_call|\"arguments\"|Action Input:"
 )
