@@ -1,40 +1,56 @@
-"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only]`.
+"""Fits the error detector's weights to the labelled replies: `python benchmarks/fit_errors.py [--figures-only] [PLAIN …]`.
 
 Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate,
-model) with weights fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights
-of all authors to src/answerkey/detect/data/weights.npz. `python benchmarks/judgement errors` shows the verdicts as a table.
+model) as fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights of all
+authors to src/answerkey/detect/data/weights.json.gz. Threshold and gate limit belong to the fit: they are chosen on the other
+authors, each of them left out in turn as well, which takes a fit without each pair of authors: some minutes, with
+OPENBLAS_NUM_THREADS=1. PLAIN has an `answer` or a `response` a line: the first half are further plain answers to fit to. The
+shipped weights were fitted with trivia answers (EVOUNA) and replies of small talk (BEGIN), which the repository does not contain.
+`python benchmarks/judgement errors` shows the verdicts as a table.
 """
 
+import gzip
 import hashlib
 import json
 import re
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from answerkey.detect import concepts, detector, features, forms, model
-from answerkey.detect.features import BUCKETS, SIZE, clip, read_features
-from answerkey.detect.model import Model, gate_prefixes
+from answerkey.detect import concepts, detector, features, forms, gate, model
+from answerkey.detect.features import FIGURES, NAMES, Lexicon, character_grams, clip, read_features
+from answerkey.detect.forms import certain_form, marked_form
+from answerkey.detect.gate import gate_marks
+from answerkey.detect.model import Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELLED = ROOT / "labelled"
-WEIGHTS = ROOT / "src/answerkey/detect/data/weights.npz"
+WEIGHTS = ROOT / "src/answerkey/detect/data/weights.json.gz"
 HELD_OUT = ROOT / "benchmarks/judgement/errors_held_out.json"
 # Rows that are fitted to and never evaluated on: those written while older rules were mended, and answers of other labelled
-# sets, in full and as a keyword by itself: without those, two replies of few words in three would pass for broken off.
-OLD, ANSWER, TERSE = "old", "answer", "terse"
-WEIGHTS_OF = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5}
+# sets, in full and as a keyword by itself.
+OLD, ANSWER, TERSE, PLAIN = "old", "answer", "terse", "plain"
+COUNTS = {OLD: 0.3, ANSWER: 0.1, TERSE: 0.5, PLAIN: 0.3}
 # Plain answers are what the gate is for.
-GATE_WEIGHTS_OF = {**WEIGHTS_OF, ANSWER: 0.3}
+GATE_COUNTS = {**COUNTS, ANSWER: 0.6, PLAIN: 1.0}
+# So scaled, the one penalty of the fit suits figures, concepts, pairs and edges beside n-grams, which count for one together.
+FIGURE_SCALE, CONCEPT_SCALE, PAIR_SCALE, EDGE_SCALE = 0.5, 0.5, 0.3, 0.4
 STRENGTH, GATE_STRENGTH = 10.0, 1.0
-ITERATIONS = 80
-# The gate keeps words with at least this weight.
-GATE_SMALLEST = 0.1
+ITERATIONS = 50
+# The gate may lose this share of the errors that the model would find.
+GATE_LOSS = 0.0075
+# Of thresholds so close to the best F1 the highest is taken: in the field errors are rarer than among the labelled replies.
+CLOSE = 0.003
+THRESHOLDS = np.arange(-1.5, 1.0, 0.1)
 
 
 class Row(NamedTuple):
@@ -45,6 +61,13 @@ class Row(NamedTuple):
     author: str
     language: str
     kind: str
+
+
+class Limits(NamedTuple):
+    """Where gate and model draw the line, as sums of weights."""
+
+    threshold: float
+    gate: float
 
 
 def read_rows(authors: str = "*") -> list[Row]:
@@ -60,33 +83,82 @@ def read_rows(authors: str = "*") -> list[Row]:
     return rows
 
 
-def read_answers() -> list[Row]:
-    """Answers of the other labelled sets: their replies, and each expected keyword as a reply of a few words."""
+def read_answers(plain: Sequence[Path] = ()) -> list[Row]:
+    """Plain answers: replies of the other labelled sets, each expected keyword as a reply of a few words,
+    half of each plain file.
+    """
     rows = []
+    for path in plain:
+        lines = path.read_text(encoding="utf-8").strip().split("\n")
+        for line in lines[: len(lines) // 2]:
+            row = json.loads(line)
+            rows.append(Row(row.get("answer") or row.get("response") or "", False, PLAIN, "?", "answer"))
     for path in sorted([*LABELLED.glob("keywords_*.jsonl"), *LABELLED.glob("grounded_*.jsonl")]):
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             if row.get("phenomenon") != "tool_error":
                 rows.append(Row(row["answer"], False, ANSWER, "?", "answer"))
             for keyword in row.get("expected_keywords", ()):
-                said = (
-                    [keyword]
-                    if isinstance(keyword, str)
-                    else [word for word in keyword if isinstance(word, str)]
-                )
-                rows += [Row(word, False, TERSE, "?", "answer") for word in said]
-    return list(dict.fromkeys(rows))
+                words = [keyword] if isinstance(keyword, str) else keyword
+                rows += [Row(word, False, TERSE, "?", "answer") for word in words if isinstance(word, str)]
+    return [row for row in dict.fromkeys(rows) if row.text.strip()]
 
 
-def to_matrix(texts: Sequence[str]) -> csr_matrix:
-    """The features of texts, a row each."""
-    readings = [read_features(clip(text.strip())) for text in texts]
-    ends = np.cumsum([0, *(len(reading.places) for reading in readings)])
-    values = np.concatenate([reading.values for reading in readings])
-    places = np.concatenate([reading.places for reading in readings])
-    matrix = csr_matrix((values, places, ends), shape=(len(texts), SIZE))
-    matrix.sum_duplicates()
-    return matrix
+class Table:
+    """All rows with their features: what every fit draws from."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.authors = np.array([row.author for row in rows])
+        self.failed = np.array([row.is_error for row in rows])
+        stripped = [row.text.strip() for row in rows]
+        self.certain = np.array(
+            [certain_form(row.text, text) is not None for row, text in zip(rows, stripped, strict=True)]
+        )
+        self.marked = np.array([bool(text) and marked_form(clip(text)) is not None for text in stripped])
+        self.x, self.names = _to_matrix(map(_features, stripped), [("named", name) for name in NAMES])
+        marks = [gate_marks(text) if text else None for text in stripped]
+        self.gated = np.array([found is not None for found in marks])
+        self.gate_x, self.gate_names = _to_matrix(
+            ({("gate", mark): 1.0 for mark in found or ()} for found in marks), []
+        )
+
+
+def _features(text: str) -> dict[tuple[str, str], float]:
+    """The features of a reply by table and name."""
+    if not text:
+        return {}
+    reading = read_features(clip(text), _NO_WEIGHTS)
+    found = {("named", name): v * FIGURE_SCALE for name, v in zip(FIGURES, reading.figures, strict=True)}
+    found |= {("named", NAMES[place]): CONCEPT_SCALE for place in reading.concepts}
+    found |= {("named", NAMES[place]): PAIR_SCALE for place in reading.pairs}
+    unit = sum(word.grams for word in reading.words.values()) ** -0.5
+    for word in reading.words:
+        for gram in character_grams(word):
+            found["characters", gram] = found.get(("characters", gram), 0.0) + unit
+    found |= {("neighbours", pair): len(reading.neighbours) ** -0.5 for pair in reading.neighbours}
+    for edge in reading.edges:
+        found["edges", edge] = found.get(("edges", edge), 0.0) + EDGE_SCALE
+    return found
+
+
+_NO_WEIGHTS = Lexicon({})
+
+
+def _to_matrix(found: Any, first: list[tuple[str, str]]) -> tuple[csr_matrix, list[tuple[str, str]]]:
+    """Rows as a matrix without features of fewer than three rows, and the names of its columns, `first` before the others."""
+    columns = {name: n for n, name in enumerate(first)}
+    ends, indices, values = [0], [], []
+    for features_of_row in found:
+        indices += [columns.setdefault(name, len(columns)) for name in features_of_row]
+        values += features_of_row.values()
+        ends.append(len(indices))
+    x = csr_matrix((values, indices, ends), shape=(len(ends) - 1, len(columns)))
+    kept = np.flatnonzero(
+        (np.bincount(indices, minlength=len(columns)) > 2) | (np.arange(len(columns)) < len(first))
+    )
+    names = list(columns)
+    return x[:, kept].tocsr(), [names[n] for n in kept]
 
 
 def fit_logistic(
@@ -94,7 +166,8 @@ def fit_logistic(
 ) -> tuple[np.ndarray, float]:
     """Logistic regression with a ridge penalty on all but the bias. What occurs only once is left out."""
     frequent = np.bincount(x.indices, minlength=x.shape[1]) > 1
-    x = x.multiply(frequent.astype(float)).tocsr()
+    kept = np.flatnonzero(frequent)
+    x = x[:, kept].tocsr()
     across = x.T.tocsr()
     sign = np.where(y, 1.0, -1.0)
 
@@ -105,60 +178,108 @@ def fit_logistic(
         slope = -strength * weights * sign / (1 + np.exp(np.clip(margin, -500, 500)))
         return value, np.append(across @ slope + coefficients, slope.sum())
 
-    start = np.zeros(x.shape[1] + 1)
+    start = np.zeros(len(kept) + 1)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x
-    return found[:-1], float(found[-1])
+    coefficients = np.zeros(len(frequent))
+    coefficients[kept] = found[:-1]
+    return coefficients, float(found[-1])
 
 
-def fit_gate(rows: Sequence[tuple[str, bool, float]]) -> tuple[dict[str, float], float]:
-    """The gate's weight of each word's beginning, from text, label and weight of a row."""
-    read = [(gate_prefixes(text.strip()), is_error, weight) for text, is_error, weight in rows]
-    kept = [(sorted(set(prefixes)), is_error, weight) for prefixes, is_error, weight in read if prefixes]
-    vocabulary = {
-        prefix: n for n, prefix in enumerate(sorted({p for prefixes, _, _ in kept for p in prefixes}))
-    }
-    ends = np.cumsum([0, *(len(prefixes) for prefixes, _, _ in kept)])
-    columns = [vocabulary[prefix] for prefixes, _, _ in kept for prefix in prefixes]
-    x = csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(kept), len(vocabulary)))
-    labels, weights = np.array([k[1] for k in kept]), np.array([k[2] for k in kept])
-    coefficients, bias = fit_logistic(x, labels, weights, GATE_STRENGTH)
-    rounded = np.clip(np.round(coefficients * 32), -127, 127) / 32
-    return {p: float(rounded[n]) for p, n in vocabulary.items() if abs(rounded[n]) >= GATE_SMALLEST}, bias
+class Fitted(NamedTuple):
+    """The weights of a fit by column, with the bias of each."""
+
+    weights: np.ndarray
+    bias: float
+    gate: np.ndarray
+    gate_bias: float
 
 
-def fit(rows: Sequence[Row], x: csr_matrix) -> Model:
-    """The weights of the model and of the gate, rounded as they are shipped."""
-    y = np.array([row.is_error for row in rows])
-    weights = np.array([WEIGHTS_OF.get(row.author, 1.0) for row in rows])
-    coefficients, bias = fit_logistic(x, y, weights, STRENGTH)
-    scale = np.abs(coefficients[:BUCKETS]).max() / 127
-    coefficients[:BUCKETS] = np.round(coefficients[:BUCKETS] / scale) * scale
-    gate, gate_bias = fit_gate(
-        [(row.text, row.is_error, GATE_WEIGHTS_OF.get(row.author, 1.0)) for row in rows]
+def fit(table: Table, without: Sequence[str]) -> Fitted:
+    """Model and gate, fitted to all rows but those of some authors."""
+    train = np.flatnonzero(~np.isin(table.authors, without))
+    weights, gate_weights = (
+        np.array([counts.get(author, 1.0) for author in table.authors]) for counts in (COUNTS, GATE_COUNTS)
     )
-    return Model(coefficients, bias, gate, gate_bias)
+    gated = train[table.gated[train]]
+    return Fitted(
+        *fit_logistic(table.x[train], table.failed[train], weights[train], STRENGTH),
+        *fit_logistic(table.gate_x[gated], table.failed[gated], gate_weights[gated], GATE_STRENGTH),
+    )
 
 
-def save(fitted: Model, path: Path) -> None:
-    """Write the weights: n-grams as whole numbers of one byte, with a fixed order so that the same fit gives the same file."""
-    scale = np.abs(fitted.weights[:BUCKETS]).max() / 127
-    np.savez_compressed(
-        path,
-        hashed=np.round(fitted.weights[:BUCKETS] / scale).astype(np.int8),
-        scale=np.float32(scale),
-        named=fitted.weights[BUCKETS:].astype(np.float32),
-        bias=np.float32(fitted.bias),
-        gate_prefixes=np.frombuffer("\n".join(fitted.gate).encode("utf-8", "replace"), dtype=np.uint8),
-        gate_weights=np.round(np.array(list(fitted.gate.values())) * 32).astype(np.int8),
-        gate_bias=np.float32(fitted.gate_bias),
+def choose_limits(table: Table, sums: dict[str, tuple[np.ndarray, np.ndarray]]) -> Limits:
+    """The threshold with the best F1 and the limit at which the gate loses few errors, from the sums of authors left out."""
+    of = [np.flatnonzero(table.authors == author) for author in sums]
+    rows = np.concatenate(of)
+    total, gate_total = (np.concatenate([sums[author][n] for author in sums]) for n in (0, 1))
+    failed, formed = table.failed[rows], table.certain[rows] | table.marked[rows]
+
+    def f1(threshold: float) -> float:
+        flagged = formed | (total > threshold)
+        return float(2 * (flagged & failed).sum() / (flagged.sum() + failed.sum()))
+
+    by_threshold = {float(threshold): f1(threshold) for threshold in THRESHOLDS}
+    threshold = max(t for t, value in by_threshold.items() if value >= max(by_threshold.values()) - CLOSE)
+    found = failed & (formed | (total > threshold))
+    at_gate = np.sort(gate_total[found & table.gated[rows] & ~table.certain[rows]])
+    return Limits(threshold, float(at_gate[int(GATE_LOSS * found.sum())]))
+
+
+# Set by main, for the processes that are forked from it.
+TABLE: Table
+
+
+def sums_without(without: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What model and gate sum up to for the rows of each author that the fit was without."""
+    fitted = fit(TABLE, without)
+    return {
+        author: (
+            TABLE.x[TABLE.authors == author] @ fitted.weights + fitted.bias,
+            TABLE.gate_x[TABLE.authors == author] @ fitted.gate + fitted.gate_bias,
+        )
+        for author in without
+    }
+
+
+def to_weights(table: Table, fitted: Fitted, limits: Limits) -> Weights:
+    """The weights as they are shipped: those of n-grams are whole numbers of one byte."""
+    tables: dict[str, dict[str, float]] = {
+        "named": {},
+        "characters": {},
+        "neighbours": {},
+        "edges": {},
+        "gate": {},
+    }
+    for names, weights in ((table.names, fitted.weights), (table.gate_names, fitted.gate)):
+        for (kind, name), weight in zip(names, weights.tolist(), strict=True):
+            tables[kind][name] = weight
+    named = tables.pop("named")
+    count = len(FIGURES)
+    scale_of = [FIGURE_SCALE] * count + [CONCEPT_SCALE] * 3 * len(concepts.CONCEPTS)
+    scales = [max(map(abs, weights.values())) / 127 for weights in tables.values()]
+    rounded = [
+        {name: n for name, weight in sorted(weights.items()) if (n := round(weight / scale))}
+        for weights, scale in zip(tables.values(), scales, strict=True)
+    ]
+    scales[2] *= EDGE_SCALE
+    return Weights(
+        round(fitted.bias, 4),
+        round(float(1 / (1 + np.exp(-limits.threshold))), 4),
+        [
+            round(named[name] * (scale_of[n] if n < len(scale_of) else PAIR_SCALE), 4)
+            for n, name in enumerate(NAMES)
+        ],
+        *rounded,
+        scales=tuple(scales),
+        gate_bias=round(fitted.gate_bias, 4),
+        gate_limit=round(limits.gate, 4),
     )
 
 
 def digest() -> str:
-    """A hash of everything that the held-out verdicts depend on: labelled rows, the detector's code and concepts, this script."""
-    modules = (concepts, detector, features, forms, model)
-    paths = [Path(str(module.__file__)) for module in modules]
-    paths += [WEIGHTS.with_name("concepts.txt"), Path(__file__), *sorted(LABELLED.glob("*.jsonl"))]
+    """A hash of what the held-out verdicts depend on: labelled error replies, the detector's code and concepts, this script."""
+    paths = [Path(str(module.__file__)) for module in (concepts, detector, features, forms, gate, model)]
+    paths += [WEIGHTS.with_name("concepts.txt"), Path(__file__), *sorted(LABELLED.glob("errors_*.jsonl"))]
     together = hashlib.sha256()
     for path in paths:
         # Comments and layout may change.
@@ -169,27 +290,35 @@ def digest() -> str:
     return together.hexdigest()[:16]
 
 
-def verdict(text: str, fitted: Model) -> tuple[bool, float]:
-    """Whether the whole detector calls a reply an error, and how likely it says that is."""
-    found = detector.detect_failure(text, fitted)
-    return found is not None, found.probability if found else 0.0
-
-
 def main(arguments: list[str]) -> None:
-    labelled = read_rows()
-    rows = [*labelled, *read_answers()]
-    x = to_matrix([row.text for row in rows])
+    global TABLE
+    plain = [Path(given) for given in arguments if not given.startswith("-")]
+    TABLE = Table([*read_rows(), *read_answers(plain)])
+    authors = [author for author in dict.fromkeys(TABLE.authors.tolist()) if author not in COUNTS]
+    jobs = [*combinations(authors, 1), *combinations(authors, 2)]
+    # Forked, since the table is large.
+    with ProcessPoolExecutor(2, get_context("fork")) as pool:
+        sums = dict(zip(jobs, pool.map(sums_without, jobs), strict=True))
     held_out: dict[str, Any] = {"digest": digest(), "flagged": {}}
-    for left_out in dict.fromkeys(row.author for row in labelled if row.author != OLD):
-        train = [n for n, row in enumerate(rows) if row.author != left_out]
-        fitted = fit([rows[n] for n in train], x[train])
-        flagged = [verdict(row.text, fitted)[0] for row in rows if row.author == left_out]
+    for left_out in authors:
+        inner = {
+            author: sums[tuple(sorted((author, left_out)))][author]
+            for author in authors
+            if author != left_out
+        }
+        limits = choose_limits(TABLE, inner)
+        total, gate_total = sums[left_out,][left_out]
+        rows = TABLE.authors == left_out
+        let_go = TABLE.gated[rows] & (gate_total < limits.gate)
+        flagged = TABLE.certain[rows] | (~let_go & (TABLE.marked[rows] | (total > limits.threshold)))
         held_out["flagged"][left_out] = "".join("1" if flag else "0" for flag in flagged)
-        print(left_out, len(flagged), sum(flagged), flush=True)
+        print(left_out, len(flagged), flagged.sum(), limits, flush=True)
     HELD_OUT.write_text(json.dumps(held_out, indent=1) + "\n", encoding="utf-8")
     if "--figures-only" not in arguments:
-        save(fit(rows, x), WEIGHTS)
-        print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes")
+        limits = choose_limits(TABLE, {author: sums[author,][author] for author in authors})
+        weights = to_weights(TABLE, fit(TABLE, ()), limits)
+        WEIGHTS.write_bytes(gzip.compress(msgspec.json.encode(weights), mtime=0))
+        print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {limits}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import fit_errors
 import numpy as np
-from fit_errors import BUCKETS, HELD_OUT, OLD, Row
+from fit_errors import HELD_OUT, NAMES, OLD, Row
 
 RESAMPLES = 2000
 # What somebody in a hurry would look for.
@@ -79,13 +79,11 @@ def by_keywords(rows: Sequence[Row]) -> np.ndarray:
 
 
 def by_ngrams(rows: Sequence[Row]) -> np.ndarray:
-    """The verdicts of the hashed n-grams by themselves, fitted on the same folds."""
-    everything = fit_errors.read_rows()
-    x = fit_errors.to_matrix([row.text for row in everything])[:, :BUCKETS]
-    labels = np.array([row.is_error for row in everything])
-    authors = np.array([row.author for row in everything])
-    weights = np.where(authors == OLD, fit_errors.WEIGHTS_OF[OLD], 1.0)
-    flagged = np.zeros(len(everything), dtype=bool)
+    """The verdicts of the n-grams by themselves, fitted on the same folds."""
+    table = fit_errors.Table(fit_errors.read_rows())
+    x, labels, authors = table.x[:, len(NAMES) :], table.failed, table.authors
+    weights = np.where(authors == OLD, fit_errors.COUNTS[OLD], 1.0)
+    flagged = np.zeros(len(labels), dtype=bool)
     for author in dict.fromkeys(row.author for row in rows):
         train = np.flatnonzero(authors != author)
         coefficients, bias = fit_errors.fit_logistic(

@@ -2,11 +2,12 @@
 
 import pytest
 
-from answerkey.detect.concepts import CONCEPTS, find_mentions
+from answerkey.detect.concepts import CONCEPTS, find_concepts, mask_of, said_in, said_together
+from answerkey.detect.features import NAMES, Lexicon, read_features
 
 
 def spoken_of(text: str) -> set[str]:
-    return {CONCEPTS[mention.concept] for mention in find_mentions(text.lower())}
+    return {NAMES[place] for place in read_features(text, Lexicon({})).concepts} & set(CONCEPTS)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,13 @@ def test_a_short_term_is_a_whole_word_and_a_long_one_may_go_on() -> None:
     assert "error" in spoken_of("Problematisch ist das.")
 
 
-def test_a_mention_has_its_span() -> None:
-    text = "the server is fine"
-    mention = next(m for m in find_mentions(text) if CONCEPTS[m.concept] == "machine")
-    assert text[mention.start : mention.end] == "server"
+def test_a_term_of_several_words_needs_them_all() -> None:
+    assert "sorry" in spoken_of("Es tut mir leid.")
+    assert "sorry" not in spoken_of("Es tut mir gut.")
+    assert ("tut mir leid", mask_of("sorry")) in (find_concepts("tut")[1] or {})["mi"]
+
+
+def test_concepts_are_bits_of_a_number() -> None:
+    both = mask_of("sorry", "fail")
+    assert [CONCEPTS[n] for n in said_in(both)] == ["sorry", "fail"]
+    assert len(said_together(both)) == 1

@@ -58,6 +58,9 @@ def test_certain_forms(text: str, kind: str) -> None:
     "text",
     [
         "none",
+        "None.",
+        "hello",
+        "Paid",
         "Neil Young",
         "442300",
         "Switzerland",

@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from answerkey.detect.detector import detect_failure
+from answerkey.detect.model import to_model
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "judgement")]
 
@@ -25,7 +28,7 @@ def test_the_verdicts_are_those_of_the_present_code_and_labels() -> None:
 def test_all_authors_left_out_in_turn() -> None:
     rows, flagged = errors.held_out()
     found = errors.figures(flagged, np.array([row.is_error for row in rows]))
-    assert found.replies > 3500
+    assert found.replies > 4500
     assert found.f1 >= 0.90
     assert found.precision >= 0.90
 
@@ -45,12 +48,12 @@ def test_no_language_is_left_behind() -> None:
 
 @pytest.mark.slow
 def test_a_fit_without_one_author_holds_on_that_author() -> None:
-    rows = [*fit_errors.read_rows(), *fit_errors.read_answers()]
-    train = [row for row in rows if row.author != "d"]
-    fitted = fit_errors.fit(train, fit_errors.to_matrix([row.text for row in train]))
-    left_out = [row for row in rows if row.author == "d"]
-    flagged = np.array([fit_errors.verdict(row.text, fitted)[0] for row in left_out])
-    assert errors.figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.87
+    table = fit_errors.Table([row for row in fit_errors.read_rows() if row.author not in {"old", "b", "c"}])
+    weights = fit_errors.to_weights(table, fit_errors.fit(table, ["d"]), fit_errors.Limits(0.0, -3.0))
+    fitted = to_model(weights)
+    left_out = fit_errors.read_rows("d")
+    flagged = np.array([detect_failure(row.text, fitted) is not None for row in left_out])
+    assert errors.figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.85
 
 
 def test_the_shipped_weights_are_small() -> None:

@@ -4,29 +4,15 @@ First the forms that are certain, then a gate that lets most plain answers go at
 n-grams. Only beginning and end of a long reply are weighed, so the time is linear with a small factor.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
-
 from answerkey.detect.detected import DetectedFailure
 from answerkey.detect.forms import certain_form
-
-if TYPE_CHECKING:
-    from answerkey.detect.model import Model
+from answerkey.detect.model import Model, decide, shipped_model
 
 __all__ = ["DetectedFailure", "detect_failure"]
 
 
-def detect_failure(text: str | None, model: "Model | None" = None) -> DetectedFailure | None:
+def detect_failure(text: str | None, model: Model | None = None) -> DetectedFailure | None:
     """The failure that a reply's text shows, or None for an answer; `model` takes the place of the shipped weights."""
     stripped = (text or "").strip()
     found = certain_form(text, stripped)
-    return found if found or text is None else _decider()(text, stripped, model)
-
-
-@cache
-def _decider() -> "Callable[[str, str, Model | None], DetectedFailure | None]":
-    # Here, since numpy would make every command start later.
-    from answerkey.detect.model import decide
-
-    return decide
+    return found if found or text is None else decide(text, stripped, model or shipped_model())

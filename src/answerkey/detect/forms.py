@@ -9,7 +9,7 @@ from typing import Any
 from answerkey.detect.detected import DetectedFailure
 from answerkey.text.lazy import lazy
 
-__all__ = ["certain_form", "kind_by_marks", "marked_form"]
+__all__ = ["TRACE_HINTS", "certain_form", "kind_by_marks", "marked_form"]
 
 # White space, control and format characters, and the marks that leave nothing on the screen.
 _INVISIBLE = lazy(
@@ -42,6 +42,11 @@ _TRACE_LINES = (
     r"^thread '[^']*' panicked|^Exception in thread "
 )
 _TRACE_LINE = lazy(_TRACE_LINES, re.MULTILINE)
+# Without one of these there is no such line.
+TRACE_HINTS = (
+    "Traceback", 'File "', "\tat ", "  at ", "\nat ", "\n at ", "\tfrom ", "  from ", "\nfrom ", ".rb:", "goroutine", "panic", "#", "Caused by",
+    "Exception in",
+)  # fmt: skip
 _TRACE = lazy(rf"{_TRACE_LINES}|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): ", re.MULTILINE)
 _LEAK = lazy(
     r"\{\{|\$\{|%\(\w+\)s|\{%|<%|\{[^\W\d][\w.|]*\}|\[[A-Z_]{3,}\]|<[A-Z_]{3,}>|@@|\|\||<\||\[object |<\w+ object|object at 0x|"
@@ -110,7 +115,7 @@ def certain_form(text: str | None, stripped: str) -> DetectedFailure | None:
 def marked_form(head: str) -> DetectedFailure | None:
     """In a clipped text: a trace without words around it, undecoded text, marks that should have stayed inside."""
     lines = [line for line in head.split("\n") if line.strip()]
-    trace = _TRACE_LINE.search(head)
+    trace = _TRACE_LINE.search(head) if any(map(head.__contains__, TRACE_HINTS)) else None
     if (
         trace
         and 2 * len(_TRACE_LINE.findall(head)) + 2 >= len(lines)
@@ -118,10 +123,14 @@ def marked_form(head: str) -> DetectedFailure | None:
         and not _is_prose(lines[0])
     ):
         return DetectedFailure("trace", trace.group().strip()[:200], trace.start(), trace.end(), ("trace",))
-    if len(_UNDECODED.findall(head)) * 20 > len(head) or len(_MOJIBAKE.findall(head)) * 20 > len(head):
+    if len(_UNDECODED.findall(head)) * 20 > len(head) or (
+        not head.isascii() and len(_MOJIBAKE.findall(head)) * 20 > len(head)
+    ):
         return DetectedFailure("malformed", "text that was not decoded", 0, len(head), ("undecoded",))
+    if len(head) >= 400 or ("<" not in head and "[" not in head):
+        return None
     mark = _CONTROL_MARK.search(head) or _PRINTED_OBJECT.search(head)
-    if mark and len(head) < 400 and not _QUOTES.search(head):
+    if mark and not _QUOTES.search(head):
         return DetectedFailure("malformed", mark.group(), mark.start(), mark.end(), ("mark",))
     return None
 

@@ -1,148 +1,136 @@
 """How likely a reply is an error, by the weights that `benchmarks/fit_errors.py` fitted, and which of its words decided."""
 
+import gzip
 from functools import cache
-from importlib.resources import as_file, files
-from itertools import repeat
-from math import exp
+from importlib.resources import files
+from math import exp, sqrt
+from operator import mul
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from answerkey.detect.detected import DetectedFailure
-from answerkey.detect.features import BUCKETS, NAMES, Reading, clip, place_in_whole, read_features
+from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, place_in_whole, read_features
 from answerkey.detect.forms import kind_by_marks, marked_form
+from answerkey.detect.gate import gate_marks, gate_sum
 
-__all__ = [
-    "THRESHOLD",
-    "Model",
-    "Verdict",
-    "decide",
-    "gate_prefixes",
-    "looks_plain",
-    "shipped_model",
-    "weigh",
-]
+__all__ = ["Model", "Weights", "decide", "shipped_model", "to_model"]
 
-# A reply is an error if its probability is above this: below the even chance, since misses are more frequent than false alarms.
-THRESHOLD = 0.35
-# A reply whose first and last words weigh less than this is an answer at once: one error in a hundred is lost here.
-GATE = -3.0
-_GATE_HEAD, _GATE_TAIL, _GATE_LETTERS, _GATE_SHORTEST = 200, 100, 6, 60
-_PLAIN_ENDS = frozenset('.!?…)؟।"”»')
 _WORDS_SHOWN = 5
 
 
-class Model(NamedTuple):
-    """Fitted weights."""
+class Weights(msgspec.Struct):
+    """What was fitted, as it is stored."""
 
-    # A weight for every place of features.py.
-    weights: np.ndarray
     bias: float
-    # The first letters of a word → its weight in the gate.
-    gate: dict[str, float]
+    # A reply is an error if its probability is above this.
+    threshold: float
+    # For each of NAMES.
+    named: list[float]
+    # Runs of characters, neighbouring words, first and last words, the gate's marks: each times its scale.
+    characters: dict[str, int]
+    neighbours: dict[str, int]
+    edges: dict[str, int]
+    gate: dict[str, int]
+    # The scales of these four.
+    scales: tuple[float, float, float, float]
     gate_bias: float
+    # A reply whose gate has less than this is an answer at once.
+    gate_limit: float
 
 
-class Verdict(NamedTuple):
-    """What the model says of a reply."""
+class Model(NamedTuple):
+    """Weights as they are used."""
 
-    probability: float
-    # Span of the sentence that speaks most for an error.
-    start: int
-    end: int
-    # What decided, the strongest first: words of the reply, then figures and concepts.
-    because: tuple[str, ...]
-    reading: Reading
+    bias: float
+    threshold: float
+    named: list[float]
+    lexicon: Lexicon
+    neighbours: dict[str, float]
+    edges: dict[str, float]
+    gate: dict[str, float]
+    # What the marks must stay below.
+    gate_limit: float
+
+
+def to_model(weights: Weights) -> Model:
+    """The weights made ready for use."""
+    tables = (weights.characters, weights.neighbours, weights.edges, weights.gate)
+    characters, neighbours, edges, gate = (
+        {key: value * scale for key, value in table.items()}
+        for table, scale in zip(tables, weights.scales, strict=True)
+    )
+    return Model(
+        weights.bias,
+        weights.threshold,
+        weights.named,
+        Lexicon(characters),
+        neighbours,
+        edges,
+        gate,
+        weights.gate_limit - weights.gate_bias,
+    )
 
 
 @cache
 def shipped_model() -> Model:
     """The weights in the package, read once."""
-    with as_file(files("answerkey.detect") / "data" / "weights.npz") as path, np.load(path) as stored:
-        weights = np.concatenate([stored["hashed"] * stored["scale"], stored["named"]]).astype(np.float64)
-        prefixes = bytes(stored["gate_prefixes"]).decode("utf-8").split("\n")
-        gate = dict(zip(prefixes, (stored["gate_weights"] / 32).tolist(), strict=True))
-        return Model(weights, float(stored["bias"]), gate, float(stored["gate_bias"]))
+    packed = (files("answerkey.detect") / "data" / "weights.json.gz").read_bytes()
+    return to_model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
 
 
-def decide(text: str, stripped: str, model: Model | None) -> DetectedFailure | None:
+def decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
     """What gate, marks and model say of a reply that has none of the certain forms."""
-    model = model or shipped_model()
-    if looks_plain(stripped, model):
+    marks = gate_marks(stripped)
+    if marks is not None and gate_sum(marks, model.gate) < model.gate_limit:
         return None
     clipped = clip(stripped)
     found = marked_form(clipped)
     if found is None:
-        verdict = weigh(clipped, model)
-        if verdict.probability <= THRESHOLD:
+        reading = read_features(clipped, model.lexicon)
+        probability = weigh(reading, model)
+        if probability <= model.threshold:
             return None
-        breaks_off = not verdict.reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
+        breaks_off = not reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
+        start, end, because = _explain(clipped, reading, model)
         found = DetectedFailure(
             kind_by_marks(clipped, breaks_off),
-            " ".join(clipped[verdict.start : verdict.end].split())[:200],
-            verdict.start,
-            verdict.end,
-            verdict.because,
-            round(verdict.probability, 3),
+            " ".join(clipped[start:end].split())[:200],
+            start,
+            end,
+            because,
+            round(probability, 3),
         )
     begin = text.find(stripped[0])
     start, end = (begin + place_in_whole(place, len(stripped)) for place in (found.start, found.end))
     return msgspec.structs.replace(found, start=start, end=end)
 
 
-def gate_prefixes(stripped: str) -> list[str] | None:
-    """What the gate reads of a reply: the first letters of its first and last words; None where it must not decide.
-
-    It does not where a reply is short or may break off, has signs of code or templates, or is in a script without spaces.
-    """
-    if len(stripped) < _GATE_SHORTEST or stripped[-1] not in _PLAIN_ENDS or stripped[0] in "{[<`":
-        return None
-    is_long = len(stripped) > _GATE_HEAD + _GATE_TAIL
-    looked_at = f"{stripped[:_GATE_HEAD]} {stripped[-_GATE_TAIL:]}" if is_long else stripped
-    if not looked_at.isascii() and len(looked_at.encode("utf-8", "replace")) > 2.2 * len(looked_at):
-        return None
-    if "{" in stripped or "<" in stripped or "```" in stripped or "||" in stripped or "@@" in stripped:
-        return None
-    return [word[:_GATE_LETTERS] for word in looked_at.lower().split()]
+def weigh(reading: Reading, model: Model) -> float:
+    """The probability that what was read is an error."""
+    named, neighbours, edges = model.named, model.neighbours, model.edges
+    words = reading.words.values()
+    total = model.bias + sum(map(mul, reading.figures, named))
+    total += sum([named[place] for place in (*reading.concepts, *reading.pairs)])
+    total += sum([word.weight for word in words]) / sqrt(sum([word.grams for word in words]))
+    if reading.neighbours:
+        said = [neighbours[pair] for pair in reading.neighbours if pair in neighbours]
+        total += sum(said) / sqrt(len(reading.neighbours))
+    total += sum([edges[edge] for edge in reading.edges if edge in edges])
+    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
 
 
-def looks_plain(stripped: str, model: Model) -> bool:
-    """Whether the gate lets a reply go as an answer."""
-    prefixes = gate_prefixes(stripped)
-    return prefixes is not None and sum(map(model.gate.get, prefixes, repeat(0.0))) + model.gate_bias < GATE
-
-
-def weigh(text: str, model: Model) -> Verdict:
-    """The probability that a clipped text without white space around it is an error, and what decided."""
-    reading = read_features(text)
-    contributions = model.weights[reading.places] * reading.values
-    total = float(contributions.sum()) + model.bias
-    probability = 1 / (1 + exp(-max(-30.0, min(30.0, total))))
-    if probability <= THRESHOLD:
-        return Verdict(probability, 0, 0, (), reading)
-    start, end, because = _explain(text, reading, contributions)
-    return Verdict(probability, start, end, because, reading)
-
-
-def _explain(text: str, reading: Reading, contributions: np.ndarray) -> tuple[int, int, tuple[str, ...]]:
+def _explain(text: str, reading: Reading, model: Model) -> tuple[int, int, tuple[str, ...]]:
     """The sentence that speaks most for an error, and the words and named features that do."""
-    at_character = np.zeros(len(text) + 1)
-    placed = reading.positions >= 0
-    np.add.at(at_character, reading.positions[placed].clip(0, len(text)), contributions[placed])
-    so_far = np.concatenate([[0.0], np.cumsum(at_character)])
-    start, end = max(reading.sentences, key=lambda span: so_far[span[1]] - so_far[span[0]])
-    words = []
-    begin = 0
-    for word in text.split():
-        begin = text.index(word, begin)
-        words.append((so_far[begin + len(word)] - so_far[begin], word))
-        begin += len(word)
-    strongest = [f"“{word}”" for weight, word in sorted(words, reverse=True)[:_WORDS_SHOWN] if weight > 0]
-    named = [
-        (contribution, NAMES[place - BUCKETS])
-        for place, contribution in zip(reading.places.tolist(), contributions.tolist(), strict=True)
-        if place >= BUCKETS and contribution > 0
+    lexicon = model.lexicon
+    weighed = [
+        [(lexicon[word].weight, word) for word in text[start:end].split()] for start, end in reading.sentences
     ]
-    strongest += [name for _, name in sorted(named, reverse=True)[:_WORDS_SHOWN]]
-    return start, end, tuple(strongest)
+    sums = [sum([weight for weight, _ in words]) for words in weighed]
+    start, end = reading.sentences[sums.index(max(sums))]
+    distinct = sorted({word for words in weighed for word in words}, reverse=True)
+    because = [f"“{word}”" for weight, word in distinct[:_WORDS_SHOWN] if weight > 0]
+    named = [(value * model.named[n], FIGURES[n]) for n, value in enumerate(reading.figures)]
+    named += [(model.named[place], NAMES[place]) for place in (*reading.concepts, *reading.pairs)]
+    because += [name for weight, name in sorted(named, reverse=True)[:_WORDS_SHOWN] if weight > 0]
+    return start, end, tuple(because)

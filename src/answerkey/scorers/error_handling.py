@@ -26,9 +26,11 @@ class ErrorHandling:
         failure = find_failure(reply)
         if failure is None:
             return Score(self.name, 1.0, "no error")
-        return Score(
-            self.name, 0.0, f"{failure.kind}: {failure.message}", None, msgspec.structs.asdict(failure)
-        )
+        details = msgspec.structs.asdict(failure)
+        detected = None if reply.failure else detect_failure(reply.text)
+        if detected is not None:
+            details |= {"because": list(detected.because), "span": [detected.start, detected.end]}
+        return Score(self.name, 0.0, f"{failure.kind}: {failure.message}", None, details)
 
 
 def find_failure(reply: Reply) -> Failure | None:
