@@ -50,13 +50,14 @@ def test_what_goes_in_comes_out_in_the_sets_order(store_url: str) -> None:
     with open_store(store_url) as store:
         info = info_for("r1")
         store.create_run(info, QUESTIONS)
-        store.add(info, [graded(2, replies[2]), graded(0, replies[0])])
-        store.add(info, [graded(1, replies[1])])
+        trials = [graded(n, reply) for n, reply in enumerate(replies)]
+        store.add(info, [trials[2], trials[0]])
+        store.add(info, [trials[1]])
     with open_store(store_url) as again:
         results = list(again.results(info))
         assert [result.question for result in results] == list(QUESTIONS)
         assert [result.replies[0] for result in results] == replies
-        assert [result.scorecard.total for result in results] == [0.6, 0.4, 1.0]
+        assert [result.scorecard.total for result in results] == [trial.scorecard.total for trial in trials]
 
 
 def test_writing_twice_is_harmless(store_url: str) -> None:

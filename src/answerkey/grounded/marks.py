@@ -9,7 +9,7 @@ import msgspec
 from answerkey.grounded.words import Words, word_key
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import fold_accents
-from answerkey.text.number_words import SMALL_NUMBERS, scaled_worth
+from answerkey.text.number_words import SCALES, SMALL_NUMBERS
 from answerkey.text.units import DIMENSIONS, UNIT_SPELLINGS
 
 __all__ = ["Figure", "Mark", "Unit", "as_stated", "find_marks", "readings", "unit_of"]
@@ -222,11 +222,11 @@ def _figure(text: str, digits: str, start: int, end: int) -> Mark:
         word = word[0]
     if word in _CLOCK and value <= 24 and (time := _time(text, start)):
         return time
-    unit, scale = unit_of(word), None
+    unit, power = unit_of(word), None
     if unit is None or (len(word) < 3 and word not in ("kg", "km", "min")):
-        scale = scaled_worth("1", word) if len(word) > 1 or _is_scale(text, start, end, tail.end()) else None
-    if scale is not None:
-        worth = float(scale)
+        power = SCALES.get(word.lower()) if len(word) > 1 or _is_scale(text, start, end, tail.end()) else None
+    if power is not None:
+        worth = 10.0**power
         end = tail.end()
         return (
             Figure(start, end, value * worth, other * worth, 10.0**-decimals * worth, scale=worth),
