@@ -2,7 +2,7 @@
 
 The data is one JSON object between two lines that hold a marker drawn anew for every call. In it, everything that a
 model or its server may take for structure (angle brackets, bracketed role tags, invisible and control characters) is
-escaped, look-alikes of the marker are removed, and after the data the judge is reminded of what it is.
+escaped, as are look-alikes of the marker; nothing is removed. After the data the judge is reminded of what it is.
 """
 
 import json
@@ -92,7 +92,8 @@ CLAIMS_HASH = blake2b(
     "\0".join((_CLAIMS_TASK, _CLAIMS, _CLAIMS_REMINDER)).encode(), digest_size=8
 ).hexdigest()
 
-_MARKER = re.compile(r"(?:END[\s_-]*)?DATA[\s_-]*[0-9a-f]{8,}", re.IGNORECASE)
+# A marker has 24 digits; a date or an account number behind the word has fewer.
+_MARKER = re.compile(r"DATA(?=[\s_-]*[0-9a-f]{16,})", re.IGNORECASE)
 # Role tags of chat templates that are not written with angle brackets.
 _BRACKET_TAG = re.compile(
     r"\[(?=/?\s*(?:INST|SYS|SYSTEM|ASSISTANT|USER|AVAILABLE_TOOLS|TOOL)[\w ]*\])", re.IGNORECASE
@@ -131,8 +132,9 @@ def _messages(task: str, rules: str, item: Item, reminder: str) -> list[dict[str
 
 
 def encode_data(fields: dict[str, Any]) -> str:
-    """JSON on one line, in which nothing looks like structure; it decodes to the fields with marker look-alikes removed."""
-    text = json.dumps(_without_markers(fields), ensure_ascii=False)
+    """JSON on one line, in which nothing looks like structure; it decodes to exactly the fields."""
+    text = json.dumps(fields, ensure_ascii=False)
+    text = _MARKER.sub(lambda found: f"\\u{ord(found[0][0]):04x}{found[0][1:]}", text)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     text = _BRACKET_TAG.sub(r"\\u005b", text)
     # json.dumps escapes the control characters below a space itself.
@@ -142,13 +144,3 @@ def encode_data(fields: dict[str, Any]) -> str:
 
 # Controls, format characters (zero width, direction, tags), private use, unassigned, line and paragraph separators.
 _UNSEEN = frozenset(("Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"))
-
-
-def _without_markers(value: Any) -> Any:
-    if isinstance(value, str):
-        return _MARKER.sub("[removed]", value)
-    if isinstance(value, dict):
-        return {name: _without_markers(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_without_markers(part) for part in value]
-    return value
