@@ -150,7 +150,7 @@ class Judge:
         }
         if name == "html":
             return web.Response(text="<html>welcome</html>", content_type="text/html")
-        if name == "refuse":
+        if name == "refuse" or (name == "refuse-some" and "odd" in fields.get("question", "")):
             return completion(body, None, refusal="I'm sorry, I can't assist with that.")
         if name == "filtered":
             return completion(body, "", finish="content_filter")
@@ -183,7 +183,7 @@ class Judge:
         if name == "harsh":
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
-        known = (*known, "unclear", "unlisted", "unnamed", "endless")
+        known = (*known, "refuse-some", "unclear", "unlisted", "unnamed", "endless")
         if name not in (*known, "slow", "delay", "after", "gullible"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))
