@@ -106,8 +106,8 @@ def invoke(*arguments: str) -> str:
 def test_compare_puts_the_replies_before_a_judge(two_runs: Path, scripted: ScriptedJudge) -> None:
     flags = ["--judge", "good", "--judge-base-url", scripted.base_url]
     document = json.loads(invoke("compare", "old", "new", *flags, "--json"))
-    # By keywords there is none; a judge sees that only one of them answers.
-    assert document["verdict"] == "no clear difference"
+    # The reference answer tells them apart, and so does a judge.
+    assert document["verdict"] == "better"
     judged = document["judge"]
     assert (judged["wins"], judged["losses"], judged["ties"], judged["verdict"]) == (30, 0, 0, "better")
     assert judged["self_consistency"] == 1.0

@@ -157,6 +157,7 @@ class JudgingSession:
             "touches": self._touches(counts["unscored"]),
             "calls": ledger.calls,
             "cached": self.panel.cached,
+            "asked_again": self.panel.asked_again,
             "tokens": {"input": ledger.input_tokens, "output": ledger.output_tokens},
             "cost": round(ledger.cost, 6) if ledger.cost_known else None,
             "budget_stopped": ledger.refused > 0,
