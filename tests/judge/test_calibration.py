@@ -77,6 +77,14 @@ def test_a_judge_at_chance_is_called_one() -> None:
     assert any("no better than chance" in line for line in found.warnings)
 
 
+def test_intervals_that_do_not_know_groups_say_so() -> None:
+    values, labels = labelled(20, 5, 5, 20, (10, 10))
+    alone = calibrate_judge(JudgedReplies(values, {}, 0.7), labels)
+    grouped = calibrate_judge(JudgedReplies(values, {"q0": "tax", "q1": "tax"}, 0.7), labels)
+    assert not any("too narrow" in line for line in alone.warnings)
+    assert any("the other intervals are too narrow" in line for line in grouped.warnings)
+
+
 def test_few_labels_say_so() -> None:
     values, labels = labelled(3, 0, 0, 3, (10, 10))
     assert "6 labels say little" in calibrate(values, labels, pass_mark=0.7).warnings[0]

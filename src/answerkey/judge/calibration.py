@@ -219,7 +219,7 @@ def calibrate_judge(
         corrected_mean=prediction_powered_mean(scores, level=level),
         half_width=half_width,
         labels_needed=needed,
-        warnings=_warnings(table, labels),
+        warnings=_warnings(table, labels, grouped=len(set(sample.units)) < len(sample.units)),
     )
 
 
@@ -231,7 +231,7 @@ def _rate(count: int, n: int, level: float) -> Rate:
     return Rate(count / n, n, wilson_interval(count, n, level=level))
 
 
-def _warnings(table: Confusion, labels: Labels) -> tuple[str, ...]:
+def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, ...]:
     lines = []
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
     if table.n < _FEW:
@@ -250,4 +250,9 @@ def _warnings(table: Confusion, labels: Labels) -> tuple[str, ...]:
         )
     if labels.split:
         lines.append(f"people are evenly split on {labels.split} replies, which are left out")
+    if grouped:
+        lines.append(
+            "labelled replies of one question or group are counted as if they were independent, except in the rates and "
+            "means corrected by PPI++; the other intervals are too narrow"
+        )
     return tuple(lines)
