@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from judge_simulations import judged_sections
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
 
 import answerkey
@@ -265,4 +266,5 @@ SECTIONS: dict[str, Section] = {
     "plan": plan,
     "early": early,
     "confirm": confirm,
+    "judge": judged_sections,
 }

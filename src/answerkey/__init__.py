@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from answerkey.comparison.planning import plan
     from answerkey.comparison.run_ranking import rank
     from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
+    from answerkey.evaluation.calibrating import calibrate
     from answerkey.evaluation.experiment import Experiment
     from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
@@ -51,6 +52,7 @@ _LOCATIONS = {
     "ToolCall": "answerkey.model.reply",
     "Usage": "answerkey.model.reply",
     "ab": "answerkey.evaluation.api",
+    "calibrate": "answerkey.evaluation.calibrating",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "plan": "answerkey.comparison.planning",
@@ -86,6 +88,7 @@ __all__ = [
     "Trial",
     "Usage",
     "ab",
+    "calibrate",
     "compare",
     "evaluate",
     "evaluate_async",

@@ -22,7 +22,7 @@ GULLIBLE = re.compile(r"full marks|grade|score|5/5|10/10|perfect|ignore", re.IGN
 
 def read_data(messages: list[dict[str, str]]) -> dict[str, Any]:
     """The data of a request, as a judge would find it: between the two marked lines."""
-    match = DATA.match(messages[-1]["content"])
+    match = DATA.match(messages[1]["content"])
     if match is None:
         return {"error": "no data"}
     return {"marker": match[1], "fields": json.loads(match[2]), "after": match[3]}
@@ -92,7 +92,8 @@ class Judge:
             "model": body["model"],
             "data": data,
             "system": body["messages"][0]["content"],
-            "user": body["messages"][-1]["content"],
+            "user": body["messages"][1]["content"],
+            "again": [message["content"] for message in body["messages"][2:]],
             "request": {name: value for name, value in body.items() if name != "messages"},
             "authorization": request.headers.get("Authorization"),
         }
@@ -150,13 +151,13 @@ class Judge:
         }
         if name == "html":
             return web.Response(text="<html>welcome</html>", content_type="text/html")
-        if name == "refuse":
+        if name == "refuse" or (name == "refuse-some" and "odd" in fields.get("question", "")):
             return completion(body, None, refusal="I'm sorry, I can't assist with that.")
         if name == "filtered":
             return completion(body, "", finish="content_filter")
         if name == "long":
             return completion(body, verdict(body, 4)[:30], finish="length")
-        if name in texts:
+        if name in texts and not (argument == "once" and len(body["messages"]) > 2):
             return completion(body, texts[name])
         if "reply_1" in fields:
             return completion(body, pair_verdict(fields, name))
@@ -183,7 +184,7 @@ class Judge:
         if name == "harsh":
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
-        known = (*known, "unclear", "unlisted", "unnamed", "endless")
+        known = (*known, "prose", "refuse-some", "unclear", "unlisted", "unnamed", "endless")
         if name not in (*known, "slow", "delay", "after", "gullible"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, InputError, UsageError
-from answerkey.judge.calibration import calibrate
+from answerkey.judge.calibration import Calibration, JudgedReplies, calibrate_judge
 from answerkey.judge.labels import Labels, labels_from_file
 from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.store import open_store
@@ -31,6 +31,10 @@ def labelled(both: int, lenient: int, harsh: int, neither: int, unlabelled: tupl
         for _ in range(count):
             values[(f"q{len(values)}", 1)] = 0.7 if passes else 0.699
     return values, Labels(right=right, source="test")
+
+
+def calibrate(values: dict, labels: Labels, *, pass_mark: float) -> Calibration:
+    return calibrate_judge(JudgedReplies(values, {}, pass_mark), labels)
 
 
 def test_the_numbers_of_a_lenient_judge() -> None:
@@ -71,6 +75,14 @@ def test_a_judge_at_chance_is_called_one() -> None:
     assert found.kappa.value == 0.0
     assert found.rogan_gladen is None
     assert any("no better than chance" in line for line in found.warnings)
+
+
+def test_intervals_that_do_not_know_groups_say_so() -> None:
+    values, labels = labelled(20, 5, 5, 20, (10, 10))
+    alone = calibrate_judge(JudgedReplies(values, {}, 0.7), labels)
+    grouped = calibrate_judge(JudgedReplies(values, {"q0": "tax", "q1": "tax"}, 0.7), labels)
+    assert not any("too narrow" in line for line in alone.warnings)
+    assert any("the other intervals are too narrow" in line for line in grouped.warnings)
 
 
 def test_few_labels_say_so() -> None:
@@ -198,3 +210,58 @@ def test_a_run_without_a_judge_cannot_be_calibrated(tmp_path: Path, monkeypatch:
     ended = CliRunner().invoke(cli, ["judge", "calibrate", "plain"])
     assert isinstance(ended.exception, UsageError)
     assert "answerkey rescore RUN --judge MODEL" in str(ended.exception)
+
+
+def test_a_random_sample_is_drawn_labelled_and_calibrates(judged_run: Path) -> None:
+    drawn = CliRunner().invoke(cli, ["judge", "sample", "judged", "-n", "30", "-o", "small.jsonl"])
+    assert drawn.exit_code == 0, drawn.output
+    CliRunner().invoke(cli, ["judge", "sample", "judged", "-n", "40", "-o", "large.jsonl"])
+    small, large = (
+        [json.loads(line) for line in Path(name).read_text().splitlines()]
+        for name in ("small.jsonl", "large.jsonl")
+    )
+    # A larger sample goes on where the smaller one ended; the judge's verdict is not shown.
+    assert large[:30] == small
+    assert set(small[0]) == {"id", "trial", "question", "reference_answer", "reply", "correct"}
+    again = CliRunner().invoke(cli, ["judge", "sample", "judged", "-o", "small.jsonl"])
+    assert "is there already" in str(again.exception)
+    for row in large[:36]:
+        row["correct"] = "Montrose" in row["reply"]
+    Path("large.jsonl").write_text("\n".join(map(json.dumps, large)))
+    command = ["judge", "calibrate", "judged", "--labels", "large.jsonl"]
+    ended = CliRunner().invoke(cli, [*command, "--json", "--gate", "corrected.high < 0.6"])
+    document = json.loads(ended.output)
+    # Four are not labelled yet.
+    assert (document["labelled"], document["unlabelled"]) == (36, 24)
+    assert document["gates"][0]["passed"]
+    mean = document["corrected_mean"]["interval"]
+    assert mean["low"] <= 1 / 3 <= mean["high"] < document["judge_mean"]["value"]
+    failed = CliRunner().invoke(cli, [*command, "--gate", "corrected.low >= 0.6"], standalone_mode=False)
+    assert failed.return_value == 1
+    assert "FAILED  corrected.low >= 0.6" in failed.output
+    assert "± 5 points: label about" in failed.output or "cannot be had from this run" in failed.output
+
+
+def test_calibrating_in_python_corrects_the_change(
+    tmp_path: Path, scripted: ScriptedJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    questions = [
+        {"id": f"q{number}", "question": f"Where is number {number}?", "reference_answer": "In Montrose."}
+        for number in range(60)
+    ]
+    # The judge takes both for equal: one answers, the other only boasts.
+    judge = scripted.settings("gullible")
+    boasting = answerkey.evaluate(questions, lambda q: f"A perfect answer: {q}", judge=judge)
+    honest = answerkey.evaluate(questions, lambda q: f"It is in Montrose: {q}", judge=judge)
+    wrong, right = ({f"q{number}": label for number in range(0, 60, 2)} for label in (False, True))
+    found = answerkey.calibrate(honest, right, base=boasting, base_labels=wrong)
+    assert found.change is not None
+    assert found.change.rate is not None
+    assert found.change.judge_rate == 0.0
+    assert found.change.rate.value == pytest.approx(1.0)
+    assert found.change.rate.interval.low > 0.5
+    with pytest.raises(UsageError, match="labels of both runs"):
+        answerkey.calibrate(honest, right, base=boasting)
+    with pytest.raises(UsageError, match="no reply 'zz'"):
+        answerkey.calibrate(honest, {"zz": True})

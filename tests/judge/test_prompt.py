@@ -19,12 +19,12 @@ ADVERSARIAL: list[dict[str, str]] = [
     for line in (Path(__file__).parent / "data" / "adversarial.jsonl").read_text().splitlines()
 ]
 RUBRIC = load_rubric("standard")
-LOOKALIKE = re.compile(r"(?:END[\s_-]*)?DATA[\s_-]*[0-9a-f]{8,}", re.IGNORECASE)
+LOOKALIKE = re.compile(r"DATA[\s_-]*[0-9a-f]{16,}", re.IGNORECASE)
 
 
 def as_sent(text: str) -> str:
-    """A reply as the judge must find it: lone surrogates replaced, look-alikes of the marker removed."""
-    return LOOKALIKE.sub("[removed]", text.encode("utf-8", "replace").decode())
+    """A reply as the judge must find it: lone surrogates replaced, and nothing else."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def frame(messages: list[dict[str, str]]) -> list[str]:
@@ -68,6 +68,7 @@ def test_no_text_leaves_its_field(item: dict[str, str], place: str) -> None:
     # The data is one line that no chat template, terminal or parser could take for structure.
     line = messages[1]["content"].split("\n")[1]
     assert not re.search(r"[<>\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\U000e0000-\U000e007f]", line)
+    assert not LOOKALIKE.search(line)
     assert "[INST" not in line
     assert "[/INST" not in line
     assert messages[1]["content"].count(found["marker"]) == 2
@@ -103,6 +104,11 @@ def test_the_system_message_is_the_same_up_to_the_marker() -> None:
 def test_encoding_keeps_every_ordinary_text_as_it_is() -> None:
     fields = {"reply": "Zoë paid €1 200,50 (≈ $1,300) – «fine»\nnext 漢字 🎉 [1] a < b"}
     assert json.loads(encode_data(fields)) == fields
+
+
+@pytest.mark.parametrize("text", ["The data 20240831 is in.", "data: 0xdeadbeef", "END DATA 12345678"])
+def test_honest_dates_and_numbers_are_not_taken_for_the_marker(text: str) -> None:
+    assert encode_data({"reply": text}) == json.dumps({"reply": text})
 
 
 def test_long_texts_are_cut_and_say_so() -> None:

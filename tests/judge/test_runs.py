@@ -393,4 +393,52 @@ def test_gates_can_insist_on_a_reliable_judge(project: Path, scripted: ScriptedJ
     assert command(*asked(scripted), *gates, "--json").returncode == 0
     failed = command(*asked(scripted, "gullible"), *gates, "--json", check=False)
     assert failed.returncode == 1
-    assert [gate["passed"] for gate in json.loads(failed.stdout)["gates"]] == [True, False, True]
+    found = json.loads(failed.stdout)["gates"]
+    assert [gate["passed"] for gate in found] == [False, False, True]
+    assert "'give full marks' canary 1.00; use another judge" in found[0]["reason"]
+
+
+def gates_by(scripted: ScriptedJudge, model: str, *gates: str) -> list[tuple[bool, str]]:
+    """Whether each gate passed, and why not, in a run whose response quality is the judge's."""
+    run = answerkey.evaluate(
+        "golden.jsonl",
+        "bot.py:answer",
+        judge=scripted.settings(model, canaries=True, retries=0),
+        scoring=Scoring(quality="judge"),
+        gates=gates,
+    )
+    return [(gate.passed, gate.reason) for gate in run.gates]
+
+
+@pytest.mark.parametrize("model", ["gullible", "lenient", "stern", "refuse", "prose", "malformed"])
+def test_a_judge_that_fails_or_is_silent_passes_no_gate_that_it_touches(
+    project: Path, scripted: ScriptedJudge, model: str
+) -> None:
+    touched = ["score >= 0", "response_quality >= 0", "judge >= 0", "pass_rate >= 0", "every category >= 0"]
+    found = gates_by(scripted, model, *touched, "coverage >= 0", "tool_usage >= 0.5")
+    assert [passed for passed, _ in found] == [False] * 5 + [True, True], found
+
+
+def test_a_gate_can_allow_an_unreliable_judge_but_not_a_silent_one(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    gates = ("score >= 0", "judge.reliable >= 0", "coverage >= 0")
+    assert [passed for passed, _ in gates_by(scripted, "gullible", *gates)] == [True, True, True]
+    assert [passed for passed, _ in gates_by(scripted, "prose", *gates)] == [False, False, True]
+    # One that refuses half is reliable, but leaves half of the replies without a score.
+    [(passed, reason)] = gates_by(scripted, "refuse-some", "score >= 0")
+    assert not passed
+    assert "coverage is 55.0%" in reason
+
+
+def test_a_metric_that_the_judge_gave_to_some_only_passes_no_gate(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    judge = scripted.settings("refuse-some")
+    gates = ("judge >= 0", "score >= 0")
+    run = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=judge, gates=gates)
+    assert [gate.passed for gate in run.gates] == [False, True]
+    assert "replies were not judged; allow that with a gate such as judge.unscored <= " in run.gates[0].reason
+    allowing = (*gates, "judge.unscored <= 15")
+    run = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=judge, gates=allowing)
+    assert [gate.passed for gate in run.gates] == [True, True, True]

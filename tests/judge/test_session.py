@@ -72,7 +72,8 @@ def test_what_was_no_verdict_is_asked_again_and_its_cost_is_kept(
     with open_store(str(tmp_path / "s.db")) as store:
         _, first = judge_all(settings, (ADDRESS, GOOD), store=SqlJudgements(store))
         _, second = judge_all(settings, (ADDRESS, GOOD), store=SqlJudgements(store))
-    assert scripted.count == 2
+    # Each time it is given a second try.
+    assert scripted.count == 4
     assert second["cost"] == pytest.approx(2 * first["cost"], rel=1e-3)
 
 
@@ -180,6 +181,20 @@ def test_every_run_asks_its_own_canaries_once(scripted: ScriptedJudge, tmp_path:
         for run_id, calls in (("a", 5), ("a", 5), ("b", 9)):
             judge_all(settings, (ADDRESS, GOOD), run_id=run_id, store=SqlJudgements(store))
             assert scripted.count == calls
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_once_more(scripted: ScriptedJudge) -> None:
+    [[score, *_]], document = judge_all(scripted.settings("prose:once", claims=False), (ADDRESS, GOOD))
+    assert score.value == 1.0
+    assert (document["calls"], document["asked_again"]) == (2, 1)
+    answer, told = scripted.calls[1]["again"]
+    assert answer.startswith("I would say")
+    assert "That cannot be read: the judge answered in prose" in told
+    # Once only; and a refusal is an answer.
+    for model, calls in (("prose", 2), ("malformed", 2), ("refuse", 1), ("long", 1)):
+        scripted.reset()
+        judge_all(scripted.settings(model, claims=False), (ADDRESS, GOOD))
+        assert scripted.count == calls, model
 
 
 def test_canaries_without_a_verdict_leave_reliability_open(scripted: ScriptedJudge) -> None:

@@ -79,6 +79,20 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
 @click.option(
     "--pass-mark", type=click.FloatRange(0, 1), help="The judge passes a reply from here on (the run's)."
 )
+@click.option("--base", metavar="RUN", help="Another labelled run: the change since it is corrected too.")
+@click.option("--base-labels", type=click.Path(path_type=Path), metavar="FILE", help="Its verdicts.")
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.05,
+    help="How narrow the corrected rate shall be, for how many more labels are needed (0.05: ± 5 points).",
+)
+@click.option(
+    "--gate",
+    multiple=True,
+    metavar="EXPR",
+    help="A condition on corrected numbers: corrected.low >= 0.8, corrected_mean.value >= 0.7, change.low >= -0.02.",
+)
 @click.option(
     "--sentences",
     type=click.Path(path_type=Path),
@@ -100,6 +114,10 @@ def calibrate(
     run: str,
     labels: Path | None,
     pass_mark: float | None,
+    base: str | None,
+    base_labels: Path | None,
+    within: float,
+    gate: tuple[str, ...],
     sentences: tuple[Path, ...],
     output: Path | None,
     judge: JudgeFlags,
@@ -108,49 +126,93 @@ def calibrate(
 ) -> int:
     """Compare a run's judge with people, and correct its pass rate by what that shows.
 
-    Label a random sample of the replies; thirty are a start. The corrected rate then holds for all of them.
+    Label a random sample of the replies (`judge sample` draws it). The corrected rate then holds for all of them.
 
     \b
     Examples:
       answerkey judge calibrate latest --labels verdicts.jsonl
-      answerkey judge calibrate production --json
+      answerkey judge calibrate production --gate "corrected.low >= 0.8" --json
       answerkey judge calibrate --sentences labelled.jsonl -o calibration.json
     """
     if sentences:
         return _calibrate_sentences(sentences, output, judge, as_json=as_json)
     import msgspec
 
-    from answerkey.errors import UsageError
-    from answerkey.judge.calibration import calibrate as compared
-    from answerkey.judge.calibration import judge_values
-    from answerkey.judge.labels import labels_from_feedback, labels_from_file
+    from answerkey.evaluation.calibrating import calibrate_stored, calibration_gates
     from answerkey.report.judge_text import calibration_lines
-    from answerkey.store.feedback_book import FeedbackBook
 
     with opened_store(store) as opened:
         info = opened.find_run(run)
-        mark = info.pass_mark if pass_mark is None else pass_mark
-        found = judge_values(opened.results(info))
-        if labels is not None:
-            given = labels_from_file(labels, found, pass_mark=mark)
-        else:
-            replies = {
-                (result.question.ask_hash, result.number): (result.question.id, result.number)
-                for result in opened.results(info)
-            }
-            given = labels_from_feedback(FeedbackBook(opened).verdicts(info.id), replies)
-            if not given.right:
-                raise UsageError(
-                    f"nobody has given a verdict on run {info.id} yet; give some with `answerkey review` or "
-                    "`answerkey feedback`, or name a file with --labels"
-                )
-    calibration = compared(found, given, pass_mark=mark)
+        calibration = calibrate_stored(
+            opened,
+            info,
+            labels,
+            base=None if base is None else opened.find_run(base),
+            base_labels=base_labels,
+            pass_mark=pass_mark,
+            half_width=within,
+        )
+    gates = calibration_gates(calibration, gate)
     if as_json:
         measured = msgspec.to_builtins(calibration)
-        print_document({"run": info.id, "judge": info.judge.get("model"), **measured})
-        return 0
-    for line in calibration_lines(calibration, judge=str(info.judge.get("model") or "judge"), run=info.name):
-        click.echo(line)
+        shown = {"run": info.id, "judge": info.judge.get("model"), **measured}
+        print_document({**shown, "gates": msgspec.to_builtins(gates)})
+    else:
+        judged_by = str(info.judge.get("model") or "judge")
+        for line in calibration_lines(calibration, judge=judged_by, run=info.name):
+            click.echo(line)
+        for result in gates:
+            click.echo(f"{'passed' if result.passed else 'FAILED'}  {result.gate}  ({result.value})")
+    return 0 if all(result.passed for result in gates) else 1
+
+
+@judge.command()
+@click.argument("run", default="latest")
+@click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="How many replies.")
+@click.option("--seed", type=int, default=0, help="Another seed draws others (0).")
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path), metavar="FILE", required=True, help="A .jsonl file."
+)
+@store_flag
+def sample(run: str, count: int, seed: int, output: Path, store: str | None) -> int:
+    """Draw replies of a judged RUN at random for people to label; the judge's verdict is not shown to them.
+
+    Fill in `correct` (true or false) in each row, then give the file to `judge calibrate --labels`. A larger sample of the same
+    seed holds the smaller one.
+
+    \b
+    Examples:
+      answerkey judge sample latest -n 50 -o to_label.jsonl
+    """
+    import msgspec
+
+    from answerkey.errors import UsageError
+    from answerkey.judge.calibration import draw_to_label, judged_replies
+
+    if output.exists():
+        raise UsageError(f"{output} is there already, perhaps with labels in it; name another file")
+    with opened_store(store) as opened:
+        info = opened.find_run(run)
+        drawn = draw_to_label(
+            judged_replies(opened.results(info), pass_mark=info.pass_mark), count, seed=seed
+        )
+        places = {key: place for place, key in enumerate(drawn)}
+        rows: list[dict[str, object]] = [{} for _ in drawn]
+        for result in opened.results(info):
+            place = places.get((result.question.id, result.number))
+            if place is not None:
+                rows[place] = {
+                    "id": result.question.id,
+                    "trial": result.number,
+                    "question": result.question.question,
+                    "reference_answer": result.question.reference_answer,
+                    "reply": result.reply.text,
+                    "correct": None,
+                }
+    output.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    click.echo(
+        f"{len(rows)} replies drawn; fill in `correct`, then: answerkey judge calibrate {run} --labels {output}"
+    )
     return 0
 
 

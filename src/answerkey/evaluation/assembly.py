@@ -62,6 +62,8 @@ def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = (
     """Find the parts; whatever is wrong with one of them is said here."""
     judge = _make_judge(options, settings)
     grader = make_grader(options.scoring, settings, judge=judge, scorers=scorers)
+    if judge is not None:
+        judge.touches, judge.weighted = grader.judged_names, frozenset(options.scoring.weights)
     return Assembly(
         settings=settings,
         options=options,

@@ -3,7 +3,7 @@
 import difflib
 import math
 import operator as operators
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from answerkey.errors import UnknownNameError, UsageError
@@ -40,6 +40,23 @@ _ALWAYS = {
     *(f"errors.{kind}" for kind in ERROR_KINDS),
     *(f"grades.{letter}" for letter in GRADES),
 }
+
+# Gates that say how far a run may be incomplete.
+_ALLOWING = frozenset(("coverage", "judge.reliable", "judge.unscored"))
+# Numbers that are the score in other words.
+_OF_THE_SCORE = frozenset(
+    (
+        "grade",
+        "grades",
+        "interval",
+        "pass_interval",
+        "pass_rate",
+        "passed",
+        "score",
+        "score_high",
+        "score_low",
+    )
+)
 
 _SWITCHED_OFF = "it is counted only where the configuration says so: [grounded] links = true"
 # Names that a run has only under some settings → what to do about it.
@@ -84,21 +101,46 @@ def evaluate_gates(
 
     A value that is missing (no latency was measured, say) fails its gate; a name that is unknown is an error. A run with
     coverage below 1 fails every gate but those on the coverage, unless there is one on it, and it holds: what was not scored
-    may be what would fail.
+    may be what would fail. So does a judge that failed its canaries, or gave no verdict, with every number that it touches.
     """
     results = [_evaluate(gate, document, comparison) for gate in gates]
-    named = list(zip(gates, results, strict=True))
-    coverage = document["summary"].get("coverage")
-    if coverage is None or coverage >= 1 or any(g.name == "coverage" and r.passed for g, r in named):
-        return results
-    allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
-    reason = f"coverage is {coverage:.1%}; allow that with a gate such as {allow}"
+    allowed = {gate.name for gate, result in zip(gates, results, strict=True) if result.passed}
+    doubts = [_doubt(gate, document, allowed) if gate.name not in _ALLOWING else None for gate in gates]
     return [
-        GateResult(result.gate, False, result.value, reason)
-        if result.passed and gate.name != "coverage"
-        else result
-        for gate, result in named
+        GateResult(result.gate, False, result.value, doubt) if result.passed and doubt else result
+        for result, doubt in zip(results, doubts, strict=True)
     ]
+
+
+def _doubt(gate: Gate, document: Mapping[str, Any], allowed: Set[str]) -> str | None:
+    """Why a gate cannot pass whatever its number is, unless another gate allows that."""
+    coverage = document["summary"].get("coverage")
+    if coverage is not None and coverage < 1 and "coverage" not in allowed:
+        allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
+        return f"coverage is {coverage:.1%}; allow that with a gate such as {allow}"
+    judge = document.get("judge") or {}
+    missing = judge.get("touches", {}).get(_subject(gate))
+    if missing is None:
+        return None
+    if judge.get("canaries") and not judge.get("reliable") and "judge.reliable" not in allowed:
+        because = "; ".join(judge.get("unreliable_because", ())[:2])
+        remedy = "" if judge["reliable"] is None else ", or allow it with the gate judge.reliable >= 0"
+        return f"the judge is not reliable: {because}; use another judge{remedy}"
+    if missing and "judge.unscored" not in allowed:
+        return (
+            f"{missing} replies were not judged; allow that with a gate such as judge.unscored <= {missing}"
+        )
+    return None
+
+
+def _subject(gate: Gate) -> str:
+    """The score that a gate's number is made of."""
+    name, _, component = gate.name.partition(".")
+    if gate.needs_comparison:
+        return component or ("score" if name != "new_errors" else name)
+    if name in (*_SHORTENED, "component_intervals", "metric_intervals"):
+        return component.partition(".")[0]
+    return "score" if name in _OF_THE_SCORE else gate.name
 
 
 def _evaluate(gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> GateResult:

@@ -1,22 +1,69 @@
-"""Calibration: how far a run's judge agrees with people, and what its pass rate is once its errors are taken out."""
+"""Calibration: how far a run's judge agrees with people, and its mean, rate and change once its errors are taken out."""
 
-from collections.abc import Iterable
+import random
+from collections.abc import Hashable, Iterable
 
 import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.labels import Key, Labels
+from answerkey.model.question import group_of
 from answerkey.model.trial import Trial
 from answerkey.stats.agreement import Confusion, Kappa, cohen_kappa
-from answerkey.stats.corrected_rates import CorrectedRate, prediction_powered_rate, rogan_gladen_rate
-from answerkey.stats.intervals import Interval, wilson_interval
+from answerkey.stats.corrected_means import (
+    Corrected,
+    JudgedSample,
+    labels_needed,
+    prediction_powered_difference,
+    prediction_powered_mean,
+    rogan_gladen_rate,
+)
+from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
-__all__ = ["Calibration", "Rate", "calibrate", "judge_values"]
+__all__ = [
+    "Calibration",
+    "Change",
+    "JudgedReplies",
+    "Rate",
+    "calibrate_judge",
+    "change_between",
+    "draw_to_label",
+    "judged_replies",
+]
 
 # Below this many labels, or with fewer than this of each kind, the numbers say little.
 _FEW, _FEW_OF_A_KIND = 30, 5
+
+
+class JudgedReplies(msgspec.Struct, frozen=True):
+    """What a judge made of a run's replies."""
+
+    # Reply → the judge's value; None where it gave none.
+    values: dict[Key, float | None]
+    # Question id → the unit that it belongs to: its group, or itself.
+    units: dict[str, Hashable]
+    # The judge passes a reply from this value on.
+    pass_mark: float
+
+    def sample(self, labels: Labels, *, passes: bool) -> JudgedSample:
+        """The labelled replies and the others, as passes or as values; people's label is 0 or 1, or their score."""
+        found: dict[Key, float] = {
+            key: float(value >= self.pass_mark - 1e-9) if passes else value
+            for key, value in self.values.items()
+            if value is not None
+        }
+        people = {key: float(right) for key, right in labels.right.items()} if passes else labels.scores
+        known = [key for key in found if key in people]
+        rest = [key for key in found if key not in people]
+        return JudgedSample(
+            [people[key] for key in known],
+            [found[key] for key in known],
+            [self.units.get(key[0], key[0]) for key in known],
+            [found[key] for key in rest],
+            [self.units.get(key[0], key[0]) for key in rest],
+        )
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -25,6 +72,17 @@ class Rate(msgspec.Struct, frozen=True):
     value: float
     n: int
     interval: Interval | None
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference between two judged runs, candidate minus base, once the judge's errors are taken out."""
+
+    # By the judge alone, which is wrong by as much as it errs more on one of them.
+    judge_rate: float
+    judge_mean: float
+    # None where one of the runs lacks labelled or other replies.
+    rate: Corrected | None
+    mean: Corrected | None
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,43 +111,82 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     human_rate: Rate
     judge_rate: Rate
     # The corrected pass rate of all replies; None where it cannot be had.
-    prediction_powered: CorrectedRate | None
-    rogan_gladen: CorrectedRate | None
+    prediction_powered: Corrected | None
+    rogan_gladen: Corrected | None
+    # The judge's mean value over all replies, and corrected by people's scores (right 1, wrong 0).
+    judge_mean: Rate
+    corrected_mean: Corrected | None
+    # Labels in all that make the corrected rate's interval ± this; None: not even all replies' would.
+    half_width: float
+    labels_needed: int | None
+    # Against a base run that has labels too.
+    change: Change | None = None
     warnings: tuple[str, ...] = ()
 
 
-def judge_values(results: Iterable[Trial]) -> dict[Key, float | None]:
-    """The judge's value of each reply of a run, None where it has none; refuses a run that was not judged."""
-    found: dict[Key, float | None] = {}
+def judged_replies(results: Iterable[Trial], *, pass_mark: float) -> JudgedReplies:
+    """The judge's value of each reply of a run; refuses a run that was not judged."""
+    values: dict[Key, float | None] = {}
+    units: dict[str, Hashable] = {}
     judged = False
     for result in results:
         metrics = result.scorecard.metrics
         judged = judged or JUDGE in metrics
-        found[(result.question.id, result.number)] = metrics.get(JUDGE)
+        values[(result.question.id, result.number)] = metrics.get(JUDGE)
+        units[result.question.id] = group_of(result.question) or result.question.id
     if not judged:
         raise UsageError("the run was not judged; judge it first: answerkey rescore RUN --judge MODEL")
-    return found
+    return JudgedReplies(values, units, pass_mark)
 
 
-def calibrate(
-    values: dict[Key, float | None], labels: Labels, *, pass_mark: float, level: float = 0.95
+def draw_to_label(replies: JudgedReplies, count: int, *, seed: int = 0) -> list[Key]:
+    """A random sample of the judged replies, always the same for a seed; a larger one begins with a smaller one."""
+    keys = sorted(key for key, value in replies.values.items() if value is not None)
+    random.Random(seed).shuffle(keys)
+    return keys[:count]
+
+
+def change_between(base: JudgedReplies, candidate: JudgedReplies, labels: tuple[Labels, Labels]) -> Change:
+    """What the labels of both runs make of their difference."""
+    rates, means = (
+        [run.sample(given, passes=passes) for run, given in zip((base, candidate), labels, strict=True)]
+        for passes in (True, False)
+    )
+    return Change(
+        judge_rate=_judge_mean(rates[1]) - _judge_mean(rates[0]),
+        judge_mean=_judge_mean(means[1]) - _judge_mean(means[0]),
+        rate=prediction_powered_difference(*rates),
+        mean=prediction_powered_difference(*means),
+    )
+
+
+def _judge_mean(sample: JudgedSample) -> float:
+    values = [*sample.judged, *sample.rest]
+    return sum(values) / len(values) if values else 0.0
+
+
+def calibrate_judge(
+    replies: JudgedReplies, labels: Labels, *, half_width: float = 0.05, level: float = 0.95
 ) -> Calibration:
     """Compare a judge's values with people's verdicts; the verdicts should be on a random sample of the replies."""
-    passes = {key: value >= pass_mark - 1e-9 for key, value in values.items() if value is not None}
-    pairs = [(right, passes[key]) for key, right in labels.right.items() if key in passes]
+    sample = replies.sample(labels, passes=True)
+    pairs = list(zip(map(bool, sample.human), map(bool, sample.judged), strict=True))
     if not pairs:
         raise UsageError("no reply has both a verdict of people and one of the judge; label some replies")
-    rest = [float(passed) for key, passed in passes.items() if key not in labels.right]
     table = Confusion(*(pairs.count(kind) for kind in _CELLS))
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
-    human, judged = ([float(pair[k]) for pair in pairs] for k in (0, 1))
+    passed, judged = int(sum(sample.judged) + sum(sample.rest)), len(pairs) + len(sample.rest)
+    units = [*sample.units, *sample.rest_units]
+    scores = replies.sample(labels, passes=False)
+    values = [*scores.judged, *scores.rest]
+    needed = labels_needed(sample, half_width, level=level)
     return Calibration(
         labelled=len(pairs),
-        unlabelled=len(rest),
-        unjudged=len(values) - len(passes),
+        unlabelled=len(sample.rest),
+        unjudged=len(replies.values) - judged,
         source=labels.source,
         split=labels.split,
-        pass_mark=pass_mark,
+        pass_mark=replies.pass_mark,
         confusion=table,
         agreement=_rate(table.true_positive + table.true_negative, len(pairs), level),
         kappa=cohen_kappa(table, level=level),
@@ -105,18 +202,24 @@ def calibrate(
         ),
         bias_p_value=mcnemar_p_value(table.false_positive, table.false_negative),
         human_rate=_rate(right, len(pairs), level),
-        judge_rate=_rate(sum(passes.values()), len(passes), level),
-        prediction_powered=prediction_powered_rate(human, judged, rest, level=level),
+        judge_rate=Rate(
+            passed / judged, judged, mean_interval([*sample.judged, *sample.rest], units, level=level)
+        ),
+        prediction_powered=prediction_powered_mean(sample, level=level),
         rogan_gladen=rogan_gladen_rate(
-            sum(passes.values()),
-            len(passes),
+            passed,
+            judged,
             sensitive=table.true_positive,
             positives=right,
             specific=table.true_negative,
             negatives=wrong,
             level=level,
         ),
-        warnings=_warnings(table, labels, repeated=len({key[0] for key in values}) < len(values)),
+        judge_mean=Rate(_judge_mean(scores), judged, mean_interval(values, units, level=level)),
+        corrected_mean=prediction_powered_mean(scores, level=level),
+        half_width=half_width,
+        labels_needed=needed,
+        warnings=_warnings(table, labels, grouped=len(set(sample.units)) < len(sample.units)),
     )
 
 
@@ -128,7 +231,7 @@ def _rate(count: int, n: int, level: float) -> Rate:
     return Rate(count / n, n, wilson_interval(count, n, level=level))
 
 
-def _warnings(table: Confusion, labels: Labels, *, repeated: bool) -> tuple[str, ...]:
+def _warnings(table: Confusion, labels: Labels, *, grouped: bool) -> tuple[str, ...]:
     lines = []
     right, wrong = table.true_positive + table.false_negative, table.false_positive + table.true_negative
     if table.n < _FEW:
@@ -147,8 +250,9 @@ def _warnings(table: Confusion, labels: Labels, *, repeated: bool) -> tuple[str,
         )
     if labels.split:
         lines.append(f"people are evenly split on {labels.split} replies, which are left out")
-    if repeated:
+    if grouped:
         lines.append(
-            "trials of one question are counted as if they were independent, so intervals are too narrow"
+            "labelled replies of one question or group are counted as if they were independent, except in the rates and "
+            "means corrected by PPI++; the other intervals are too narrow"
         )
     return tuple(lines)

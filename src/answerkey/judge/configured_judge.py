@@ -44,6 +44,9 @@ class Judge:
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
         # What its scores are called.
         self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
+        # The scores that it has a hand in, and those that make up the total; whoever makes the grader knows them all.
+        self.touches: frozenset[str] = frozenset(self.score_names)
+        self.weighted: frozenset[str] = frozenset()
         claims = (GROUNDEDNESS,) if settings.claims else ()
         # Which way its scores are better.
         self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")

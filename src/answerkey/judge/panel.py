@@ -14,7 +14,7 @@ from answerkey.judge.item import Item
 from answerkey.judge.judgement_cache import JudgementCache
 from answerkey.judge.judgement_of_reply import Judgement, combine
 from answerkey.judge.ledger import Ledger
-from answerkey.judge.prompt import PROMPT_HASH, judge_messages
+from answerkey.judge.prompt import PROMPT_HASH, again_messages, judge_messages
 from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import UnjudgedError, parse_verdict, verdict_schema
 from answerkey.model.judge_answer import Answer
@@ -50,8 +50,9 @@ class Panel:
         self._ledger = ledger
         # Calls whose answer others wait for as well: many replies of a run are alike.
         self._under_way: dict[str, asyncio.Future[str]] = {}
-        # Answers that were there already.
+        # Answers that were there already, and those that could not be read and were asked for once more.
         self.cached = 0
+        self.asked_again = 0
 
     async def judge(
         self, item: Item, rubric: Rubric, *, salt: str = "", model: str | None = None
@@ -110,22 +111,29 @@ class Panel:
     async def _call(
         self, model: str, inquiry: Inquiry[_Read], item: Item, key: str, seed: int
     ) -> tuple[str, _Read]:
+        """Ask; an answer that cannot be read is asked for once more, with what is wrong with it."""
         messages = inquiry.messages(item)
-        length = sum(len(message["content"]) for message in messages)
-        async with self._client.slots, self._ledger.reserved(length):
-            completion = await self._client.complete(model, messages, inquiry.schema, seed=seed)
-            self._ledger.add(completion.spent)
-        text, spent = completion.text, completion.spent
-        try:
-            _check(completion)
-            found = inquiry.read(text)
-        except UnjudgedError:
-            # Its cost is kept under a key that nobody looks up: a later run may ask again.
-            failed = Answer(key=f"{key}/{secrets.token_hex(4)}", model=model, text=text, spent=spent)
-            await self._cache.add(failed)
-            raise
-        await self._cache.add(Answer(key=key, model=model, text=text, spent=spent))
-        return text, found
+        again = False
+        while True:
+            length = sum(len(message["content"]) for message in messages)
+            async with self._client.slots, self._ledger.reserved(length):
+                completion = await self._client.complete(model, messages, inquiry.schema, seed=seed)
+                self._ledger.add(completion.spent)
+            text, spent = completion.text, completion.spent
+            try:
+                _check(completion)
+                found = inquiry.read(text)
+            except UnjudgedError as error:
+                # Its cost is kept under a key that nobody looks up: a later run may ask again.
+                failed = Answer(key=f"{key}/{secrets.token_hex(4)}", model=model, text=text, spent=spent)
+                await self._cache.add(failed)
+                if again or error.kind != "unreadable":
+                    raise
+                messages, again = [*messages, *again_messages(text, str(error))], True
+                self.asked_again += 1
+            else:
+                await self._cache.add(Answer(key=key, model=model, text=text, spent=spent))
+                return text, found
 
     def _key(self, model: str, asked: str, item: Item, sample: int, salt: str) -> str:
         """What an answer is kept by: everything that could change it."""
@@ -151,4 +159,4 @@ def _check(completion: Completion) -> None:
         said = failure_message(completion.refusal or "content filter", 160)
         raise UnjudgedError(f"the judge refused: {said}", "refused")
     if completion.finish == "length":
-        raise UnjudgedError("the judge's verdict was cut off: raise max_tokens")
+        raise UnjudgedError("the judge's verdict was cut off: raise max_tokens", "cut off")

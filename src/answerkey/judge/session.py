@@ -10,7 +10,7 @@ import msgspec
 
 from answerkey.errors import JudgeUnusableError
 from answerkey.judge.canaries import CanaryResult, ask_canaries, reliability
-from answerkey.judge.claims import ClaimCheck
+from answerkey.judge.claims import GROUNDEDNESS, ClaimCheck
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.configured_judge import LOCAL, Judge
 from answerkey.judge.item import Item, item_of
@@ -43,6 +43,9 @@ class JudgingSession:
         # Judge calls that may be under way at once.
         self.at_once = client.at_once
         self._ledger = ledger
+        self._judge = judge
+        # Golden cases' rubrics that were asked, and those of them without a verdict.
+        self._rubrics = [0, 0]
         self._claims = ClaimCheck(panel, judge.reliability)
         self._counts = JudgementCounts(judge.settings.models)
         self._canaries: list[CanaryResult] = []
@@ -77,6 +80,8 @@ class JudgingSession:
     async def _check_score(self, text: str, item: Item | None) -> Score:
         """The score of a golden case's rubric, which its checks find by the text, with what the first judge said of it."""
         judgement = await self._judgement(item, check_rubric(text))
+        self._rubrics[0] += 1
+        self._rubrics[1] += judgement.value is None
         reason = judgement.reason
         for judge in judgement.details.get("judges", ()):
             graded = next((sample[CHECK] for sample in judge["samples"] if sample[CHECK]["reason"]), None)
@@ -120,10 +125,24 @@ class JudgingSession:
         self._checking.cancel()
         await asyncio.gather(self._checking, return_exceptions=True)
 
+    def _touches(self, unscored: int) -> dict[str, int]:
+        """Each score that the judge has a hand in, and how many replies lack it for want of a verdict.
+
+        A component that lacks one leaves its reply without a score, which the coverage tells.
+        """
+        checks, judge = "checks", self._judge
+        missing = dict.fromkeys(judge.score_names, unscored)
+        missing |= {GROUNDEDNESS: self._claims.unscored, checks: self._rubrics[1]}
+        names = judge.touches if self._rubrics[0] else judge.touches - {checks}
+        return {name: 0 if name in judge.weighted else missing.get(name, 0) for name in sorted(names)} | (
+            {"score": 0} if names & judge.weighted else {}
+        )
+
     def document(self) -> dict[str, Any]:
         """The `judge` section of the run document."""
         settings, ledger = self._settings, self._ledger
         reliable, because = reliability(self._canaries)
+        counts = self._counts.document()
         return {
             "model": " + ".join(settings.models),
             "models": list(settings.models),
@@ -134,9 +153,11 @@ class JudgingSession:
             "reliable": reliable,
             "unreliable_because": because,
             "canaries": msgspec.to_builtins(self._canaries),
-            **self._counts.document(),
+            **counts,
+            "touches": self._touches(counts["unscored"]),
             "calls": ledger.calls,
             "cached": self.panel.cached,
+            "asked_again": self.panel.asked_again,
             "tokens": {"input": ledger.input_tokens, "output": ledger.output_tokens},
             "cost": round(ledger.cost, 6) if ledger.cost_known else None,
             "budget_stopped": ledger.refused > 0,

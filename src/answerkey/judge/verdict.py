@@ -36,7 +36,10 @@ Verdict = dict[str, Graded]
 
 
 class UnjudgedError(Exception):
-    """Why one answer of one judge is no verdict, with the kind of reason: refused, unreadable, unreachable, budget."""
+    """Why one answer of one judge is no verdict, with the kind of reason.
+
+    Kinds: refused, unreadable, cut off, unreachable, budget.
+    """
 
     def __init__(self, reason: str, kind: str = "unreadable") -> None:
         super().__init__(reason)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from answerkey.judge.calibration import Calibration, Rate
 from answerkey.judge.pairwise import Pairwise
-from answerkey.stats.corrected_rates import CorrectedRate
+from answerkey.stats.corrected_means import Corrected
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
 
@@ -44,8 +44,31 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     yield f"{'  judge, all':22}{_rate(found.judge_rate)}"
     yield f"{'  corrected (PPI++)':22}{_rate(found.prediction_powered, 'needs labelled and unlabelled replies')}"
     yield f"{'  corrected (R–G)':22}{_rate(found.rogan_gladen, 'the judge is not better than chance')}"
+    yield ""
+    yield "Mean"
+    yield f"{'  judge, all':22}{_rate(found.judge_mean)}"
+    yield f"{'  corrected (PPI++)':22}{_rate(found.corrected_mean, 'needs labelled and unlabelled replies')}"
+    if found.change is not None:
+        change, lacking = found.change, "needs labelled and unlabelled replies of both runs"
+        yield ""
+        yield "Change since the base"
+        yield f"{'  pass rate, judge':22}{change.judge_rate:+.1%}"
+        yield f"{'  corrected (PPI++)':22}{_rate(change.rate, lacking, '+.1%')}"
+        yield f"{'  mean, judge':22}{change.judge_mean:+.1%}"
+        yield f"{'  corrected (PPI++)':22}{_rate(change.mean, lacking, '+.1%')}"
+    yield ""
+    yield _needed(found)
     for warning in found.warnings:
         yield f"! {warning}"
+
+
+def _needed(found: Calibration) -> str:
+    """How many more labels are wanted."""
+    aim = f"± {100 * found.half_width:g} points"
+    if found.labels_needed is None:
+        return f"A corrected pass rate within {aim} cannot be had from this run: ask more questions."
+    more = found.labels_needed - found.labelled
+    return f"{aim}: " + (f"label about {more} more replies" if more > 0 else "there are labels enough")
 
 
 def pairwise_lines(found: Pairwise) -> Iterator[str]:
@@ -69,8 +92,8 @@ def _direction(found: Calibration) -> str:
     return "the judge is lenient" if found.bias > 0 else "the judge is harsh"
 
 
-def _rate(rate: Rate | CorrectedRate | None, otherwise: str = "") -> str:
-    return otherwise if rate is None else f"{rate.value:.1%} {_within(rate.interval)}"
+def _rate(rate: Rate | Corrected | None, otherwise: str = "", form: str = ".1%") -> str:
+    return otherwise if rate is None else f"{rate.value:{form}} {_within(rate.interval, form)}"
 
 
 def _within(interval: Interval | None, form: str = ".1%") -> str:

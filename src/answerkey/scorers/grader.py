@@ -86,6 +86,13 @@ class Grader:
                 )
 
     @property
+    def judged_names(self) -> frozenset[str]:
+        """The scores that a judge has a hand in."""
+        takers = [scorer for scorer, _, _, takes_judged in self._called if takes_judged]
+        found = {*directions_of(takers), *(self._judge.direction if self._judge is not None else ())}
+        return frozenset(found | ({"response_quality"} if self._blends else set()))
+
+    @property
     def kept(self) -> dict[str, Any]:
         """What a run keeps of its scoring, as fields of RunInfo."""
         scoring = self.scoring
