@@ -39,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # The golden set and the target that `run` uses when it is given none.
     questions: str | None = None
     target: str | None = None
+    # Where a golden set has its fields, as `--map` says it: question = "Prompt".
+    map: dict[str, str] = {}
     store: str | None = None
     run: dict[str, Any] = {}
     scoring: Scoring = Scoring()
@@ -77,6 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             scoring=given.get("scoring", self.scoring),
             judge=given.get("judge", self.judge),
             gates=base.gates or self.gate_expressions,
+            map=base.map or self.map,
         )
 
 
