@@ -25,7 +25,7 @@ from answerkey.transcripts.file_bytes import STANDARD_INPUT, shown_path
 from answerkey.transcripts.row_files import Row, open_rows
 from answerkey.transcripts.table_columns import split_cells
 
-__all__ = ["EXPECTATION_FIELDS", "parse_csv_question", "parse_question", "read_questions"]
+__all__ = ["EXPECTATION_FIELDS", "is_field", "parse_csv_question", "parse_question", "read_questions"]
 
 EXPECTATION_FIELDS = frozenset(
     {
@@ -141,6 +141,11 @@ def _refuse_near_misses(row: Mapping[str, Any]) -> None:
             raise ValueError(
                 f"unknown field {name!r}: did you mean {meant!r}? Any other name is kept as a note"
             )
+
+
+def is_field(name: str) -> bool:
+    """Whether a name is a golden set's own, or would be taken for a slip of one."""
+    return name in _KNOWN or _meant(name) is not None
 
 
 @lru_cache(maxsize=1000)

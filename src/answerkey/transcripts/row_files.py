@@ -40,6 +40,8 @@ class RowFile(msgspec.Struct, frozen=True, kw_only=True):
     guesses: tuple[str, ...] = ()
     # Cells of text under a header.
     is_table: bool = False
+    # The same with cells of any type.
+    is_typed: bool = False
 
     @property
     def read_as(self) -> str:
@@ -59,7 +61,9 @@ def open_rows(
     path = Path(path)
     shown, mapping = shown_path(path), FieldMap(fields or {})
     found = _recognised(path, shown, mapping)
-    if not found.is_table or purpose == "records":
+    # Recorded replies may be millions: they are streamed where their cells need no guessing.
+    has_columns = found.is_table or (found.is_typed and purpose == "questions")
+    if not has_columns or purpose == "records":
         return msgspec.structs.replace(found, rows=mapping.over(found.rows, shown))
     rows, said = read_columns(list(mapping.over(found.rows, shown)), purpose, shown)
     return RowFile(rows=iter(rows), guesses=(*found.guesses, *said), is_table=True)
@@ -70,7 +74,7 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap) -> RowFile:
         stream = open_bytes(path)
         head = stream.peek(4)[:4]
         if head == b"PAR1" or (path.suffix.lower() == ".parquet" and head):
-            return RowFile(rows=_parquet(_seekable(stream), shown))
+            return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
         if head == b"PK\x03\x04":
             return _archive(_seekable(stream), shown)
         said: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ _LISTS = (
     *("results", "items", "rows", "examples", "records", "samples", "test_cases", "goldens", "eval_cases"),
 )
 # An object with one of these is a row itself, whatever lists it has.
-_ROW_MARKS = ("question", "turns", "messages", "input", "vars")
+_ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
 def find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
