@@ -14,7 +14,7 @@ from answerkey.model.options import GroundedSettings, JudgePrices, JudgeSettings
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
-__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings"]
+__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings", "settings_schema"]
 
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
@@ -131,6 +131,25 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
         raise ConfigError(_explain(error, str(path), "", Settings)) from None
     except UsageError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration file, as `_read` takes it."""
+    models = (Settings, Options, GroundedSettings)
+    _, defined = msgspec.json.schema_components(models, ref_template="#/$defs/{name}")
+    shape = defined.pop("Settings")
+    fields = {name: field for name, field in shape["properties"].items() if name != "path"}
+    # What the file writes in another place than the settings hold it.
+    fields |= {"run": {"$ref": "#/$defs/Options"}, "grounded": {"$ref": "#/$defs/GroundedSettings"}}
+    fields["scorers"] = {"type": "object", "additionalProperties": {"type": "object"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "answerkey.toml",
+        "type": "object",
+        "properties": fields,
+        "additionalProperties": False,
+        "$defs": defined,
+    }
 
 
 def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:
