@@ -27,6 +27,7 @@ single = [
     ),
 ]
 EvaluationDataset(samples=single).to_jsonl(KEPT / "ragas-single.jsonl")
+EvaluationDataset(samples=single[:1]).to_csv(KEPT / "ragas-single.csv")
 multi = MultiTurnSample(
     user_input=[
         HumanMessage(content="Which lease ends first?"),

@@ -64,8 +64,18 @@ def test_deepeval_goldens_in_each_of_its_forms() -> None:
     assert rows[1]["sources"] == [{"text": "The tenant pays."}]
     assert found.kind == "replies"
     assert found.notes == ("not carried over: 'custom_column_key_values' (item 2)",)
-    lines, _ = imported("deepeval", "deepeval.jsonl")
-    assert [row["reference_answer"] for row in lines] == [row["reference_answer"] for row in rows]
+    for other in ("deepeval.jsonl", "deepeval.csv"):
+        same, _ = imported("deepeval", other)
+        for row, again in zip(rows, same, strict=True):
+            for field in (
+                "question",
+                "reference_answer",
+                "expected_tools",
+                "tools_used",
+                "category",
+                "answer",
+            ):
+                assert again.get(field) == row.get(field), (other, field)
 
 
 def test_ragas_samples_and_conversations() -> None:
@@ -74,6 +84,8 @@ def test_ragas_samples_and_conversations() -> None:
     assert rows[0]["relevant_documents"] == ["lease-9", "4"]
     assert rows[0]["checks"] == [{"rubric": "score1_description: wrong; score5_description: right"}]
     assert found.notes == ("not carried over: 'reference_contexts' (line 2)",)
+    [again], _ = imported("ragas", "ragas-single.csv")
+    assert again == rows[0]
     [talk], _ = imported("ragas", "ragas-multi.jsonl")
     assert talk["expected_tools"] == [{"name": "search", "arguments": {"query": "lease"}}]
     assert [message["type"] for message in talk["messages"]] == ["human", "ai", "tool", "ai"]

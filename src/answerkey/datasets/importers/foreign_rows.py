@@ -1,5 +1,6 @@
 """How another tool's rows become a golden set's: a table of fields per format, and a list of what is left behind."""
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import msgspec
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, is_field, parse_question
 from answerkey.errors import InputError
-from answerkey.model.json_value import JsonObject
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.row_files import open_rows
 
@@ -83,8 +84,24 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 def numbered_rows(paths: Iterable[Path]) -> Iterator[tuple[Place, JsonObject]]:
     """Every row of the files with its place."""
     for path in paths:
-        for number, (line, row) in enumerate(open_rows(path).rows, start=1):
-            yield Place(path, line, number), row
+        file = open_rows(path)
+        for number, (line, row) in enumerate(file.rows, start=1):
+            held = {name: _held(cell) for name, cell in row.items()} if file.is_table else row
+            yield Place(path, line, number), held
+
+
+def _held(cell: Json) -> Json:
+    """The list or object that a table's cell holds, as JSON or as Python writes it; any other cell is its text."""
+    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
+        return cell
+    try:
+        value: Json = msgspec.json.decode(cell)
+    except msgspec.DecodeError:
+        try:
+            value = ast.literal_eval(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return cell
+    return value
 
 
 def import_rows(paths: Sequence[Path], form: Format, fields: Mapping[str, str] | None = None) -> Imported:
