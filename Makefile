@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # What every command and every page loads.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
 
-.PHONY: setup demo test crash lint lock bench clean
+.PHONY: setup demo test crash lint lock bench interop clean
 
 setup: $(STAMP)
 
@@ -36,6 +36,12 @@ test: setup
 # Kill a hundred runs on each database; a few minutes.
 crash: setup
 	ANSWERKEY_KILLS=100 $(BIN)/python -m pytest tests/store/test_crash.py
+
+# Other tools' own loaders and writers, each in an environment of its own; what they write is kept for the tests.
+interop: setup
+	@failed=0; for script in interop/*/*.py; do \
+		timeout 300 $(BIN)/uv run --quiet --no-project --with-editable . --script $$script || failed=1; \
+	done; exit $$failed
 
 lint: setup
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ from answerkey.model.options import (
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
-__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings"]
+__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings", "settings_schema"]
 
 
 DEFAULT_STORE = ".answerkey/answerkey.db"
@@ -46,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # The golden set and the target that `run` uses when it is given none.
     questions: str | None = None
     target: str | None = None
+    # Where a golden set has its fields, as `--map` says it: question = "Prompt".
+    map: dict[str, str] = {}
     store: str | None = None
     run: dict[str, Any] = {}
     scoring: Scoring = Scoring()
@@ -84,6 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             scoring=given.get("scoring", self.scoring),
             judge=given.get("judge", self.judge),
             gates=base.gates or self.gate_expressions,
+            map=base.map or self.map,
         )
 
 
@@ -135,6 +138,25 @@ def _read(path: Path, section: Mapping[str, Any]) -> Settings:
         raise ConfigError(_explain(error, str(path), "", Settings)) from None
     except UsageError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration file, as `_read` takes it."""
+    models = (Settings, Options, GroundedSettings)
+    _, defined = msgspec.json.schema_components(models, ref_template="#/$defs/{name}")
+    shape = defined.pop("Settings")
+    fields = {name: field for name, field in shape["properties"].items() if name != "path"}
+    # What the file writes in another place than the settings hold it.
+    fields |= {"run": {"$ref": "#/$defs/Options"}, "grounded": {"$ref": "#/$defs/GroundedSettings"}}
+    fields["scorers"] = {"type": "object", "additionalProperties": {"type": "object"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "answerkey.toml",
+        "type": "object",
+        "properties": fields,
+        "additionalProperties": False,
+        "$defs": defined,
+    }
 
 
 def _with_scorers(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 # What is registered in `plugins.importers`, `plugins.exporters` and `plugins.reports` (there by the file's ending, as ".html")
 # and under the entry point groups `answerkey.importers`, `answerkey.exporters` and `answerkey.reports`.
-Importer: TypeAlias = Callable[[Sequence[Path]], Imported]
+# An importer gets the paths; one with a parameter `fields` also gets what `--map` says, field → JMESPath.
+Importer: TypeAlias = Callable[..., Imported]
 Exporter: TypeAlias = Callable[[QuestionSet], Exported]
 ReportWriter: TypeAlias = Callable[[Run, BinaryIO], None]
 

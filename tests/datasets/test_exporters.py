@@ -32,6 +32,7 @@ ROWS = [
         "tags": ["a", "b; c"],
         "weight": 2,
         "context": "é",
+        "checks": [{"contains": "please", "name": "polite", "weight": 2}, {"max_words": 50}],
         "ticket": "T-1",
     },
     {"id": "none", "question": "Hello?", "tools": "none"},

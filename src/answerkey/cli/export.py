@@ -25,13 +25,15 @@ __all__ = ["export"]
 def export(format_name: str, questions: Path | None, output: Path | None) -> int:
     """Write a golden set in another form, and say what could not be carried over.
 
-    FORMAT is jsonl (answerkey's own form, complete), csv (for spreadsheets), trec (qrels and queries) or beir (a
-    dataset's folder without its corpus).
+    FORMAT is jsonl (answerkey's own form, complete), csv (for spreadsheets), hf (Parquet), promptfoo, deepeval, ragas,
+    inspect, langsmith, langfuse, openai-evals, bfcl, tau2, trec (qrels and queries) or beir (a dataset's folder
+    without its corpus).
 
     \b
     Examples:
       answerkey export jsonl golden.yaml -o golden.jsonl
       answerkey export csv golden.jsonl -o golden.csv
+      answerkey export promptfoo golden.jsonl -o tests.yaml
       answerkey export beir golden.jsonl -o dataset/
     """
     from answerkey.evaluation.assembly import golden_set

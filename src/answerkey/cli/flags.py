@@ -25,10 +25,12 @@ __all__ = [
     "gate_flag",
     "json_flag",
     "judge_flags",
+    "map_flag",
     "margin_flag",
     "match_flag",
     "opened_store",
     "output_flag",
+    "print_read_as",
     "questions_argument",
     "scoring_for",
     "store_flag",
@@ -72,6 +74,32 @@ output_flag = click.option(
     type=FILE,
     help="Write a report too: .html .md .json .jsonl .csv .parquet .junit.xml; may be given several times.",
 )
+
+
+def _read_map_flag(
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str]:
+    from answerkey.transcripts.field_map import read_map
+
+    return read_map(value)
+
+
+map_flag = click.option(
+    "--map",
+    "fields",
+    multiple=True,
+    metavar="FIELD=JMESPATH",
+    callback=_read_map_flag,
+    help="Where the rows have a field, as answer=response.text, or the name of a column; may be given several times.",
+)
+
+
+def print_read_as(read_as: str) -> None:
+    """Say what was guessed of a file, beside what the command prints."""
+    if read_as:
+        from answerkey.text.sanitise import for_terminal
+
+        click.echo(for_terminal(f"read as: {read_as}"), err=True)
 
 
 def opened_store(url: str | None, *, create: bool = False) -> "SqlStore":

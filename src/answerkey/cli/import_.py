@@ -2,12 +2,13 @@
 
 import sys
 from contextlib import nullcontext
+from inspect import signature
 from pathlib import Path
 
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE
+from answerkey.cli.flags import FILE, map_flag
 from answerkey.errors import UsageError
 
 __all__ = ["import_"]
@@ -16,35 +17,38 @@ __all__ = ["import_"]
 @click.command(name="import")
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@map_flag
 @click.option("-o", "--output", type=FILE, help="Where to write (.jsonl); without it, to stdout.")
-def import_(format_name: str, files: tuple[Path, ...], output: Path | None) -> int:
-    """Turn another tool's files into JSON Lines that answerkey reads.
+def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], output: Path | None) -> int:
+    """Turn another tool's files into JSON Lines that answerkey reads, and say what could not be carried over.
 
-    FORMAT is beir (a dataset's folder or its files) or trec (qrels, a run, queries: which is which shows in the
-    files). Judgements become a golden set with relevant_documents; a run becomes recorded replies.
+    FORMAT is promptfoo, deepeval, ragas, inspect, langsmith, langfuse, openai-evals, bfcl, tau2, hf (any table), beir
+    (a dataset's folder or its files) or trec (qrels, a run, queries: which is which shows in the files). What holds
+    replies too becomes recorded replies with their expectations.
 
     \b
     Examples:
+      answerkey import promptfoo promptfooconfig.yaml -o golden.jsonl
+      answerkey import langsmith examples.jsonl --map question=inputs.text -o golden.jsonl
       answerkey import beir scifact/ -o golden.jsonl
       answerkey import trec qrels.txt topics.txt -o golden.jsonl
       answerkey import trec qrels.txt results.txt -o replies.jsonl
     """
     from answerkey.plugins import importers
+    from answerkey.report.files import atomic_file
     from answerkey.text.sanitise import for_terminal
 
     if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
         raise UsageError(f"-o {output}: write to a .jsonl file")
-    imported = importers.get(format_name)(files)
+    importer = importers.get(format_name)
+    if fields and "fields" not in signature(importer).parameters:
+        raise UsageError(f"{format_name} has its fields in fixed places; import it without --map")
+    imported = importer(files, **({"fields": fields} if fields else {}))
     count = 0
-    try:
-        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as stream:
-            for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # how many, at the end
-                stream.write(msgspec.json.encode(row) + b"\n")
-            stream.flush()
-    except OSError as error:
-        if output is None:
-            raise
-        raise UsageError(f"-o {output}: cannot be written: {error.strerror or error}") from None
+    with nullcontext(sys.stdout.buffer) if output is None else atomic_file(output) as stream:
+        for count, row in enumerate(imported.rows, start=1):  # noqa: B007  # how many, at the end
+            stream.write(msgspec.json.encode(row) + b"\n")
+        stream.flush()
     where = "" if output is None else f" to {output}"
     click.echo(for_terminal(f"wrote {count} {imported.kind}{where}"), err=True)
     for note in imported.notes:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, questions_argument
+from answerkey.cli.flags import json_flag, map_flag, print_read_as, questions_argument
 from answerkey.cli.outcome import print_document
 from answerkey.config import load_settings
 
@@ -13,9 +13,10 @@ __all__ = ["lint"]
 
 @click.command()
 @questions_argument
+@map_flag
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too, not only on errors.")
 @json_flag
-def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
+def lint(questions: Path | None, fields: dict[str, str], strict: bool, as_json: bool) -> int:
     """Check a golden set: keyword guidelines, echoes, duplicates, tools that look mistyped, thin categories.
 
     Without QUESTIONS, the configured or bundled set is checked. Exits with code 1 if there are errors (with --strict:
@@ -25,13 +26,15 @@ def lint(questions: Path | None, strict: bool, as_json: bool) -> int:
     Examples:
       answerkey lint golden.jsonl
       answerkey lint golden.jsonl --strict --json
+      answerkey lint colleagues.xlsx --map question="What to ask"
     """
     from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.findings import worst_severity
     from answerkey.golden.lint_questions import lint_questions
     from answerkey.report.golden_text import print_findings
 
-    chosen = golden_set(questions, load_settings())
+    chosen = golden_set(questions, load_settings(), fields)
+    print_read_as(chosen.read_as)
     findings = lint_questions(chosen)
     if as_json:
         print_document({"findings": findings})

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "weights": ("answerkey.cli.weights:weights", "Say which weights predict people's verdicts."),
     "lint": ("answerkey.cli.lint:lint", "Check a golden set."),
     "audit": ("answerkey.cli.audit:audit", "Say what bots that know nothing would score."),
+    "schema": ("answerkey.cli.schema:schema", "Print JSON Schemas for editors."),
     "import": ("answerkey.cli.import_:import_", "Turn another tool's data into a golden set."),
     "export": ("answerkey.cli.export:export", "Write a golden set in another tool's form."),
     "judge": ("answerkey.cli.judge:judge", "Calibrate and run model judges."),

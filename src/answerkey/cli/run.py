@@ -10,6 +10,7 @@ from answerkey.cli.flags import (
     asking_flags,
     gate_flag,
     judge_flags,
+    map_flag,
     margin_flag,
     questions_argument,
     store_flag,
@@ -28,6 +29,7 @@ __all__ = ["run"]
     "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
 )
 @click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
+@map_flag
 @asking_flags
 @gate_flag
 @click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
@@ -46,6 +48,7 @@ def run(
     questions: Path | None,
     target: str | None,
     name: str | None,
+    fields: dict[str, str],
     asking: AskingFlags,
     gates: tuple[str, ...],
     baseline: str | None,
@@ -73,6 +76,7 @@ def run(
     options = asking.options(
         settings,
         name=name,
+        map=fields or None,
         judge=judge.settings(settings.judge),
         gates=gates or None,
         baseline=baseline,

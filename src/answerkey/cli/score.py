@@ -10,6 +10,7 @@ from answerkey.cli.flags import (
     gate_flag,
     json_flag,
     judge_flags,
+    map_flag,
     match_flag,
     output_flag,
     scoring_for,
@@ -25,6 +26,7 @@ __all__ = ["score"]
 @click.command()
 @click.argument("replies", nargs=-1, required=True, type=FILE)
 @click.option("--questions", type=FILE, help="The golden set, where rows carry no expectations.")
+@map_flag
 @match_flag
 @click.option("--qrels", type=FILE, help="Judgements: REPLIES is then a TREC run.")
 @click.option("--metrics", metavar="NAMES", help="With --qrels: measures, as nDCG@10,P@5,AP,RR.")
@@ -36,6 +38,7 @@ __all__ = ["score"]
 def score(
     replies: tuple[Path, ...],
     questions: Path | None,
+    fields: dict[str, str],
     match: str | None,
     qrels: Path | None,
     metrics: str | None,
@@ -53,11 +56,12 @@ def score(
     Examples:
       answerkey score replies.jsonl --questions golden.jsonl
       answerkey score replies.jsonl --judge gpt-4o-mini --judge-budget 2.00 --judge-price 0.15/0.60
+      answerkey score report.json --questions golden.jsonl --map answer=response --map tools_used=checks.tools
       answerkey score log.jsonl -o scored.parquet --json
       answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
     if qrels is not None or metrics is not None:
-        if questions is not None or outputs or gates or match is not None:
+        if questions is not None or outputs or gates or fields or match is not None:
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
     from answerkey.cli.progress import progress_for_terminal
@@ -72,6 +76,7 @@ def score(
         questions,
         scoring_for(settings, match),
         judge.settings(settings.judge),
+        fields=fields,
         gates=gates,
         store=store,
         settings=settings,

@@ -21,9 +21,11 @@ from answerkey.model.question import (
 )
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
-from answerkey.transcripts.row_files import Row, read_rows
+from answerkey.transcripts.file_bytes import STANDARD_INPUT, shown_path
+from answerkey.transcripts.row_files import Row, open_rows
+from answerkey.transcripts.table_columns import split_cells
 
-__all__ = ["EXPECTATION_FIELDS", "parse_csv_question", "parse_question", "read_questions"]
+__all__ = ["EXPECTATION_FIELDS", "is_field", "parse_csv_question", "parse_question", "read_questions"]
 
 EXPECTATION_FIELDS = frozenset(
     {
@@ -51,37 +53,35 @@ _REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
 # How alike a name must be to a known one to be taken for a slip.
 _ALIKE = 0.85
 _Item = TypeVar("_Item")
-# Cells of a CSV file are text; these hold lists, as JSON or separated by semicolons.
-_LIST_FIELDS = (
-    "expected_tools",
-    "forbidden_tools",
-    "expected_keywords",
-    "forbidden_keywords",
-    "tags",
-    "relevant_documents",
-    "checks",
-)
 
 
-def read_questions(path: str | Path, *, name: str | None = None) -> QuestionSet:
-    """Read a golden set from a file."""
+def read_questions(
+    path: str | Path, *, name: str | None = None, fields: Mapping[str, str] | None = None
+) -> QuestionSet:
+    """Read a golden set from a file, or from standard input for "-"; `fields` says where it has its fields."""
     path = Path(path)
-    questions = parse_questions(read_rows(path), path)
+    file = open_rows(path, "questions", fields)
+    questions = parse_questions(file.rows, shown_path(path))
     if not questions:
-        raise InputError("holds no question", path=path)
-    return QuestionSet(questions=tuple(questions), name=name or path.stem, path=str(path.resolve()))
+        raise InputError("holds no question", path=shown_path(path))
+    typed = path == STANDARD_INPUT
+    return QuestionSet(
+        questions=tuple(questions),
+        name=name or ("stdin" if typed else path.stem),
+        path=None if typed else str(path.resolve()),
+        read_as=file.read_as,
+    )
 
 
 def parse_questions(rows: Iterable[Row], path: Path) -> list[Question]:
     """Turn rows into questions; ids must be unique."""
     questions: list[Question] = []
     seen: dict[str, int | None] = {}
-    is_csv = path.suffix.lower() == ".csv"
     for line, row in rows:
         try:
-            question = (parse_csv_question if is_csv else parse_question)(row, line=line)
+            question = parse_question(row, line=line)
         except ValueError as error:
-            raise InputError(str(error), path=path, line=line) from None
+            raise InputError(f"{error}{_remedy(row)}", path=path, line=line) from None
         if question.id in seen:
             first = f" (first on line {seen[question.id]})" if seen[question.id] else ""
             what = "duplicate id" if "id" in row else "the same question again"
@@ -91,6 +91,13 @@ def parse_questions(rows: Iterable[Row], path: Path) -> list[Question]:
         seen[question.id] = line
         questions.append(question)
     return questions
+
+
+def _remedy(row: Mapping[str, Any]) -> str:
+    """Where a row has no question under any name: what it has instead."""
+    if not row or "question" in row or "turns" in row:
+        return ""
+    return f"; it has {', '.join(list(row)[:20])}: say which is the question with --map question=FIELD"
 
 
 def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
@@ -136,6 +143,11 @@ def _refuse_near_misses(row: Mapping[str, Any]) -> None:
             )
 
 
+def is_field(name: str) -> bool:
+    """Whether a name is a golden set's own, or would be taken for a slip of one."""
+    return name in _KNOWN or _meant(name) is not None
+
+
 @lru_cache(maxsize=1000)
 def _meant(name: str) -> str | None:
     """The known field that an unknown one was probably meant to be."""
@@ -151,7 +163,7 @@ def _meant(name: str) -> str | None:
 
 def parse_csv_question(row: Mapping[str, Any], *, line: int | None = None) -> Question:
     """The same for a row whose cells are text."""
-    return parse_question(_split_cells(row), line=line)
+    return parse_question(split_cells(row), line=line)
 
 
 def _turns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -339,22 +351,6 @@ def _documents(row: Mapping[str, Any]) -> dict[str, float]:
                 )
         return {name: float(relevance) for name, relevance in value.items()}
     return dict.fromkeys(_texts(row, "relevant_documents"), 1.0)
-
-
-def _split_cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    cells = dict(row)
-    for field in (*_LIST_FIELDS, "expected_content", "turns"):
-        cell = cells.get(field)
-        if not isinstance(cell, str):
-            continue
-        if cell.lstrip()[:1] in ("[", "{"):
-            try:
-                cells[field] = msgspec.json.decode(cell)
-            except msgspec.DecodeError as error:
-                raise ValueError(f"'{field}' is not valid JSON: {error}") from None
-        else:
-            cells[field] = [part.strip() for part in cell.split(";") if part.strip()]
-    return cells
 
 
 def _kind(value: Any) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
-from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.question import Check, ExpectedTool, Question
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword
 
 __all__ = ["question_row"]
@@ -37,6 +37,8 @@ def _fields(question: Question) -> JsonObject:
             row[name] = [_tool(tool) for tool in value]
         elif name.endswith("_keywords"):
             row[name] = [_keyword(keyword) for keyword in value]
+        elif name == "checks":
+            row[name] = [_check(check) for check in value]
         elif name not in _APART:
             row[name] = msgspec.to_builtins(value)
     return row
@@ -44,6 +46,15 @@ def _fields(question: Question) -> JsonObject:
 
 def _tool(tool: ExpectedTool) -> Json:
     return tool.name if tool.arguments is None else {"name": tool.name, "arguments": tool.arguments}
+
+
+def _check(check: Check) -> Json:
+    row: JsonObject = {check.kind: msgspec.to_builtins(check.expected)}
+    if check.name != check.kind:
+        row["name"] = check.name
+    if check.weight != 1:
+        row["weight"] = check.weight
+    return row
 
 
 def _keyword(keyword: Keyword) -> Json:

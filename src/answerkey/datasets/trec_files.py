@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from answerkey.errors import InputError
-from answerkey.transcripts.row_files import read_text
+from answerkey.transcripts.file_bytes import read_text
 
 __all__ = [
     "MOST_GRADE",

@@ -4,7 +4,7 @@ A door loads only its own flow, so that each starts at once. The synchronous one
 loop.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ async def evaluate_async(
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
     assembly = assemble(chosen, settings, scorers=scorers)
-    golden = select_questions(golden_set(questions, settings), chosen)
+    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     assembly.grader.check_questions(golden)
     baseline = find_baseline(settings, chosen.store, chosen.baseline)
     if baseline is not None:
@@ -102,9 +102,7 @@ async def evaluate_async(
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
-        if golden.unknown_fields:
-            noted = f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
-            run = msgspec.structs.replace(run, warnings=(*run.warnings, noted))
+        run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
         return await _with_verdicts(run, assembly, opened, baseline, store)
 
 
@@ -213,7 +211,7 @@ def ab(
         raise UsageError("an experiment needs two targets: --a T --b T")
     # The verdict is the comparison of the two; gates and baselines are for runs.
     assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
-    golden = select_questions(golden_set(questions, settings), chosen)
+    golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     assembly.grader.check_questions(golden)
     return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop, looks=looks))
 
@@ -237,13 +235,17 @@ def score_replies(
     scoring: Scoring | None = None,
     judge: JudgeLike | None = None,
     *,
+    fields: Mapping[str, str] | None = None,
     gates: Sequence[str] = (),
     scorers: Sequence[Any] = (),
     store: str | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Grade recorded replies from files; a judge's answers are remembered in the store."""
+    """Grade recorded replies from files; a judge's answers are remembered in the store.
+
+    `fields` says where the replies' rows have their fields: field → JMESPath.
+    """
     from answerkey.evaluation.recorded import score_recorded
 
     settings = settings or load_settings()
@@ -267,10 +269,19 @@ def score_replies(
                 judge=assembly.judge,
                 store=opened,
                 questions=golden,
+                fields=fields,
                 progress=progress or Silent(),
             )
         )
     return _with_gates(run, assembly)
+
+
+def _reading_notes(golden: QuestionSet) -> Iterator[str]:
+    """What a reader must know of how the golden set was read."""
+    if golden.read_as:
+        yield f"the golden set was read as: {golden.read_as}"
+    if golden.unknown_fields:
+        yield f"fields of the golden set that are kept as notes: {', '.join(golden.unknown_fields)}"
 
 
 def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettings:

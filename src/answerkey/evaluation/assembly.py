@@ -116,15 +116,21 @@ def judge_settings(judge: JudgeLike | None, base: JudgeSettings) -> JudgeSetting
     return msgspec.structs.replace(base, model=judge if isinstance(judge, str) else tuple(judge))
 
 
-def golden_set(questions: QuestionsLike | None, settings: Settings) -> QuestionSet:
-    """A question set from a path, from objects, from the configuration, or the bundled one."""
+def golden_set(
+    questions: QuestionsLike | None, settings: Settings, fields: Mapping[str, str] | None = None
+) -> QuestionSet:
+    """A question set from a path, from objects, from the configuration, or the bundled one.
+
+    `fields` says where a file has its fields; without it, the configuration does.
+    """
+    fields = fields or settings.map
     if isinstance(questions, QuestionSet):
         return questions
     if isinstance(questions, str | Path):
-        return read_questions(questions)
+        return read_questions(questions, fields=fields)
     if questions is None:
         if settings.questions is not None:
-            return read_questions(settings.folder / settings.questions)
+            return read_questions(settings.folder / settings.questions, fields=fields)
         return read_questions(load_object("answerkey_demo:golden_set_path")())
     return _from_objects(questions)
 

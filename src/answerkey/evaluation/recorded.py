@@ -26,7 +26,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.recorded_rows import reply_in_row
 from answerkey.transcripts.reply_mapping import reply_from_payload
-from answerkey.transcripts.row_files import read_rows
+from answerkey.transcripts.row_files import open_rows
 
 if TYPE_CHECKING:
     from answerkey.judge.configured_judge import Judge
@@ -54,12 +54,23 @@ _MOST_PARSED = 20_000
 _MOST_AHEAD = 2000
 
 
-def read_trials(paths: Iterable[str | Path], questions: QuestionSet | None = None) -> Iterator[Trial]:
-    """Every recorded reply with its question; expectations stand in the row, or in `questions`."""
+def read_trials(
+    paths: Iterable[str | Path],
+    questions: QuestionSet | None = None,
+    fields: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
+) -> Iterator[Trial]:
+    """Every recorded reply with its question; expectations stand in the row, or in `questions`.
+
+    What is guessed to read a file is added to `notes`.
+    """
     golden = _Golden(questions)
     seen: Counter[str] = Counter()
     for path in paths:
-        for line, row in read_rows(path):
+        file = open_rows(path, "replies", fields)
+        if notes is not None and file.read_as:
+            notes.append(f"{path} was read as: {file.read_as}")
+        for line, row in file.rows:
             try:
                 position, question = golden.question(row)
                 seen[question.id] += 1
@@ -144,6 +155,7 @@ async def score_recorded(
     judge: "Judge | None" = None,
     store: SqlStore | None = None,
     questions: QuestionSet | None = None,
+    fields: Mapping[str, str] | None = None,
     progress: Progress,
 ) -> Run:
     """Grade recorded replies. The run's results can be read as often as need be; they are not in memory.
@@ -153,12 +165,12 @@ async def score_recorded(
     info = _recorded_info(grader, source=paths[0].stem, questions=questions)
     spool, running = Spool(), RunningScore()
     tally = Tally(grader.scoring.pass_mark, grouped=False)
-    repeat = 1
+    repeat, notes = 1, list[str]()
     progress.begin(info, planned=None, done=0)
     try:
         with store_writer() as writer:
             async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
-                async for trial in _graded(read_trials(paths, questions), grader, judging):
+                async for trial in _graded(read_trials(paths, questions, fields, notes), grader, judging):
                     spool.add(trial)
                     tally.add(trial)
                     running.add(trial.scorecard)
@@ -175,9 +187,8 @@ async def score_recorded(
     if not summary.replies:
         raise InputError("holds no reply", path=paths[0])
     info = msgspec.structs.replace(info, repeat=repeat)
-    return Run(
-        info=info, summary=summary, warnings=run_warnings(info, summary), results=StreamedResults(spool.read)
-    )
+    warnings = (*run_warnings(info, summary), *notes)
+    return Run(info=info, summary=summary, warnings=warnings, results=StreamedResults(spool.read))
 
 
 async def _graded(

@@ -90,7 +90,7 @@ def _made_from(old: RunInfo, assembly: Assembly, target: Target, questions: Ques
 def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
     """The golden set as its file is now, or as it was stored if there is no file any more."""
     if info.question_path is not None and Path(info.question_path).is_file():
-        questions = read_questions(info.question_path, name=info.question_set)
+        questions = read_questions(info.question_path, name=info.question_set, fields=info.options.map)
         return select_questions(questions, options)
     stored = tuple(store.questions(info.question_set_hash))
     return QuestionSet(questions=stored, name=info.question_set, path=info.question_path)

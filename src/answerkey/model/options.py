@@ -193,6 +193,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # Only so many questions, drawn with the seed.
     sample: int | None = None
     seed: int = 0
+    # Where the golden set has its fields: field → JMESPath or the name of a column.
+    map: dict[str, str] = {}
     scoring: Scoring = Scoring()
     gates: tuple[str, ...] = ()
     # A run to compare with, for gates such as "no regression".

@@ -120,6 +120,8 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     name: str = "questions"
     # The file it was read from, when there is one: `resume` reads it again.
     path: str | None = None
+    # What was guessed to read the file, for the user to know; empty: nothing was.
+    read_as: str = ""
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -140,7 +142,7 @@ class QuestionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def subset(self, questions: Sequence[Question]) -> "QuestionSet":
         """The same set with fewer questions."""
-        return QuestionSet(questions=tuple(questions), name=self.name, path=self.path)
+        return msgspec.structs.replace(self, questions=tuple(questions))
 
 
 class Grouped(Protocol):

@@ -15,7 +15,7 @@ from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
 from answerkey.transcripts.reply_mapping import ReplyMapping
-from answerkey.transcripts.row_files import read_rows
+from answerkey.transcripts.row_files import open_rows
 
 __all__ = ["ReplaySettings", "ReplayTarget", "make_replay_target"]
 
@@ -57,7 +57,7 @@ class ReplayTarget:
 
     async def __aenter__(self) -> "ReplayTarget":
         counted: dict[tuple[str, str], int] = {}
-        for line, row in read_rows(self._path):
+        for line, row in open_rows(self._path, "replies").rows:
             keys = _keys(row)
             if not keys:
                 message = "has neither 'id' nor 'question', so it cannot be told which question it answers"

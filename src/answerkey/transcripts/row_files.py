@@ -1,86 +1,176 @@
-"""Rows of JSON Lines, JSON, YAML, CSV and Parquet files, each with the line it stands on."""
+"""Rows of JSON Lines, JSON, YAML, CSV, Excel and Parquet files, each with the line it stands on.
 
-import csv
+What a file holds decides how it is read; its name is looked at only where the content could be two things.
+"""
+
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 
 from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
+from answerkey.transcripts.field_map import FieldMap
+from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
+from answerkey.transcripts.row_lists import find_list
+from answerkey.transcripts.table_columns import Purpose, read_columns
+from answerkey.transcripts.tables import (
+    SEPARATOR_NAMES,
+    guess_separator,
+    is_workbook,
+    read_delimited,
+    read_workbook,
+)
 
-__all__ = ["FORMATS", "Row", "read_rows", "read_text"]
-
-FORMATS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".parquet")
-
-# Where a file that is one object has its records.
-_LISTS = ("questions", "tests", "cases", "replies", "feedback", "scores", "annotations", "data")
+__all__ = ["Row", "RowFile", "open_rows", "read_rows"]
 
 Row = tuple[int | None, JsonObject]
+
+_LINES = (".jsonl", ".ndjson")
+
+
+class RowFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file's rows, and how they were read."""
+
+    rows: Iterator[Row]
+    # What was guessed of the file, for the user to know; empty: nothing was.
+    guesses: tuple[str, ...] = ()
+    # Cells of text under a header.
+    is_table: bool = False
+    # The same with cells of any type.
+    is_typed: bool = False
+
+    @property
+    def read_as(self) -> str:
+        """The guesses in a line."""
+        return "; ".join(self.guesses)
 
 
 def read_rows(path: str | Path) -> Iterator[Row]:
     """Yield (line number, object) for every record of a file; the line is None where the format has none."""
+    return open_rows(path).rows
+
+
+def open_rows(
+    path: str | Path, purpose: Purpose = "records", fields: Mapping[str, str] | None = None
+) -> RowFile:
+    """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say."""
     path = Path(path)
+    shown, mapping = shown_path(path), FieldMap(fields or {})
+    found = _recognised(path, shown, mapping)
+    # Recorded replies may be millions: they are streamed where their cells need no guessing.
+    has_columns = found.is_table or (found.is_typed and purpose == "questions")
+    if not has_columns or purpose == "records":
+        return msgspec.structs.replace(found, rows=mapping.over(found.rows, shown))
+    rows, said = read_columns(list(mapping.over(found.rows, shown)), purpose, shown)
+    return RowFile(rows=iter(rows), guesses=(*found.guesses, *said), is_table=True)
+
+
+def _recognised(path: Path, shown: Path, mapping: FieldMap) -> RowFile:
+    with reading_errors(shown):
+        stream = open_bytes(path)
+        head = stream.peek(4)[:4]
+        if head == b"PAR1" or (path.suffix.lower() == ".parquet" and head):
+            return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
+        if head == b"PK\x03\x04":
+            return _archive(_seekable(stream), shown)
+        said: tuple[str, ...] = ()
+        if head[:1] in (b"\xff", b"\xfe") or b"\x00" in head:
+            text, encoding = decode_text(stream.read())
+            stream, said = io.BufferedReader(cast("io.RawIOBase", io.BytesIO(text.encode()))), _in(encoding)
+        first_lines = _first_lines(stream)
+        if _are_json_lines(first_lines, path):
+            said = said if path.suffix.lower() in _LINES else (*said, "JSON Lines")
+            return RowFile(rows=_json_lines(chain(first_lines, stream), shown), guesses=said)
+        text, encoding = decode_text(b"".join(first_lines) + stream.read())
+        stream.close()
+    found = _text_rows(text, path, shown, mapping)
+    return msgspec.structs.replace(found, guesses=(*said, *_in(encoding), *found.guesses))
+
+
+def _in(encoding: str) -> tuple[str, ...]:
+    return (f"text in {encoding}",) if encoding else ()
+
+
+def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap) -> RowFile:
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError(
-            f"unknown format {suffix or '(no extension)'!r}; use one of {' '.join(FORMATS)}", path=path
-        )
-    match suffix:
-        case ".jsonl" | ".ndjson":
-            return _jsonl(path)
-        case ".json":
-            return _json(path)
-        case ".yaml" | ".yml":
-            return _yaml(path)
-        case ".csv":
-            return _csv(path)
-        case _:
-            return _parquet(path)
+    if not text.strip():
+        return RowFile(rows=iter(()))
+    if suffix in (".yaml", ".yml"):
+        return _yaml(text, shown, mapping)
+    if text.lstrip()[0] in "[{":
+        return _json(text, shown, mapping, lines=suffix in _LINES)
+    if suffix in _LINES or suffix == ".json":
+        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown))
+    if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
+        return _yaml(text, shown, mapping)
+    separator = guess_separator(text)
+    plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
+    said = () if plain else (f"a table with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells",)
+    return RowFile(rows=read_delimited(text, shown, separator), guesses=said, is_table=True)
 
 
-def read_text(path: Path) -> str:
-    """A text file as UTF-8, with or without a byte order mark."""
+def _looks_like_yaml(text: str) -> bool:
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    return first.startswith(("- ", "---")) or first.rstrip().endswith(":")
+
+
+def _seekable(stream: io.BufferedReader) -> io.BufferedReader | io.BytesIO:
+    """The stream itself, if it is a file on disk; otherwise its content."""
+    return stream if type(stream) is io.BufferedReader and stream.seekable() else io.BytesIO(stream.read())
+
+
+def _archive(stream: io.BufferedReader | io.BytesIO, path: Path) -> RowFile:
+    if not is_workbook(stream):
+        raise InputError("is an archive, but no Excel workbook; unpack it first", path=path)
+    stream.seek(0)
+    rows, sheet = read_workbook(stream, path)
+    return RowFile(rows=rows, guesses=(f"the sheet {sheet!r} of a workbook",), is_table=True)
+
+
+def _first_lines(stream: io.BufferedReader) -> list[bytes]:
+    """The beginning up to the second line that is not blank."""
+    lines: list[bytes] = []
+    written = 0
+    while written < 2 and (line := stream.readline()):
+        lines.append(line)
+        written += bool(line.strip())
+    return lines
+
+
+def _are_json_lines(lines: list[bytes], path: Path) -> bool:
+    """Whether a file that begins so has an object a line."""
+    written = [line.removeprefix(b"\xef\xbb\xbf").strip() for line in lines if line.strip()]
+    named = path.suffix.lower() in _LINES
+    if not written or written[0][:1] not in (b"{", b"["):
+        return named and bool(written)
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
-    except OSError as error:
-        raise _unreadable(path, error) from None
+        whole = isinstance(msgspec.json.decode(written[0]), dict)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # The opening of one document over many lines, or a line that is wrong.
+        return named and written[0][-1:] not in (b"{", b"[", b",")
+    return named or (whole and len(written) > 1)
 
 
-def _unreadable(path: Path, error: OSError) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError("no such file", path=path)
-    if isinstance(error, IsADirectoryError):
-        return InputError("is a folder, not a file", path=path)
-    return InputError(f"cannot be read: {error.strerror or error}", path=path)
-
-
-def _jsonl(path: Path) -> Iterator[Row]:
+def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
     decode = msgspec.json.Decoder().decode
-    try:
-        with path.open("rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-                if not line.strip():
-                    continue
-                try:
-                    value = decode(line)
-                except msgspec.DecodeError as error:
-                    value = _with_lone_surrogates(line)
-                    if value is None:
-                        raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
-                except UnicodeDecodeError:
-                    raise InputError(
-                        "not UTF-8 text; save the file as UTF-8", path=path, line=number
-                    ) from None
-                yield number, _object(value, path, number)
-    except OSError as error:
-        raise _unreadable(path, error) from None
+    with reading_errors(path):
+        for number, raw in enumerate(lines, start=1):
+            line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            if not line.strip():
+                continue
+            try:
+                value = decode(line)
+            except msgspec.DecodeError as error:
+                value = _with_lone_surrogates(line)
+                if value is None:
+                    raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
+            except UnicodeDecodeError:
+                raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=number) from None
+            yield number, _object(value, path, number)
 
 
 def _with_lone_surrogates(line: bytes) -> Json:
@@ -117,40 +207,39 @@ def _type_name(value: object) -> str:
     return names.get(type(value), "null" if value is None else type(value).__name__)
 
 
-def _json(path: Path) -> Iterator[Row]:
+def _json(text: str, path: Path, mapping: FieldMap, *, lines: bool) -> RowFile:
     import json  # the standard parser names line and column of a mistake in a multi-line file
 
-    text = read_text(path)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", path=path, line=error.lineno) from None
     except RecursionError:
         raise InputError("not valid JSON: nested too deeply", path=path) from None
-    yield from _listed(value, path)
+    keys, items = _listed(value, path, mapping)
+    guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
+    return RowFile(rows=_items(items, path), guesses=guesses)
 
 
-def _listed(value: object, path: Path) -> Iterator[Row]:
-    if isinstance(value, dict):
-        # {"questions": [...]} is how people write a set with a title.
-        lists = [key for key in _LISTS if isinstance(value.get(key), list)]
-        if not lists:
-            raise InputError(
-                "expected a list of objects, or an object with a list under 'questions'", path=path
-            )
-        value = value[lists[0]]
-    if not isinstance(value, list):
-        raise InputError(f"expected a list of objects, got {_type_name(value)}", path=path)
-    for number, item in enumerate(value, start=1):
+def _listed(value: object, path: Path, mapping: FieldMap) -> tuple[tuple[str, ...], list[Any]]:
+    chosen = mapping.rows_in(value, path)
+    return ((), chosen) if chosen is not None else find_list(value, path)
+
+
+def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return () if keys in ((), ("questions",), ("replies",)) else (f"the rows under {'.'.join(keys)!r}",)
+
+
+def _items(items: list[Any], path: Path) -> Iterator[Row]:
+    for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             raise InputError(f"item {number}: expected an object, got {_type_name(item)}", path=path)
         yield None, _object(item, path, None)
 
 
-def _yaml(path: Path) -> Iterator[Row]:
+def _yaml(text: str, path: Path, mapping: FieldMap) -> RowFile:
     import yaml
 
-    text = read_text(path)
     try:
         # The node tree knows the line of every item; the values come from the safe constructor only.
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -161,50 +250,25 @@ def _yaml(path: Path) -> Iterator[Row]:
         raise InputError(
             f"not valid YAML: {problem}", path=path, line=mark.line + 1 if mark else None
         ) from None
-    if isinstance(node, yaml.MappingNode):
-        node = next(
-            (child for key, child in node.value if key.value in _LISTS),
-            node,
-        )
+    keys, items = _listed(value, path, mapping)
+    for key in keys:
+        node = next((child for name, child in node.value if name.value == key), node)
     lines = [child.start_mark.line + 1 for child in node.value] if isinstance(node, yaml.SequenceNode) else []
-    for index, (_, item) in enumerate(_listed(value, path)):
-        yield (lines[index] if index < len(lines) else None), item
+    numbered = lines if len(lines) == len(items) else [None] * len(items)
+    rows = ((line, row) for line, (_, row) in zip(numbered, _items(items, path), strict=True))
+    return RowFile(rows=rows, guesses=_said_keys(keys))
 
 
-def _csv(path: Path) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = next(reader, None)
-        if not header:
-            raise InputError("is empty; the first line must name the columns", path=path)
-        if len(set(header)) != len(header):
-            raise InputError("two columns have the same name", path=path, line=1)
-        begin = reader.line_num + 1
-        for cells in reader:
-            line, begin = begin, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{len(cells)} cells where the header has {len(header)}", path=path, line=line
-                )
-            yield line, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""}
-    except csv.Error as error:
-        raise InputError(f"not valid CSV: {error}", path=path, line=reader.line_num) from None
-
-
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(stream: io.BufferedReader | io.BytesIO, path: Path) -> Iterator[Row]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtraError("reading Parquet", "parquet") from None
     try:
-        with parquet.ParquetFile(path) as file:
+        with reading_errors(path), parquet.ParquetFile(stream) as file:
             for batch in file.iter_batches(batch_size=4096):
                 for row in batch.to_pylist():
                     yield None, {name: cell for name, cell in row.items() if cell is not None}
     except (pyarrow.ArrowInvalid, pyarrow.ArrowException) as error:
         raise InputError(f"not valid Parquet: {str(error).splitlines()[0]}", path=path) from None
-    except OSError as error:
-        raise _unreadable(path, error) from None

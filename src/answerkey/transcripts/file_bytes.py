@@ -1,0 +1,91 @@
+"""The bytes and the text of an input: a file or standard input, plain, gzip or zstd, in whatever encoding."""
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from answerkey.errors import InputError, MissingExtraError
+
+__all__ = ["STANDARD_INPUT", "decode_text", "open_bytes", "read_text", "reading_errors", "shown_path"]
+
+# What stands for standard input in the place of a file's name.
+STANDARD_INPUT = Path("-")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+# Of so many bytes at the beginning, this share is NUL in UTF-16 text without a byte order mark.
+_PROBE, _NULS = 4096, 0.3
+
+
+def shown_path(path: Path) -> Path:
+    """How an input is called in messages."""
+    return Path("standard input") if path == STANDARD_INPUT else path
+
+
+@contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """What can go wrong while bytes are read, in one line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError("no such file", path=path) from None
+    except IsADirectoryError:
+        raise InputError("is a folder, not a file", path=path) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InputError("its compressed content is cut off or damaged; fetch it again", path=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from None
+
+
+def open_bytes(path: Path) -> io.BufferedReader:
+    """The unpacked bytes of a file, or of standard input for "-"; the first ones can be peeked at."""
+    with reading_errors(shown_path(path)):
+        typed = path == STANDARD_INPUT
+        stream = cast("io.BufferedReader", sys.stdin.buffer) if typed else path.open("rb")
+        head = stream.peek(4)[:4]
+        if head[:2] == _GZIP:
+            # A GzipFile has what is used of a BufferedReader: peek, readline, read and iteration.
+            return cast("io.BufferedReader", gzip.GzipFile(fileobj=stream))
+        return _unpacked_zstd(stream) if head == _ZSTD else stream
+
+
+def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
+    try:
+        import pyarrow  # heavy, and only for such files
+    except ImportError:
+        raise MissingExtraError("reading zstd", "parquet") from None
+    unpacked: Any = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
+    return io.BufferedReader(unpacked)
+
+
+def read_text(path: Path) -> str:
+    """A whole text as UTF-8, with or without a byte order mark."""
+    with reading_errors(shown_path(path)), open_bytes(path) as stream:
+        content = stream.read()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
+
+
+def decode_text(content: bytes) -> tuple[str, str]:
+    """A text in the encoding that it is most probably in, and that encoding's name where it is not UTF-8."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, "replace"), "" if encoding == "utf-8-sig" else "UTF-16"
+    probe = content[:_PROBE]
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if probe[first::2].count(0) > _NULS * len(probe) / 2:
+            return content.decode(encoding, "replace"), "UTF-16"
+    try:
+        return content.decode(), ""
+    except UnicodeDecodeError:
+        try:
+            return content.decode("cp1252"), "Windows-1252"
+        except UnicodeDecodeError:
+            return content.decode("latin-1"), "Latin-1"

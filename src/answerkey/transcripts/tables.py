@@ -1,0 +1,175 @@
+"""Tables as people save them: CSV with any separator, and the first sheet of an Excel workbook."""
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO
+from xml.etree import ElementTree
+
+from answerkey.errors import InputError
+from answerkey.model.json_value import JsonObject
+
+__all__ = ["SEPARATOR_NAMES", "guess_separator", "is_workbook", "read_delimited", "read_workbook"]
+
+SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+# Records at the beginning by which the separator is guessed.
+_PROBE_RECORDS = 30
+# A line that Excel writes to say which separator it used.
+_STATED = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+# What a sheet may unpack to; more is no table that a person wrote.
+_MOST_BYTES = 500_000_000
+
+Row = tuple[int | None, JsonObject]
+
+
+def guess_separator(text: str) -> str:
+    """The character between the cells: the one that parts every record into as many cells as the header has."""
+    stated = _STATED.match(text)
+    if stated:
+        return stated[1]
+    return max(SEPARATOR_NAMES, key=lambda separator: _fit(text, separator))
+
+
+def _fit(text: str, separator: str) -> tuple[bool, float, int]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        counts = [len(cells) for cells in islice(reader, _PROBE_RECORDS) if any(map(str.strip, cells))]
+    except csv.Error:
+        return False, 0.0, 0
+    if not counts or counts[0] < 2:
+        return False, 0.0, 0
+    return True, sum(count == counts[0] for count in counts) / len(counts), counts[0]
+
+
+def read_delimited(text: str, path: Path, separator: str) -> Iterator[Row]:
+    """The records under the names of the header; empty cells are left out."""
+    stated = _STATED.match(text)
+    skipped = 1 if stated else 0
+    reader = csv.reader(
+        io.StringIO(text[stated.end() :] if stated else text, newline=""), delimiter=separator, strict=True
+    )
+    try:
+        header = next(reader, None)
+        if not header:
+            raise InputError("is empty; the first line must name the columns", path=path)
+        names = _names(header, path)
+        begin = reader.line_num + 1
+        for cells in reader:
+            line, begin = begin + skipped, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{len(cells)} cells where the header has {len(header)} ({', '.join(filter(None, names))}), "
+                    f"read with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells; "
+                    "put quotes around a cell that holds one",
+                    path=path,
+                    line=line,
+                )
+            yield line, {name: cell for name, cell in zip(names, cells, strict=True) if name and cell != ""}
+    except csv.Error as error:
+        raise InputError(
+            f"not valid CSV: {error}; double the quotes inside a quoted cell", path=path, line=reader.line_num
+        ) from None
+
+
+def _names(header: list[str], path: Path) -> list[str]:
+    """The columns' names; one without a name holds nothing that could be told."""
+    names = [name.strip() for name in header]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns have the same name, {twice!r}; rename one", path=path, line=1)
+    return names
+
+
+def is_workbook(stream: IO[bytes]) -> bool:
+    """Whether a ZIP archive is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def read_workbook(stream: IO[bytes], path: Path) -> tuple[Iterator[Row], str]:
+    """The records of a workbook's first sheet, and that sheet's name."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            texts = _shared_texts(archive)
+            sheet = next(_xml(archive, "xl/workbook.xml").iter(f"{_SHEET}sheet"))
+            targets = {
+                relation.get("Id"): relation.get("Target", "")
+                for relation in _xml(archive, "xl/_rels/workbook.xml.rels")
+            }
+            place = targets[sheet.get(_RELATION)].lstrip("/")
+            content = _xml(archive, place if place.startswith("xl/") else f"xl/{place}")
+    except (zipfile.BadZipFile, ElementTree.ParseError, KeyError, StopIteration, ValueError) as error:
+        raise InputError(
+            f"not a readable Excel workbook ({error}); save it again as .xlsx", path=path
+        ) from None
+    return _sheet_rows(content, texts, path), sheet.get("name", "")
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    if archive.getinfo(name).file_size > _MOST_BYTES:
+        raise ValueError(f"{name} is too large")
+    content = archive.read(name)
+    if b"<!DOCTYPE" in content[:1000] or b"<!ENTITY" in content:
+        # Entities are how a small file unpacks to a huge one; Excel writes none.
+        raise ValueError(f"{name} declares entities")
+    return ElementTree.fromstring(content)  # noqa: S314  # without entities there is nothing to expand
+
+
+def _shared_texts(archive: zipfile.ZipFile) -> list[str]:
+    if "xl/sharedStrings.xml" not in archive.namelist():
+        return []
+    return [_said(item) for item in _xml(archive, "xl/sharedStrings.xml").iter(f"{_SHEET}si")]
+
+
+def _said(item: ElementTree.Element) -> str:
+    """The text of an entry, without how East Asian words are pronounced."""
+    runs = [item, *item.findall(f"{_SHEET}r")]
+    return "".join(part.text or "" for run in runs for part in run.findall(f"{_SHEET}t"))
+
+
+def _sheet_rows(sheet: ElementTree.Element, texts: list[str], path: Path) -> Iterator[Row]:
+    names: dict[str, str] = {}
+    for number, row in enumerate(sheet.iter(f"{_SHEET}row"), start=1):
+        cells: dict[str, str] = {}
+        for cell in row.iter(f"{_SHEET}c"):
+            column = (cell.get("r") or "").rstrip("0123456789") or str(len(cells))
+            value = _cell(cell, texts)
+            if value.strip():
+                cells[column] = value
+        if not cells:
+            continue
+        if not names:
+            names = dict(zip(cells, _names(list(cells.values()), path), strict=True))
+            continue
+        named: JsonObject = {names[column]: value for column, value in cells.items() if column in names}
+        if named:
+            yield int(row.get("r") or number), named
+
+
+def _cell(cell: ElementTree.Element, texts: list[str]) -> str:
+    """A cell's value as text, as it would stand in a CSV file."""
+    inline = cell.find(f"{_SHEET}is")
+    if inline is not None:
+        return _said(inline)
+    value = cell.findtext(f"{_SHEET}v") or ""
+    kind = cell.get("t", "n")
+    if kind == "s":
+        return texts[int(value)] if value.isdigit() and int(value) < len(texts) else ""
+    if kind == "b":
+        return "true" if value == "1" else "false"
+    if kind == "n" and value:
+        # Written with 17 digits: 0.1 stands as 0.10000000000000001.
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    return value

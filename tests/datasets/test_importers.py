@@ -1,0 +1,251 @@
+"""Files of other tools, most written by the tools themselves (peers/README.md), as golden sets and replies."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerkey.datasets.golden_sets import parse_question, read_questions
+from answerkey.errors import InputError
+from answerkey.model.question import QuestionSet
+from answerkey.plugins import exporters, importers
+from answerkey.protocols import Imported
+
+PEERS = Path(__file__).parent / "peers"
+NAMES = sorted(importers.built_in())
+
+
+def imported(name: str, *files: str) -> tuple[list[dict[str, Any]], Imported]:
+    found = importers.get(name)([PEERS / file for file in files])
+    return list(found.rows), found
+
+
+def test_promptfoo_assertions_become_what_they_mean() -> None:
+    rows, found = imported("promptfoo", "promptfooconfig.yaml")
+    first, pays, pays_now, fee, hello, rude = rows
+    assert first == {
+        "question": "Which lease ends first?",
+        "category": "leases",
+        "description": "first",
+        "vars": {"street": "9th Street"},
+        "expected_keywords": ["9th Street", ["May", "05/2026"], {"regex": "leases? \\d+"}],
+        "forbidden_keywords": ["I do not know"],
+        "reference_answer": "Lease 9 ends first.",
+        "expected_tools": [{"name": "search", "arguments": {"query": "lease", "tags": [["a", "b"]]}}],
+        "checks": [
+            {"max_latency_ms": 5000},
+            {"rubric": "names the street", "name": "street", "weight": 2},
+        ],
+    }
+    assert [pays["question"], pays_now["question"]] == ["Who pays?", "Who pays now?"]
+    assert pays["checks"][1:] == [{"equals": "The tenant."}, {"is_json": True}]
+    assert pays["expected_keywords"] == ["tenant", "pays"]
+    assert (fee["category"], fee["expected_keywords"]) == ("fees", ["900", "year"])
+    assert fee["reference_answer"] == "It is 900 a year."
+    assert hello["checks"][-1] == {"equals": "Hello!"}
+    assert rude["forbidden_keywords"] == ["idiot", "fool"]
+    assert found.notes == (
+        "not carried over: the assertion 'javascript' (promptfooconfig.yaml item 1; promptfoo-tests.csv line 3)",
+        "not carried over: the threshold of an assert-set: all of its assertions count (promptfooconfig.yaml item 2)",
+    )
+
+
+def test_deepeval_goldens_in_each_of_its_forms() -> None:
+    rows, found = imported("deepeval", "deepeval.json")
+    assert rows[0]["expected_tools"] == [
+        {"name": "search", "arguments": {"query": "lease", "tags": [["a", "b"]]}}
+    ]
+    assert (rows[0]["reference_answer"], rows[0]["category"]) == ("The one of 9th Street.", "leases")
+    assert rows[0]["owner"] == "Ana"
+    assert (rows[1]["answer"], rows[1]["tools_used"]) == ("The tenant.", ["search"])
+    assert rows[1]["sources"] == [{"text": "The tenant pays."}]
+    assert found.kind == "replies"
+    assert found.notes == ("not carried over: 'custom_column_key_values' (item 2)",)
+    for other in ("deepeval.jsonl", "deepeval.csv"):
+        same, _ = imported("deepeval", other)
+        for row, again in zip(rows, same, strict=True):
+            for field in (
+                "question",
+                "reference_answer",
+                "expected_tools",
+                "tools_used",
+                "category",
+                "answer",
+            ):
+                assert again.get(field) == row.get(field), (other, field)
+
+
+def test_ragas_samples_and_conversations() -> None:
+    rows, found = imported("ragas", "ragas-single.jsonl")
+    assert (rows[0]["question"], rows[0]["reference_answer"]) == ("Which lease ends first?", "Lease 9.")
+    assert rows[0]["relevant_documents"] == ["lease-9", "4"]
+    assert rows[0]["checks"] == [{"rubric": "score1_description: wrong; score5_description: right"}]
+    assert found.notes == ("not carried over: 'reference_contexts' (line 2)",)
+    [again], _ = imported("ragas", "ragas-single.csv")
+    assert again == rows[0]
+    [talk], _ = imported("ragas", "ragas-multi.jsonl")
+    assert talk["expected_tools"] == [{"name": "search", "arguments": {"query": "lease"}}]
+    assert [message["type"] for message in talk["messages"]] == ["human", "ai", "tool", "ai"]
+
+
+def test_inspect_samples_and_logs() -> None:
+    rows, found = imported("inspect", "inspect-samples.jsonl")
+    assert (rows[0]["id"], rows[0]["expected_keywords"]) == ("first", [["Lease 9", "the ninth"]])
+    assert (rows[1]["id"], rows[1]["question"]) == ("2", "Who pays?")
+    assert rows[1]["reference_answer"] == "The tenant"
+    assert found.notes[:2] == (
+        "not carried over: a system message (line 2)",
+        "not carried over: 'choices' (line 2)",
+    )
+    replies, log = imported("inspect", "inspect-log.json")
+    assert log.kind == "replies"
+    assert {row["id"]: row["answer"] for row in replies} == {"first": "Lease 9.", "2": "The tenant."}
+    assert {row["trial"] for row in replies} == {1}
+
+
+def test_langsmith_and_langfuse() -> None:
+    rows, found = imported("langsmith", "langsmith.jsonl")
+    assert [row["question"] for row in rows] == ["Which lease ends first?", "Who pays?", "Hello?"]
+    assert [row.get("reference_answer") for row in rows] == ["Lease 9.", "The tenant.", None]
+    assert (rows[0]["category"], rows[0]["owner"]) == ("leases", "Ana")
+    assert found.notes == (
+        "not carried over: the input 'locale' (line 3)",
+        "1 of 3 rows expect nothing of a reply: add keywords or tools",
+    )
+    rows, _ = imported("langfuse", "langfuse.json")
+    assert [(row["id"], row["reference_answer"]) for row in rows] == [
+        ("i1", "Lease 9."),
+        ("i2", "The tenant."),
+    ]
+
+
+def test_openai_evals() -> None:
+    rows, found = imported("openai-evals", "openai-evals-belarusian_rhyme.jsonl")
+    assert rows[0]["question"] == "grass, church"
+    assert rows[0]["expected_keywords"] == [["трава, царква", "царква, трава"]]
+    assert found.notes == ("not carried over: a system message (lines 1, 2)",)
+
+
+def test_bfcl_finds_its_possible_answers() -> None:
+    rows, _ = imported("bfcl", "BFCL_v4_simple_python.json")
+    assert rows[0]["category"] == "simple_python"
+    assert rows[0]["expected_tools"] == [
+        {"name": "calculate_triangle_area", "arguments": {"base": [10], "height": [5], "unit": ["units", ""]}}
+    ]
+    rows, _ = imported("bfcl", "BFCL_v4_irrelevance.json")
+    assert rows[0]["tools"] == "none"
+    rows, found = imported("bfcl", "BFCL_v4_multi_turn_base.json")
+    assert rows[0]["turns"][0]["expected_tools"][0] == {"name": "cd", "arguments": {"folder": "document"}}
+    assert rows[0]["turns"][2]["expected_tools"] == ["sort"]
+    assert any(note.startswith("not carried over: arguments without a name") for note in found.notes)
+
+
+def test_tau2_tasks() -> None:
+    rows, found = imported("tau2", "tau2-airline-tasks.json")
+    assert rows[0]["question"].startswith("You want to cancel reservation EHGLP3.")
+    assert rows[0]["checks"] == [{"rubric": "Agent should refuse to proceed with the cancellation."}]
+    assert (rows[1]["expected_keywords"], rows[1]["category"]) == (["4"], "airline")
+    assert rows[1]["expected_tools"][1] == {
+        "name": "get_user_details",
+        "arguments": {"user_id": "anya_garcia_5901"},
+    }
+    assert "not carried over: 'reward_basis' (items 1, 2)" in found.notes
+
+
+def test_a_hugging_face_table(tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = [{"id": 7, "question": "Who?", "answer": "I", "level": "easy"}]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "train-00000.parquet")
+    found = importers.get("hf")([tmp_path / "train-00000.parquet"])
+    assert list(found.rows) == [{"id": "7", "question": "Who?", "reference_answer": "I", "level": "easy"}]
+    assert found.notes == ("read as: column 'answer' as reference_answer",)
+
+
+ROWS = [
+    {
+        "id": "fee",
+        "question": "What is the fee?",
+        "category": "fees",
+        "expected_tools": [{"name": "query", "arguments": {"year": 2024}}],
+        "expected_keywords": ["900", ["9th", "ninth"]],
+        "reference_answer": "It is 900.",
+        "relevant_documents": ["lease-9"],
+        "checks": [{"rubric": "is polite"}],
+    },
+    {"id": "hello", "question": "Hello?", "reference_answer": "Hello!", "tools": "none"},
+]
+# What comes back of each row after a way there and back, besides the question; all else is in the notes of the export.
+CARRIED: dict[str, Sequence[str]] = {
+    "bfcl": ("id",),
+    "deepeval": ("id", "category", "expected_tools", "reference_answer"),
+    "hf": ("id", "category", "expected_tools", "expected_keywords", "reference_answer", "checks", "tools"),
+    "inspect": ("id", "category", "reference_answer"),
+    "langfuse": ("id", "category", "reference_answer"),
+    "langsmith": ("id", "reference_answer", "category"),
+    "openai-evals": ("reference_answer",),
+    "promptfoo": ("id", "category", "expected_tools", "expected_keywords", "reference_answer", "checks"),
+    "ragas": ("reference_answer", "relevant_documents"),
+    "tau2": ("id", "expected_tools", "checks"),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_there_and_back(name: str, tmp_path: Path) -> None:
+    golden = QuestionSet(questions=tuple(parse_question(row) for row in ROWS))
+    exported = exporters.get(name)(golden)
+    for file, content in exported.files.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(b"".join(content))
+    back = list(importers.get(name)([tmp_path / next(iter(exported.files))]).rows)
+    for row, again in zip(ROWS, back, strict=True):
+        assert again["question"] == row["question"]
+        for field in CARRIED[name]:
+            assert again.get(field, "uncategorised" if field == "category" else None) in (
+                row.get(field),
+                "uncategorised",
+            ), field
+    noted = " ".join(exported.notes)
+    lost = {"expected_keywords": "a keyword that is no plain text"} if name == "tau2" else {}
+    for field in ("expected_keywords", "checks"):
+        assert field in CARRIED[name] or f"{lost.get(field, repr(field))} of 1 question(s): fee" in noted
+
+
+def test_parquet_reads_back_as_the_same_set(tmp_path: Path) -> None:
+    golden = QuestionSet(questions=tuple(parse_question(row) for row in ROWS))
+    [content] = exporters.get("hf")(golden).files["questions.parquet"]
+    (tmp_path / "q.parquet").write_bytes(content)
+    assert read_questions(tmp_path / "q.parquet").hash == golden.hash
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("beir", "trec", "hf")])
+def test_another_kind_of_file_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('[{"colour": "red"}, {"colour": "blue"}]')
+    with pytest.raises(InputError) as caught:
+        list(importers.get(name)([tmp_path / "other.json"]).rows)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_maps_lists_and_writes_nothing_by_halves(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
+    shutil.copy(PEERS / "langsmith.jsonl", tmp_path)
+    bad = (tmp_path / "langsmith.jsonl").read_text() + json.dumps({"inputs": {"a": 1, "b": 2}}) + "\n"
+    (tmp_path / "bad.jsonl").write_text(bad)
+    (tmp_path / "golden.jsonl").write_text("as it was")
+    done = command("import", "langsmith", "bad.jsonl", "-o", "golden.jsonl")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "bad.jsonl: line 4: has no 'question'" in done.err
+    assert (tmp_path / "golden.jsonl").read_text() == "as it was"
+    done = command(
+        "import", "langsmith", "langsmith.jsonl", "--map", "id=metadata.owner", "-o", "golden.jsonl"
+    )
+    assert done.code == 0, done.err
+    assert "note: not carried over: the input 'locale' (line 3)" in done.err
+    assert next(iter(read_questions(tmp_path / "golden.jsonl"))).id == "Ana"
+    done = command("import", "bfcl", "langsmith.jsonl", "--map", "id=x")
+    assert (done.code, "import it without --map" in done.err) == (2, True)
