@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -6,6 +7,12 @@ from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply
 
 from .serving import Client, serving
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch):
+    """No bucket of a limit fills again, however long the machine takes."""
+    monkeypatch.setattr("answerkey.server.limits.time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 @pytest.fixture(scope="module")

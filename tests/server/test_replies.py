@@ -17,7 +17,11 @@ ROWS = [
         "response_id": "good",
         "latency_ms": 120,
     },
-    {"question": "What is fact 1 of the tax file?", "answer": "I do not know.", "response_id": "poor"},
+    {
+        "question": "What is fact 1 of the tax file?",
+        "answer": "It is in another file.",
+        "response_id": "poor",
+    },
     {
         "question": "Who is our new tenant?",
         "answer": "I encountered an error while searching...",

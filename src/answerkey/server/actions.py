@@ -12,15 +12,15 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.server.gatekeeper import COOKIE
+from answerkey.server.gatekeeper import session_cookie
 from answerkey.server.intake import GivenFeedback, GivenReplies
 from answerkey.server.query import BadRequestError, read_body, read_mapping
 from answerkey.server.rendering import JsonResponse, render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import ReviewVerdict, save_verdict
+from answerkey.store.people import SESSION_SECONDS, People
 from answerkey.store.sql import SqlStore
-from answerkey.store.tokens import AccessTokens
 
 __all__ = ["GivenBaseline", "action_routes"]
 
@@ -160,26 +160,35 @@ def _show_sign_in(request: Request, given: None) -> Response:
 
 def _sign_in(request: Request, given: _SignInForm) -> Response:
     secret, target = given.token.strip(), _path_inside(given.next)
-    known = AccessTokens(_store(request)).check(secret)
-    if known is None or known.role == "sender":
+    people = People(_store(request))
+    person = people.with_token(secret)
+    if person is None:
         page = render("login.html.j2", request.scope, next=target, wrong=True)
         return HTMLResponse(page, status_code=401)
     answer = RedirectResponse(target, status_code=303)
     answer.set_cookie(
-        COOKIE,
-        secret,
-        max_age=30 * 24 * 3600,
+        session_cookie(request.scope["scheme"]),
+        # A new one at every sign-in: nobody can have set it before.
+        people.sign_in(person),
+        max_age=int(SESSION_SECONDS),
         httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
+        # Lax: who follows a link that a colleague has sent is signed in. What changes something is guarded by its origin.
+        samesite="lax",
+        secure=request.scope["scheme"] == "https",
         path="/",
     )
     return answer
 
 
 def _sign_out(request: Request, given: None) -> Response:
+    scheme = request.scope["scheme"]
+    session = request.cookies.get(session_cookie(scheme))
+    if session is not None:
+        People(_store(request)).sign_out(session)
     answer = RedirectResponse("/login", status_code=303)
-    answer.delete_cookie(COOKIE, path="/")
+    answer.delete_cookie(
+        session_cookie(scheme), path="/", secure=scheme == "https", httponly=True, samesite="lax"
+    )
     return answer
 
 

@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -24,9 +25,11 @@ from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import read_query
 from answerkey.server.rendering import JsonResponse, refuse, render
+from answerkey.server.roles import Visitor, person_visiting, site_sending
 from answerkey.server.settings import ServerSettings
+from answerkey.store.people import People
+from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
-from answerkey.store.tokens import AccessToken, AccessTokens
 
 __all__ = ["StoreHolder", "create_app"]
 
@@ -54,9 +57,16 @@ class StoreHolder:
                 self._store.close()
                 self._store = None
 
-    def check(self, secret: str) -> AccessToken | None:
-        """The access token that a secret is."""
-        return AccessTokens(self.get()).check(secret)
+    def by_secret(self, secret: str) -> Visitor | None:
+        """Who a program's secret belongs to: a person's token, or a site's key."""
+        store = self.get()
+        return person_visiting(People(store).with_token(secret)) or site_sending(
+            Sites(store).with_key(secret)
+        )
+
+    def by_session(self, session: str) -> Visitor | None:
+        """Who is signed in."""
+        return person_visiting(People(self.get()).in_session(session))
 
 
 def create_app(
@@ -75,7 +85,11 @@ def create_app(
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Gatekeeper, settings=served, check=holder.check)],
+        middleware=[
+            Middleware(Gatekeeper, settings=served, by_secret=holder.by_secret, by_session=holder.by_session),
+            # No page holds a secret, so that its size tells none.
+            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
+        ],
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder

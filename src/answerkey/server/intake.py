@@ -117,7 +117,7 @@ class Intake:
         """Keep production replies, graded as far as there is something to grade them by."""
         grader = make_grader(self._settings.scoring, self._settings)
         read = [self._reply(store, grader, row, number) for number, row in enumerate(rows, start=1)]
-        linked = ProductionReplies(store).add(read)
+        linked = ProductionReplies(store).add(read).linked
         return RepliesReceipt(
             ids=tuple(reply.id for reply in read),
             feedback_matched=linked,

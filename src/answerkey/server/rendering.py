@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
-from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 
@@ -68,7 +67,7 @@ def render(template: str, scope: Any, **context: Any) -> str:
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
             # For examples that work when they are copied.
-            address=f"{scope.get('scheme', 'http')}://{Headers(scope=scope).get('host', '127.0.0.1:8765')}",
+            address=state.get("address", "http://127.0.0.1:8765"),
             **context,
         )
     )

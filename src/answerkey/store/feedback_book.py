@@ -44,7 +44,7 @@ SCORED = (
 )
 
 # Columns that are fields of a verdict.
-_OWN = attrgetter(*list(TABLES["feedback"].columns)[:11])
+_OWN = attrgetter(*list(TABLES["feedback"].columns)[:12])
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
@@ -86,10 +86,11 @@ class FeedbackBook:
     def __init__(self, store: "SqlStore") -> None:
         self._database = store.database
 
-    def add(self, feedback: Feedback) -> tuple[Feedback, bool]:
-        """Keep a verdict, tied to its reply if that is known. False: its key was known and that verdict is changed."""
+    def add(self, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
+        """Keep a verdict, tied to its reply if that is known. False: its sender used the key before, and that verdict is
+        changed, or without `change` stays and is returned."""
         with self._database.transaction() as connection:
-            return _add(connection, feedback)
+            return _add(connection, feedback, change=change)
 
     def add_all(self, verdicts: Iterable[Feedback]) -> tuple[int, int, int]:
         """Keep many in one transaction: how many are new, how many changed, how many have a known reply."""
@@ -206,14 +207,17 @@ def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
     return (*_OWN(feedback), *about, _encode(feedback).decode())
 
 
-def _add(connection: Connection, feedback: Feedback) -> tuple[Feedback, bool]:
+def _add(connection: Connection, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
     kept = _with_reply(connection, feedback)
     if feedback.idempotency_key is not None:
-        query = "SELECT id FROM feedback WHERE idempotency_key = ?"
-        known = connection.value(query, (feedback.idempotency_key,))
-        if known is not None:
-            kept = msgspec.structs.replace(kept, id=known)
-            connection.run(_UPDATE, (*feedback_row(kept), known))
+        query = "SELECT payload FROM feedback WHERE sender = ? AND idempotency_key = ?"
+        payload = connection.value(query, (feedback.sender, feedback.idempotency_key))
+        if payload is not None:
+            known = _decode(payload)
+            if not change:
+                return known, False
+            kept = msgspec.structs.replace(kept, id=known.id)
+            connection.run(_UPDATE, (*feedback_row(kept), known.id))
             return kept, False
     connection.run(insert("feedback", replace=True), feedback_row(kept))
     return kept, True

@@ -1,7 +1,7 @@
 """ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = [
+    "Addition",
     "ProductionFigures",
     "ProductionFilter",
     "ProductionReplies",
@@ -66,6 +67,15 @@ class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
     categories: dict[str, int]
 
 
+class Addition(NamedTuple):
+    """What became of replies that were sent."""
+
+    # The ids of those that were not known before.
+    new: tuple[str, ...]
+    # Verdicts that had been waiting for them.
+    linked: int
+
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ProductionReply).decode
 
@@ -77,23 +87,23 @@ class ProductionReplies:
         self._store = store
         self._database = store.database
 
-    def add(self, replies: Sequence[ProductionReply]) -> int:
-        """Keep replies (the same id again replaces) and tie waiting feedback to them; how many verdicts were waiting."""
-        if not replies:
-            return 0
+    def add(self, replies: Sequence[ProductionReply]) -> Addition:
+        """Keep replies and tie waiting feedback to them; one whose id is known stays as it was."""
+        new: list[str] = []
         linked = 0
         book = FeedbackBook(self._store)
         with self._database.transaction() as connection:
-            rows = [production_row(reply) for reply in replies]
-            connection.run_many(insert("production_replies", replace=True), rows)
             for item in replies:
+                if not connection.run(insert("production_replies"), production_row(item)).rowcount:
+                    continue
+                new.append(item.id)
                 linked += book.link(
                     connection,
                     response_id=item.id,
                     trace_id=item.reply.trace_id,
                     conversation_id=item.reply.conversation_id,
                 )
-        return linked
+        return Addition(tuple(new), linked)
 
     def find(self, identity: str) -> ProductionReply | None:
         """The reply with this id."""
@@ -180,6 +190,9 @@ def production_row(item: ProductionReply) -> tuple[Any, ...]:
         item.score,
         None if card is None or card.error is None else card.error.kind,
         reply.timings.latency_ms,
+        item.model,
+        item.version,
+        item.graded_by,
         tools_text([reply]),
         question,
         said,
