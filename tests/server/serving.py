@@ -69,7 +69,11 @@ def serving(opener: Any, configured: Settings | None = None, **settings: Any) ->
     port = listening.getsockname()[1]
     served = msgspec.structs.replace(ServerSettings(**settings), port=port)
     app = create_app(opener, served, configured)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, server_header=False))
+    # As `answerkey serve` does: what a proxy says is for the gatekeeper to believe.
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, server_header=False, proxy_headers=False
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
