@@ -131,20 +131,25 @@ def import_(
     type=click.IntRange(min=1),
     help="How many replies users got, if the store has not seen them.",
 )
+@click.option("--since", metavar="DAY", help="Only verdicts from this day on, as 2026-11-16.")
+@click.option("--until", metavar="DAY", help="Only verdicts up to this day.")
 @store_flag
 @json_flag
-def stats(queries: int | None, store: str | None, as_json: bool) -> int:
+def stats(queries: int | None, since: str | None, until: str | None, store: str | None, as_json: bool) -> int:
     """Add up the feedback: satisfaction, feedback rate, by category and day, themes, agreement with the scores.
 
     \b
     Examples:
       answerkey feedback stats
+      answerkey feedback stats --since 2026-11-01 --until 2026-11-30
       answerkey feedback stats --queries 12000 --json
     """
+    from answerkey.store.feedback_book import FeedbackFilter
     from answerkey.store.feedback_sums import feedback_stats
 
     with opened_store(store) as opened:
-        figures = feedback_stats(opened, queries=queries)
+        wanted = FeedbackFilter(since=since, until=until)
+        figures = feedback_stats(opened, queries=queries, wanted=wanted)
     if as_json:
         print_document(figures)
     else:

@@ -2,7 +2,7 @@
 
 import sys
 from functools import partial
-from threading import Thread
+from threading import Event, Thread
 
 import click
 import msgspec
@@ -64,6 +64,7 @@ def serve(
         import uvicorn
 
         from answerkey.server.app import create_app
+        from answerkey.server.housekeeping import keep_house
         from answerkey.server.settings import server_settings
         from answerkey.server.warming import warm_up
     except ImportError:
@@ -98,11 +99,14 @@ def serve(
         taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
         app = create_app(opener, taken, settings)
         Thread(target=warm_up, args=(app,), daemon=True).start()
+        stopped = Event()
+        Thread(target=keep_house, args=(app, stopped), daemon=True).start()
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
         )
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
+            stopped.set()
             app.state.holder.close()
     return 0

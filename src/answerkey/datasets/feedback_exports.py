@@ -11,6 +11,7 @@ import msgspec
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
 from answerkey.model.json_value import Json
+from answerkey.text.moments import read_moment
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
@@ -157,7 +158,7 @@ def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale) -> Feedback |
     key = _key(row, form)
     return Feedback(
         id=hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest(),
-        created_at=_time(_text(row, "created_at", "timestamp", "createdAt", "time")),
+        created_at=_moment(_text(row, "created_at", "timestamp", "createdAt", "time")),
         value=scale.value(given),
         source="import",
         comment=comment,
@@ -211,13 +212,5 @@ def _number(given: object) -> float | None:
         return None
 
 
-def _time(given: str | None) -> str:
-    if given is None:
-        return datetime.now(UTC).isoformat(timespec="milliseconds")
-    try:
-        parsed = datetime.fromisoformat(given)
-    except ValueError:
-        raise UsageError(f"created_at {given[:60]!r}: not a time; write it as 2026-11-16T08:30:00Z") from None
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    return parsed.astimezone(UTC).isoformat(timespec="milliseconds")
+def _moment(given: str | None) -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds") if given is None else read_moment(given)

@@ -98,13 +98,17 @@ def _give_feedback(request: Request, given: GivenFeedback) -> Response:
     key = request.headers.get("idempotency-key")
     if key is not None and len(key) > 400:
         raise BadRequestError("the Idempotency-Key header is longer than 400 characters")
-    receipt = request.app.state.intake.feedback(_store(request), given, header_key=key)
+    state = request.scope["state"]
+    receipt = request.app.state.intake.feedback(
+        _store(request), given, state["who"], foreign=state["foreign"], header_key=key
+    )
     return JsonResponse(receipt, status_code=202 if not receipt.matched else 201 if receipt.created else 200)
 
 
 def _give_replies(request: Request, given: dict[str, Any]) -> Response:
     rows = read_mapping(given, GivenReplies).replies if "replies" in given else [given]
-    return JsonResponse(request.app.state.intake.replies(_store(request), rows), status_code=201)
+    receipt = request.app.state.intake.replies(_store(request), rows, request.scope["state"]["who"])
+    return JsonResponse(receipt, status_code=201)
 
 
 def _judge(request: Request, given: ReviewVerdict) -> Response:

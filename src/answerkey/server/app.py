@@ -17,10 +17,11 @@ from starlette.routing import Route
 
 from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
+from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.server.actions import action_routes
 from answerkey.server.assets import asset_routes
 from answerkey.server.gatekeeper import Gatekeeper
-from answerkey.server.intake import Intake
+from answerkey.server.intake import Intake, KeyUsedError
 from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import read_query
@@ -93,7 +94,9 @@ def create_app(
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder
-    app.state.intake = Intake(configured or Settings())
+    grading = ProductionGrading(configured or Settings(), served.questions)
+    app.state.grading = grading
+    app.state.intake = Intake(grading)
     return app
 
 
@@ -125,6 +128,8 @@ async def _known_error(request: Request, error: Exception) -> Response:
         return refusal
     if isinstance(error, UnknownNameError):
         return await run_in_threadpool(refuse, request.scope, 404, "not_found", message)
+    if isinstance(error, KeyUsedError):
+        return refuse(request.scope, 409, "key_used", message)
     status = 400 if isinstance(error, UsageError) else 500
     return refuse(request.scope, status, "bad_request" if status == 400 else "failed", message)
 

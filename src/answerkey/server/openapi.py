@@ -56,6 +56,7 @@ _ERRORS = {
     "401": "a token is needed",
     "403": "the token or the origin does not allow it",
     "404": "no such run, question, reply or baseline",
+    "409": "the sender used the idempotency key for another verdict",
     "413": "the body is too large",
     "429": "too many requests",
     "503": "the store cannot be used right now",

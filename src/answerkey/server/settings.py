@@ -19,6 +19,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     host: str = "127.0.0.1"
     port: int = 8765
+    # The golden set that production replies are graded by; without it, the configuration's `questions`.
+    questions: str | None = None
     # Names under which the server may be addressed besides its own address: exact, so that no other name is answered.
     allow_hosts: tuple[str, ...] = ()
     # Origins of chat pages that may send feedback and replies, as https://chat.example.com.
