@@ -187,3 +187,30 @@ def test_replies_are_graded_anew_when_the_golden_set_changes(tmp_path):
         assert "golden.jsonl" in put_in_order(app)
         assert ProductionReplies(store).figures() == after, "what was read before stays in force"
         app.state.holder.close()
+
+
+def test_old_production_replies_are_deleted_by_the_server_itself(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        ProductionReplies(store).add([production_reply(1)])
+        keeping = create_app(lambda: open_store(path), ServerSettings(production_days=100_000))
+        assert put_in_order(keeping) is None
+        assert ProductionReplies(store).count() == 1
+        deleting = create_app(lambda: open_store(path), ServerSettings(production_days=90))
+        assert put_in_order(deleting) is None
+        assert ProductionReplies(store).count() == 0
+        keeping.state.holder.close()
+        deleting.state.holder.close()
+
+
+def test_an_admin_deletes_what_is_named_exactly(sending):
+    client, store, signs = sending
+    add_run(store, "bbbb2", questions=golden(1), day=1)
+    assert client.post("/api/replies", {**REPLY, "response_id": "a/b"}, **signs["shop"]).status == 201
+    assert client.request("DELETE", "/api/replies/a%2Fb", **signs["shop"]).status == 403
+    assert client.request("DELETE", "/api/replies/a%2Fb", **signs["admin"]).json["production_replies"] == 1
+    assert client.request("DELETE", "/api/replies/a%2Fb", **signs["admin"]).status == 404
+    for loose in ("latest", "bbbb", "BBBB2"):
+        assert client.request("DELETE", f"/api/runs/{loose}", **signs["admin"]).status in (400, 404)
+    assert client.request("DELETE", "/api/runs/bbbb2", **signs["admin"]).json["runs"] == 1
+    assert client.get("/api/runs/bbbb2", **signs["admin"]).status == 404

@@ -93,6 +93,7 @@ def deployed(tmp_path_factory):
     path = str(folder / "s.db")
     with open_store(path) as store:
         add_run(store, "aaaa1", questions=golden(20), day=0, name="before")
+        add_run(store, "dddd4", questions=golden(20), day=0, name="to be deleted")
         add_run(store, "bbbb2", good_reply, questions=golden(20), day=1, name="after")
         tokens = {role: People(store).add(role, role) for role in ("viewer", "reviewer", "admin")}
     make_certificate(folder)
@@ -161,6 +162,24 @@ def test_sign_in_filter_compare_review_and_sign_out(page, deployed):
     page.context.add_cookies([cookie])
     page.goto(public)
     assert "/login" in page.url
+
+
+def test_an_admin_deletes_a_run_and_a_viewer_cannot(page, deployed):
+    public, tokens = deployed
+    sign_in(page, public, tokens["viewer"], "/runs/dddd4")
+    expect(page.locator("summary", has_text="Delete")).to_have_count(0)
+    page.context.clear_cookies()
+    sign_in(page, public, tokens["admin"], "/runs/dddd4")
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_role("button", name="Delete for good").click()
+    # The box was not ticked.
+    assert page.url == f"{public}/runs/dddd4"
+    page.get_by_label("Delete this run").check()
+    page.get_by_role("button", name="Delete for good").click()
+    page.wait_for_url(f"{public}/")
+    expect(page.locator("main")).not_to_contain_text("to be deleted")
+    page.goto(f"{public}/runs/dddd4")
+    expect(page.locator("main")).to_contain_text("No run")
 
 
 def test_a_link_leads_to_where_it_should_after_signing_in(page, deployed):

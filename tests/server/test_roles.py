@@ -37,6 +37,8 @@ def guarded(tmp_path_factory):
     path = str(tmp_path_factory.mktemp("roles") / "s.db")
     with open_store(path) as store:
         add_run(store, "r1", name="secret run")
+        # Not even an admin deletes it by the way.
+        store.set_baseline("kept", "r1")
         secrets = {role: People(store).add(role, role) for role in ROLES}
         secrets["site"] = Sites(store).add("shop")
     settings = {"require_token": True, "rate_per_minute": 1e6, "burst": 10_000, "requests_per_minute": 1e6}

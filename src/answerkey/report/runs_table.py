@@ -51,7 +51,7 @@ def _cells(info: RunInfo, summary: Summary | None, *, wide: bool) -> tuple[str, 
     return (
         one_line(info.id, 40),
         one_line(when if wide else when[:10], 30),
-        one_line(info.name, 40),
+        one_line(" ".join([info.name, *(f"[{tag}]" for tag in info.tags)]), 60),
         one_line(info.target, 60),
         "–" if summary is None else f"{summary.questions:,}",
         _score(summary),

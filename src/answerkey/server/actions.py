@@ -1,4 +1,4 @@
-"""What the dashboard changes: verdicts, production replies, baselines, the theme, and signing in and out."""
+"""What the dashboard changes: verdicts, production replies, baselines, what is deleted, the theme, and who is signed in."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -19,6 +19,7 @@ from answerkey.server.rendering import JsonResponse, render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import ReviewVerdict, save_verdict
+from answerkey.store.deleting import Deleted, delete_reply, delete_runs
 from answerkey.store.people import SESSION_SECONDS, People
 from answerkey.store.sql import SqlStore
 
@@ -38,6 +39,14 @@ class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
     """The run page's form."""
 
     action: Literal["set", "remove"] = "set"
+
+
+class _DeleteForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that deletes a run or a production reply; `sure` is a box that must be ticked."""
+
+    kind: Literal["run", "reply"]
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+    sure: Literal["yes"]
 
 
 class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
@@ -68,6 +77,9 @@ def action_routes() -> list[Route]:
         _route("POST", "/api/review", _judge),
         _route("POST", "/api/baselines", _set_baseline),
         _route("DELETE", "/api/baselines/{name}", _remove_baseline),
+        _route("DELETE", "/api/runs/{run}", _delete_run),
+        _route("DELETE", "/api/replies/{reply:path}", _delete_reply),
+        _route("POST", "/delete", _delete_by_form),
         _route("POST", "/baselines", _change_baseline_by_form),
         _route("POST", "/replies/{reply:path}", _make_golden_case),
         _route("POST", "/review", _judge_by_form),
@@ -141,6 +153,32 @@ def _change_baseline_by_form(request: Request, given: _BaselineForm) -> Response
         if store.baselines().get(given.name) == run:
             store.remove_baseline(given.name)
     return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
+
+
+def _delete_run(request: Request, given: None) -> Response:
+    return JsonResponse(_delete_the_run(request, request.path_params["run"]))
+
+
+def _delete_reply(request: Request, given: None) -> Response:
+    identity = request.path_params["reply"].replace("\x00", "")
+    return JsonResponse(delete_reply(_store(request), identity))
+
+
+def _delete_by_form(request: Request, given: _DeleteForm) -> Response:
+    if given.kind == "run":
+        _delete_the_run(request, given.id)
+    else:
+        delete_reply(_store(request), given.id)
+    return RedirectResponse("/" if given.kind == "run" else "/replies", status_code=303)
+
+
+def _delete_the_run(request: Request, identity: str) -> Deleted:
+    """By its whole id: what `latest` or a name stands for may change before the request arrives."""
+    store = _store(request)
+    info = store.find_run(identity)
+    if info.id != identity:
+        raise UsageError(f"to delete it, name the run by its whole id: {info.id}")
+    return delete_runs(store, [info])
 
 
 def _make_golden_case(request: Request, given: GivenCase) -> Response:

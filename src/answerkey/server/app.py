@@ -94,6 +94,7 @@ def create_app(
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder
+    app.state.settings = served
     grading = ProductionGrading(configured or Settings(), served.questions)
     app.state.grading = grading
     app.state.intake = Intake(grading)

@@ -5,6 +5,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from answerkey.errors import AnswerkeyError
+from answerkey.store.deleting import delete_production
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -21,15 +22,20 @@ def keep_house(app: "Starlette", stopped: Event) -> None:
     while not stopped.is_set():
         problem = put_in_order(app)
         if problem is not None and problem != said:
-            sys.stderr.write(f"answerkey: production replies are not graded anew: {problem}\n")
+            sys.stderr.write(f"answerkey: production replies could not be put in order: {problem}\n")
         said = problem
         stopped.wait(_SECONDS)
 
 
 def put_in_order(app: "Starlette") -> str | None:
-    """Grade production replies by the golden set as it is now; what stood in the way, if anything did."""
+    """Delete production replies that are too old and grade the others by the golden set as it is now; what stood in the
+    way, if anything did."""
+    days = app.state.settings.production_days
     try:
-        app.state.grading.regrade(app.state.holder.get())
+        store = app.state.holder.get()
+        if days is not None:
+            delete_production(store, older_than_days=days)
+        app.state.grading.regrade(store)
     except AnswerkeyError as error:
         return str(error)
     problem: str | None = app.state.grading.problem

@@ -21,6 +21,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     port: int = 8765
     # The golden set that production replies are graded by; without it, the configuration's `questions`.
     questions: str | None = None
+    # Production replies older than so many days are deleted, with what people said of them; None: none are.
+    production_days: float | None = None
     # Names under which the server may be addressed besides its own address: exact, so that no other name is answered.
     allow_hosts: tuple[str, ...] = ()
     # Origins of chat pages that may send feedback and replies, as https://chat.example.com.
@@ -44,6 +46,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ConfigError(f"port {self.port}: must be between 0 and 65535")
         if not (self.rate_per_minute > 0 and self.requests_per_minute > 0) or self.burst < 1:
             raise ConfigError("[server] rate_per_minute, requests_per_minute and burst: must be more than 0")
+        if self.production_days is not None and not self.production_days > 0:
+            raise ConfigError("[server] production_days: must be more than 0")
         if self.body_limit < 1_000:
             raise ConfigError("[server] body_limit: must be at least 1000 bytes")
         for origin in self.allow_origins:
