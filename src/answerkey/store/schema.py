@@ -183,7 +183,7 @@ _DECLARED = (
         # The ProductionReply as JSON, without its question and text.
         "payload text",
         identity="id",
-        production_listing="created_at, id, category, error_kind, score, latency_ms",
+        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version",
         production_by_trace="trace_id",
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
