@@ -174,3 +174,13 @@ def test_a_window_of_days_holds_for_the_list_and_the_figures(client):
     for wrong in ("2020-99-01", "2020-1-1", "x", "9999-12-31"):
         assert client.get(f"/api/replies?until={wrong}").status in (200, 400)
     assert client.get("/api/replies?since=2020-99-01").status == 400
+
+
+@pytest.mark.parametrize("identity", ["two\nlines", "ends\n", "\r\nbegins", "a/b\n/c", "tab\tand \u2028"])
+def test_an_id_with_line_breaks_has_its_page(client, identity):
+    row = {"question": "Which one?", "answer": "This one.", "response_id": identity}
+    assert client.post("/api/replies", row).json["ids"] == [identity]
+    address = quote(identity, safe="")
+    assert client.get(f"/api/replies/{address}").json["row"]["id"] == identity
+    assert client.get(f"/replies/{address}").status == 200
+    assert client.request("DELETE", f"/api/replies/{address}").status == 200

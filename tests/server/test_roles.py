@@ -29,7 +29,7 @@ def addresses():
     app = create_app(lambda: open_store(":memory:"))
     for route in app.routes:
         for method in sorted(route.methods - {"HEAD"}):
-            yield method, route.path.replace(":path", "")
+            yield method, route.path.replace(":id", "")
 
 
 @pytest.fixture(scope="module")

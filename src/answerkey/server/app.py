@@ -19,6 +19,7 @@ from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.server.actions import action_routes
+from answerkey.server.any_id import know_any_id
 from answerkey.server.assets import asset_routes
 from answerkey.server.gatekeeper import Gatekeeper
 from answerkey.server.intake import Intake, KeyUsedError
@@ -78,6 +79,7 @@ def create_app(
     """The dashboard over the store that `opener` opens."""
     served = settings or ServerSettings()
     holder = StoreHolder(opener)
+    know_any_id()
     routes = [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
         *asset_routes(),

@@ -59,7 +59,7 @@ def asset_routes() -> list[Route]:
     return [
         Route("/static/{name}", _give_static_file, methods=["GET"]),
         Route("/charts/{name}.svg", _give_chart, methods=["GET"]),
-        Route("/runs/{run}/replies/{question:path}", _give_whole_reply, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]

@@ -66,7 +66,7 @@ _ERRORS = {
     "429": "too many requests",
     "503": "the store cannot be used right now",
 }
-_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+_PARAMETER = re.compile(r"\{(\w+)(?::id)?\}")
 
 
 @cache
