@@ -7,21 +7,34 @@ import urllib.request
 import pytest
 
 
-def test_a_host_that_others_can_reach_needs_a_token_first(command):
-    outcome = command("serve", "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize(
+    "arguments", [("--host", "0.0.0.0"), ("--public-url", "https://dash.example.com"), ("--require-token",)]
+)
+def test_where_others_come_someone_must_have_access_first(command, arguments):
+    outcome = command("serve", *arguments, "--port", "0")
     assert outcome.code == 2
-    assert "no token yet" in outcome.err
+    assert "nobody has access yet" in outcome.err
 
 
-def test_tokens_are_made_listed_and_revoked(command):
-    made = command("serve", "token", "add", "ann", "--role", "annotator")
+def test_people_are_given_access_listed_and_removed(command):
+    made = command("people", "add", "ann", "--role", "reviewer")
     assert re.fullmatch(r"ak_\S{40,}\n", made.out)
-    listed = command("serve", "token", "list", "--json").document
-    assert [(one["name"], one["role"]) for one in listed["tokens"]] == [("ann", "annotator")]
+    listed = command("people", "list", "--json").document
+    assert [(one["name"], one["role"]) for one in listed["people"]] == [("ann", "reviewer")]
     assert made.out.strip() not in str(listed)
-    assert command("serve", "token", "revoke", "ann").code == 0
-    again = command("serve", "token", "revoke", "ann")
-    assert (again.code, "no token 'ann'" in again.err) == (2, True)
+    assert "0 sessions" in command("people", "sign-out", "ann").out
+    assert command("people", "rm", "ann").code == 0
+    again = command("people", "rm", "ann")
+    assert (again.code, "no person 'ann'" in again.err) == (2, True)
+
+
+def test_sites_get_keys(command):
+    made = command("sites", "add", "shop")
+    assert re.fullmatch(r"ak_site_\S{40,}\n", made.out)
+    listed = command("sites", "list", "--json").document
+    assert [one["name"] for one in listed["sites"]] == ["shop"]
+    assert command("sites", "rm", "shop").code == 0
+    assert "no site yet" in command("sites", "list").out
 
 
 @pytest.mark.parametrize(
@@ -29,6 +42,8 @@ def test_tokens_are_made_listed_and_revoked(command):
     [
         (("--port", "99999"), "between 0 and 65535"),
         (("--allow-origin", "chat.example.com"), "scheme and host only"),
+        (("--public-url", "https://example.com/dash"), "a host name of its own"),
+        (("--trust-proxy", "nginx"), "write an address or a network"),
         (("--store", "mysql://localhost/x"), "unknown kind of database"),
     ],
 )

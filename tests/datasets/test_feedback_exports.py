@@ -96,3 +96,59 @@ def test_a_bad_line_is_named_with_its_number(tmp_path, line, message):
         list(read_feedback(path, "jsonl"))
     assert message in str(caught.value)
     assert "e.jsonl:2" in str(caught.value)
+
+
+STARS_AND_THUMBS = {
+    "data": [
+        {"id": "1", "name": "stars", "value": 5, "dataType": "NUMERIC", "traceId": "t1"},
+        {"id": "2", "name": "thumb", "value": 1, "dataType": "NUMERIC", "traceId": "t2"},
+        {"id": "3", "name": "thumb", "value": 0, "dataType": "NUMERIC", "traceId": "t3"},
+        {"id": "4", "name": "solved", "value": 1, "dataType": "BOOLEAN", "traceId": "t4"},
+    ]
+}
+
+
+def values(read):
+    return [None if item is None else item.value for item in read]
+
+
+def test_thumbs_beside_stars_are_refused_until_each_has_its_scale(tmp_path):
+    path = write(tmp_path, STARS_AND_THUMBS)
+    with pytest.raises(
+        InputError, match="there are scores 'stars' and 'thumb'; say which counts with --score"
+    ):
+        list(read_feedback(path, "langfuse", Scale(low=1, high=5, stated=True)))
+    wanted = Scale(scores={"stars": (1.0, 5.0), "thumb": (0.0, 1.0)})
+    assert values(read_feedback(path, "langfuse", wanted)) == [1.0, 1.0, 0.0, None]
+    assert values(read_feedback(path, "langfuse", Scale(scores={"thumb": None}))) == [None, 1.0, 0.0, None]
+    # A yes is a yes on every scale.
+    solved = Scale(low=1, high=5, stated=True, scores={"solved": None})
+    assert values(read_feedback(path, "langfuse", solved)) == [None, None, None, 1.0]
+
+
+def test_nothing_but_ones_may_be_thumbs_or_stars(tmp_path):
+    path = write(tmp_path, "response_id,rating\nr1,1\nr2,1\n", "ratings.csv")
+    with pytest.raises(InputError, match="every number is 1: thumbs up, or the lowest of several stars"):
+        list(read_feedback(path, "jsonl"))
+    assert values(read_feedback(path, "jsonl", Scale(stated=True))) == [1.0, 1.0]
+    assert values(read_feedback(path, "jsonl", Scale(low=1, high=5, stated=True))) == [0.0, 0.0]
+    words = write(tmp_path, "response_id,rating\nr1,up\nr2,up\n", "words.csv")
+    assert values(read_feedback(words, "jsonl")) == [1.0, 1.0]
+
+
+def test_two_columns_with_a_verdict_are_refused_until_one_is_named(tmp_path):
+    path = write(tmp_path, "response_id,rating,thumb\nr1,5,down\nr2,1,up\n", "both.csv")
+    with pytest.raises(InputError, match=r"both.csv:2: thumb and rating both hold a verdict.*--score thumb"):
+        list(read_feedback(path, "jsonl"))
+    assert values(read_feedback(path, "jsonl", Scale(scores={"rating": (1.0, 5.0)}))) == [1.0, 0.0]
+    assert values(read_feedback(path, "jsonl", Scale(scores={"thumb": None}))) == [0.0, 1.0]
+    mixed = write(
+        tmp_path, '{"response_id": "a", "rating": 0.5}\n{"response_id": "b", "thumb": "up"}\n', "mixed.jsonl"
+    )
+    with pytest.raises(InputError, match="there are scores 'rating' and 'thumb'"):
+        list(read_feedback(mixed, "jsonl"))
+
+
+def test_a_column_of_any_name_can_be_a_score(tmp_path):
+    path = write(tmp_path, "response_id,name,helpfulness\nr1,Ann,4\nr2,Bob,0\n", "own.csv")
+    assert values(read_feedback(path, "jsonl", Scale(scores={"helpfulness": (0.0, 4.0)}))) == [1.0, 0.0]

@@ -1,11 +1,18 @@
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply
 
-from .serving import Client, serving
+from .serving import Client, golden_file, serving
+
+
+@pytest.fixture
+def stopped_clock(monkeypatch):
+    """No bucket of a limit fills again, however long the machine takes."""
+    monkeypatch.setattr("answerkey.server.limits.time", SimpleNamespace(monotonic=lambda: 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +28,10 @@ def store_path(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def client(store_path) -> Iterator[Client]:
+def client(store_path, tmp_path_factory) -> Iterator[Client]:
     with serving(
         lambda: open_store(store_path),
+        questions=golden_file(tmp_path_factory.mktemp("golden"), golden(60)),
         allow_origins=("https://chat.example.com",),
         rate_per_minute=100_000,
         burst=10_000,

@@ -5,16 +5,25 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import uvicorn
 
 from answerkey.config import Settings
+from answerkey.model.question import Question
 from answerkey.server.app import create_app
 from answerkey.server.settings import ServerSettings
+
+
+def golden_file(folder: Path, questions: Iterable[Question]) -> str:
+    """A golden set in a file, for production replies to be graded by."""
+    path = folder / "golden.jsonl"
+    path.write_bytes(b"\n".join(map(msgspec.json.encode, questions)))
+    return str(path)
 
 
 class Answer:
@@ -69,7 +78,11 @@ def serving(opener: Any, configured: Settings | None = None, **settings: Any) ->
     port = listening.getsockname()[1]
     served = msgspec.structs.replace(ServerSettings(**settings), port=port)
     app = create_app(opener, served, configured)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, server_header=False))
+    # As `answerkey serve` does: what a proxy says is for the gatekeeper to believe.
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, server_header=False, proxy_headers=False
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

@@ -45,7 +45,7 @@ def test_production_replies_are_graded_by_the_golden_case_of_the_same_wording(cl
         },
     )
     assert sent.status == 201
-    assert sent.json == {"ids": ["prod-1", "prod-2"], "feedback_matched": 0, "errors": 1}
+    assert sent.json == {"ids": ["prod-1", "prod-2"], "known": [], "feedback_matched": 0, "errors": 1}
     verdict = client.post("/api/feedback", {"value": "up", "conversation_id": "prod-c"})
     assert (verdict.status, verdict.json["question"]) == (201, "what is fact 0 of the property file")
 

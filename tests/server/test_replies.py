@@ -7,7 +7,7 @@ from answerkey.datasets.golden_sets import read_questions
 from answerkey.store import open_store
 from store.filling import add_run, golden
 
-from .serving import serving
+from .serving import golden_file, serving
 
 ROWS = [
     {
@@ -17,7 +17,11 @@ ROWS = [
         "response_id": "good",
         "latency_ms": 120,
     },
-    {"question": "What is fact 1 of the tax file?", "answer": "I do not know.", "response_id": "poor"},
+    {
+        "question": "What is fact 1 of the tax file?",
+        "answer": "It is in another file.",
+        "response_id": "poor",
+    },
     {
         "question": "Who is our new tenant?",
         "answer": "I encountered an error while searching...",
@@ -31,11 +35,14 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    path = str(tmp_path_factory.mktemp("replies") / "s.db")
+    folder = tmp_path_factory.mktemp("replies")
+    path = str(folder / "s.db")
     with open_store(path) as store:
-        add_run(store, "aaaa1", questions=golden(6))
+        # A run of another set has nothing to do with it.
+        add_run(store, "aaaa1", questions=golden(1))
     with serving(
         lambda: open_store(path),
+        questions=golden_file(folder, golden(6)),
         allow_origins=("https://chat.example.com",),
         rate_per_minute=1e6,
         burst=10_000,
@@ -145,3 +152,35 @@ def test_an_unknown_reply_has_a_page_with_a_way_back(client):
     assert "No production reply" in answer.text
     assert "All replies" in answer.text
     assert client.get("/api/replies/nope").json["error"]["code"] == "not_found"
+
+
+def test_a_window_of_days_holds_for_the_list_and_the_figures(client):
+    rows = [
+        {"question": "Old one?", "answer": "yes", "response_id": "old", "created_at": "2020-05-01T12:00:00Z"},
+        {"question": "Next?", "answer": "yes", "response_id": "next", "created_at": "2020-05-02T12:00:00Z"},
+    ]
+    assert client.post("/api/replies", {"replies": rows}).status == 201
+    assert ids(client, "since=2020-05-01&until=2020-05-01") == ["old"]
+    assert sorted(ids(client, "until=2020-12-31")) == ["next", "old"]
+    assert client.get("/api/replies?until=2020-05-01").json["figures"]["replies"] == 1
+    assert client.get("/replies?until=2001-01-01").status == 200
+    assert "From" in client.get("/replies?until=2001-01-01").text, "the window can be opened again"
+    said = {"value": "down", "response_id": "old", "created_at": "2020-05-03T12:00:00Z"}
+    assert client.post("/api/feedback", said).status == 201
+    view = client.get("/api/feedback?since=2020-05-03&until=2020-05-03").json
+    assert (view["stats"]["feedback"], view["stats"]["positive"], view["paging"]["total"]) == (1, 0, 1)
+    assert client.get("/feedback?until=2001-01-01").status == 200
+    assert client.get("/charts/feedback.svg?since=2020-05-03").status == 200
+    for wrong in ("2020-99-01", "2020-1-1", "x", "9999-12-31"):
+        assert client.get(f"/api/replies?until={wrong}").status in (200, 400)
+    assert client.get("/api/replies?since=2020-99-01").status == 400
+
+
+@pytest.mark.parametrize("identity", ["two\nlines", "ends\n", "\r\nbegins", "a/b\n/c", "tab\tand \u2028"])
+def test_an_id_with_line_breaks_has_its_page(client, identity):
+    row = {"question": "Which one?", "answer": "This one.", "response_id": identity}
+    assert client.post("/api/replies", row).json["ids"] == [identity]
+    address = quote(identity, safe="")
+    assert client.get(f"/api/replies/{address}").json["row"]["id"] == identity
+    assert client.get(f"/replies/{address}").status == 200
+    assert client.request("DELETE", f"/api/replies/{address}").status == 200

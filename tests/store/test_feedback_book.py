@@ -48,7 +48,7 @@ def test_a_verdict_on_an_unknown_reply_waits_and_is_tied_to_it_when_it_comes(sto
     linked = ProductionReplies(store).add(
         [ProductionReply(id="later", created_at=now(), question="Who owns it?", reply=Reply(text="Nobody"))]
     )
-    assert linked == 1
+    assert linked.linked == 1
     (again,), total = book.page()
     assert (total, again.production_id, again.question) == (1, "later", "Who owns it?")
 

@@ -16,18 +16,19 @@ from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.feedback_sums import feedback_stats
 from answerkey.store.judgements import SqlJudgements
+from answerkey.store.people import People
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.question_list import QuestionList, RowFilter
 from answerkey.store.schema import TABLES, VERSION
+from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
-from answerkey.store.tokens import AccessTokens
 
-from .old_store import OLD, SCHEMA_7, write_old_store
+from .old_store import OLD, SCHEMA_7, SCHEMA_8, write_old_store
 
 READ = OLD["read"]
 
 
-@pytest.fixture(params=[OLD, SCHEMA_7], ids=["0.1.0", "schema 7"])
+@pytest.fixture(params=[OLD, SCHEMA_7, SCHEMA_8], ids=["0.1.0", "schema 7", "schema 8"])
 def old_store(request, store_url):
     write_old_store(store_url, request.param)
     with open_store(store_url) as opened:
@@ -108,7 +109,10 @@ def test_its_production_replies_judgements_tokens_and_baselines_are_all_there(ol
     assert dict(SqlJudgements(old_store).find_answers(["a" * 32, "b" * 32])) == READ["judged"]
     first = old_store.find_run("first")
     assert plain(SqlJudgements(old_store).spent_on(first.id)) == READ["spent"]
-    assert AccessTokens(old_store).check(READ["token"]).role == "annotator"
+    # An annotator is a reviewer now, and a token that may only send is a site's key.
+    person = People(old_store).with_token(READ["token"])
+    assert (person.name, person.role) == ("ann", "reviewer")
+    assert [site.name for site in Sites(old_store).all()] in ([], ["page"])
     assert dict(old_store.baselines()) == READ["baselines"]
 
 

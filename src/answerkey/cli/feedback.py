@@ -79,6 +79,13 @@ def add(
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--scale", metavar="LOW-HIGH", help="The range of the export's numbers, as 1-5 (default 0-1).")
+@click.option(
+    "--score",
+    "scores",
+    multiple=True,
+    metavar="NAME[=LOW-HIGH]",
+    help="Only this score (or column) of the export, with its range; may be given several times.",
+)
 @click.option("--positive", multiple=True, metavar="LABEL", help="A label that counts as a thumb up.")
 @click.option("--negative", multiple=True, metavar="LABEL", help="A label that counts as a thumb down.")
 @store_flag
@@ -87,6 +94,7 @@ def import_(
     format_name: str,
     files: tuple[Path, ...],
     scale: str | None,
+    scores: tuple[str, ...],
     positive: tuple[str, ...],
     negative: tuple[str, ...],
     store: str | None,
@@ -98,12 +106,20 @@ def import_(
     Examples:
       answerkey feedback import langfuse scores.json
       answerkey feedback import jsonl ratings.csv --scale 1-5
+      answerkey feedback import langfuse scores.json --score stars=1-5 --score thumb
     """
     from answerkey.datasets.feedback_exports import Scale, read_feedback
     from answerkey.store.feedback_book import FeedbackBook
 
-    low, high = _range(scale)
-    reading = Scale(low=low, high=high, positive=frozenset(positive), negative=frozenset(negative))
+    low, high = (0.0, 1.0) if scale is None else _range("--scale", scale)
+    reading = Scale(
+        low=low,
+        high=high,
+        stated=scale is not None,
+        positive=frozenset(positive),
+        negative=frozenset(negative),
+        scores=dict(map(_score, scores)),
+    )
     read = [verdict for path in files for verdict in read_feedback(path, format_name, reading)]
     people = [verdict for verdict in read if verdict is not None]
     with opened_store(store, create=True) as opened:
@@ -120,7 +136,11 @@ def import_(
         return 0
     click.echo(
         f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
-        + (f"; {figures['skipped']} skipped (not a person's verdict)" if figures["skipped"] else "")
+        + (
+            f"; {figures['skipped']} skipped (no person's verdict, or another score)"
+            if figures["skipped"]
+            else ""
+        )
     )
     return 0
 
@@ -131,20 +151,25 @@ def import_(
     type=click.IntRange(min=1),
     help="How many replies users got, if the store has not seen them.",
 )
+@click.option("--since", metavar="DAY", help="Only verdicts from this day on, as 2026-11-16.")
+@click.option("--until", metavar="DAY", help="Only verdicts up to this day.")
 @store_flag
 @json_flag
-def stats(queries: int | None, store: str | None, as_json: bool) -> int:
+def stats(queries: int | None, since: str | None, until: str | None, store: str | None, as_json: bool) -> int:
     """Add up the feedback: satisfaction, feedback rate, by category and day, themes, agreement with the scores.
 
     \b
     Examples:
       answerkey feedback stats
+      answerkey feedback stats --since 2026-11-01 --until 2026-11-30
       answerkey feedback stats --queries 12000 --json
     """
+    from answerkey.store.feedback_book import FeedbackFilter
     from answerkey.store.feedback_sums import feedback_stats
 
     with opened_store(store) as opened:
-        figures = feedback_stats(opened, queries=queries)
+        wanted = FeedbackFilter(since=since, until=until)
+        figures = feedback_stats(opened, queries=queries, wanted=wanted)
     if as_json:
         print_document(figures)
     else:
@@ -152,16 +177,20 @@ def stats(queries: int | None, store: str | None, as_json: bool) -> int:
     return 0
 
 
-def _range(scale: str | None) -> tuple[float, float]:
-    if scale is None:
-        return 0.0, 1.0
+def _score(given: str) -> tuple[str, tuple[float, float] | None]:
+    """A score's name and, if it is given, its range."""
+    name, equals, scale = given.rpartition("=")
+    return (name, _range("--score", scale)) if equals else (given, None)
+
+
+def _range(flag: str, scale: str) -> tuple[float, float]:
     low, _, high = scale.partition("-")
     try:
         ends = float(low), float(high)
     except ValueError:
         ends = 0.0, 0.0
     if not ends[0] < ends[1]:
-        raise UsageError(f"--scale {scale!r}: write it as 1-5, the lowest and the highest value")
+        raise UsageError(f"{flag} {scale!r}: write it as 1-5, the lowest and the highest value")
     return ends
 
 

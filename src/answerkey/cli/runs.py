@@ -1,20 +1,27 @@
-"""`answerkey runs`: the runs of a store."""
+"""`answerkey runs`: the runs of a store, listed, tagged and deleted."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from answerkey.cli.flags import json_flag, opened_store, store_flag
 from answerkey.cli.outcome import print_document
+from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from answerkey.model.run import RunInfo
     from answerkey.model.summary import Summary
 
 __all__ = ["runs"]
 
+_yes_flag = click.option("--yes", is_flag=True, help="Do not ask first.")
+_days = click.FloatRange(min=0, min_open=True)
 
-@click.command()
+
+@click.group(invoke_without_command=True)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -24,15 +31,19 @@ __all__ = ["runs"]
 )
 @store_flag
 @json_flag
-def runs(limit: int, store: str | None, as_json: bool) -> int:
-    """List runs, the newest first.
+@click.pass_context
+def runs(context: click.Context, limit: int, store: str | None, as_json: bool) -> int:
+    """List runs, the newest first; tag and delete them.
 
     \b
     Examples:
       answerkey runs
       answerkey runs --limit 100 --json
+      answerkey runs rm before-the-fix
+      answerkey runs prune --older-than 90 --keep 100
     """
-
+    if context.invoked_subcommand is not None:
+        return 0
     with opened_store(store) as opened:
         listed = opened.list_runs(limit=limit)
         total = opened.count_runs()
@@ -45,8 +56,139 @@ def runs(limit: int, store: str | None, as_json: bool) -> int:
     return 0
 
 
+@runs.command("rm")
+@click.argument("references", metavar="RUN...", nargs=-1, required=True)
+@_yes_flag
+@store_flag
+def remove(references: tuple[str, ...], yes: bool, store: str | None) -> int:
+    """Delete runs with their replies, scores and verdicts; baselines and runs under way are refused.
+
+    \b
+    Examples:
+      answerkey runs rm 4f2a
+      answerkey runs rm latest latest~1 --yes
+    """
+    from answerkey.store.deleting import delete_runs
+
+    with opened_store(store) as opened:
+        found = {info.id: info for info in map(opened.find_run, references)}
+        _ask_first(list(found.values()), yes)
+        gone = delete_runs(opened, list(found.values()))
+    click.echo(f"deleted: {_count(gone.runs, 'run')}, {_count(gone.feedback, 'verdict')} on them")
+    return 0
+
+
+@runs.command()
+@click.option("--older-than", type=_days, metavar="DAYS", help="Runs that are older than this.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="The newest so many stay in any case.")
+@click.option(
+    "--production",
+    type=_days,
+    metavar="DAYS",
+    help="Production replies that are older than this, with their verdicts.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say which runs would go.")
+@_yes_flag
+@store_flag
+@json_flag
+def prune(
+    older_than: float | None,
+    keep: int | None,
+    production: float | None,
+    dry_run: bool,
+    yes: bool,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Delete what is old: runs, and what real users were told. Baselines, runs under way and those tagged keep stay.
+
+    \b
+    Examples:
+      answerkey runs prune --older-than 90 --keep 100
+      answerkey runs prune --keep 500 --dry-run
+      answerkey runs prune --production 30 --yes
+    """
+    from answerkey.store.deleting import delete_production, delete_runs, old_runs
+
+    with opened_store(store) as opened:
+        by_age = older_than is not None or keep is not None or production is None
+        old = old_runs(opened, older_than_days=older_than, keep=keep) if by_age else []
+        if dry_run:
+            _say_which(old)
+            return 0
+        if old or production is not None:
+            _ask_first(old, yes, production)
+        gone = delete_runs(opened, old)
+        said = None if production is None else delete_production(opened, older_than_days=production)
+    figures = {
+        "runs": gone.runs,
+        "production_replies": 0 if said is None else said.production_replies,
+        "feedback": gone.feedback + (0 if said is None else said.feedback),
+    }
+    if as_json:
+        print_document(figures)
+        return 0
+    replies = _count(figures["production_replies"], "production reply", "production replies")
+    click.echo(
+        f"deleted: {_count(gone.runs, 'run')}, {replies}, {_count(figures['feedback'], 'verdict')} on them"
+    )
+    return 0
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("tags", nargs=-1, required=True)
+@click.option("--remove", is_flag=True, help="Take the tags away.")
+@store_flag
+def tag(run: str, tags: tuple[str, ...], remove: bool, store: str | None) -> int:
+    """Give a run tags, which lists show; one tagged keep is never pruned.
+
+    \b
+    Examples:
+      answerkey runs tag latest release-12 keep
+      answerkey runs tag latest keep --remove
+    """
+    import msgspec
+
+    for name in tags:
+        if not name.strip() or len(name) > 60 or not name.isprintable():
+            raise UsageError(f"tag {name[:70]!r}: use up to 60 printable characters")
+    with opened_store(store) as opened:
+        info = opened.find_run(run)
+        if info.status == "running":
+            raise UsageError(f"run {info.id} is under way; tag it when it has ended")
+        kept = [name for name in info.tags if name not in tags]
+        changed = msgspec.structs.replace(info, tags=tuple(kept if remove else [*kept, *dict.fromkeys(tags)]))
+        opened.update_run(changed)
+    click.echo(f"{info.name} ({info.id}): {', '.join(changed.tags) or 'no tag'}")
+    return 0
+
+
+def _ask_first(infos: "Sequence[RunInfo]", yes: bool, production: float | None = None) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was deleted; where nobody can be asked, say --yes")
+    _say_which(infos)
+    more = "" if production is None else f" and production replies older than {production:g} days"
+    click.confirm(f"delete {_count(len(infos), 'run')}{more} for good?", abort=True, err=True)
+
+
+def _say_which(infos: "Sequence[RunInfo]") -> None:
+    from answerkey.text.sanitise import one_line
+
+    for info in infos:
+        click.echo(f"{info.id}  {info.created_at[:10]}  {one_line(info.name, 60)}")
+    if not infos:
+        click.echo("no run")
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def _document(info: "RunInfo", summary: "Summary | None") -> dict[str, Any]:
-    known = ("id", "name", "status", "created_at", "target", "question_set")
+    known = ("id", "name", "status", "created_at", "target", "question_set", "tags")
     found = ("questions", "score", "grade", "interval", "coverage", "passed")
     # A run that has not ended has no summary.
     return {name: getattr(info, name) for name in known} | {

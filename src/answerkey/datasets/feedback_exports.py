@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, read_value
 from answerkey.model.json_value import Json
+from answerkey.text.moments import read_moment
 from answerkey.transcripts.row_files import read_rows
 
 __all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
@@ -26,8 +27,19 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
     low: float = 0.0
     high: float = 1.0
+    # Whether somebody said so: without that, a 1 may be a thumb up or the lowest of five stars.
+    stated: bool = False
     positive: frozenset[str] = frozenset()
     negative: frozenset[str] = frozenset()
+    # Scores that are wanted, by their names, with the range of each; None: that of all. Empty: whatever there is.
+    scores: dict[str, tuple[float, float] | None] = {}
+
+    def of_score(self, name: str | None) -> "Scale":
+        """The scale of one score."""
+        ends = self.scores.get(name or "")
+        if ends is None:
+            return self
+        return msgspec.structs.replace(self, low=ends[0], high=ends[1], stated=True)
 
     def value(self, given: object) -> float:
         """The verdict; raises UsageError on a value that is none."""
@@ -58,6 +70,8 @@ class _Format(msgspec.Struct, frozen=True, kw_only=True):
     # What stands before the id, so that ids of different tools and kinds differ.
     id_scope: tuple[str, ...] = ()
     id: tuple[str, ...] = ("id",)
+    # Whether verdicts stand in columns of any name, of which a record has one.
+    columns: bool = False
     # Field of Feedback → its names.
     texts: dict[str, tuple[str, ...]]
 
@@ -67,6 +81,7 @@ _FORMATS = {
     "jsonl": _Format(
         value=("value", "score", "thumb", "rating", "feedback"),
         id=("idempotency_key", "id"),
+        columns=True,
         texts={
             "response_id": ("response_id", "reply_id", "message_id", "run_id"),
             "trace_id": ("trace_id",),
@@ -120,22 +135,35 @@ FEEDBACK_FORMATS: tuple[str, ...] = tuple(_FORMATS)
 
 
 def read_feedback(path: Path, format_name: str, scale: Scale | None = None) -> Iterator[Feedback | None]:
-    """Every verdict of an export; None for a record that is not a person's verdict (a program's, or only text)."""
+    """Every verdict of an export; None for a record that is not a person's verdict (a program's, or only text) or not of
+    a score that is wanted. What could be read in two ways is refused."""
+    form, scale = _FORMATS[format_name], scale or Scale()
+    seen = _Seen()
     for line, row in read_rows(path):
         try:
-            if format_name == "jsonl":
-                yield plain_feedback(row, scale or Scale())
+            given = _given(row, form, scale)
+            if given is not None:
+                seen.note(given, scale)
+            if form.columns and (given is not None or not scale.scores):
+                yield plain_feedback(row, scale)
             else:
-                yield _verdict(row, _FORMATS[format_name], scale or Scale())
+                yield None if given is None else _verdict(row, form, scale, given)
         except UsageError as error:
             raise InputError(str(error), path=path, line=line) from None
+    if seen.numbers == {1.0}:
+        raise InputError(
+            "every number is 1: thumbs up, or the lowest of several stars? say --scale 0-1 or --scale 1-5",
+            path=path,
+        )
 
 
 def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     """One object under answerkey's own names."""
-    verdict = _verdict(row, _FORMATS["jsonl"], scale)
-    if verdict is None:
+    form = _FORMATS["jsonl"]
+    given = _given(row, form, scale)
+    if given is None:
         raise UsageError('there is no "value"; give "up", "down" or a number from 0 to 1')
+    verdict = _verdict(row, form, scale, given)
     if not (verdict.response_id or verdict.trace_id or verdict.conversation_id or verdict.question):
         raise UsageError(
             "nothing says which reply it is about: give response_id, trace_id, conversation_id or question"
@@ -143,13 +171,64 @@ def plain_feedback(row: Mapping[str, Json], scale: Scale) -> Feedback:
     return verdict
 
 
-def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale) -> Feedback | None:
+class _Given(NamedTuple):
+    """The value that a record holds."""
+
+    value: Json
+    # What it is a value of: the score's name, or the column that it stands in.
+    score: str | None
+    # Whether the export itself says that it is a yes or no.
+    boolean: bool = False
+
+
+class _Seen:
+    """What an export has held so far, to see whether it can be read in two ways."""
+
+    def __init__(self) -> None:
+        self._scores: dict[str, None] = {}
+        # Numbers of which nobody said what their range is.
+        self.numbers: set[float] = set()
+
+    def note(self, given: _Given, scale: Scale) -> None:
+        """Raise UsageError once there are two scores and nobody said which is wanted."""
+        if given.score is not None and not scale.scores:
+            self._scores[given.score] = None
+        if len(self._scores) > 1:
+            one, other = self._scores
+            raise UsageError(
+                f"there are scores {one!r} and {other!r}; say which counts with --score {one!r}, "
+                f"or what range each has with --score {one!r}=1-5 --score {other!r}=0-1"
+            )
+        number = _number(given.value)
+        if number is not None and not given.boolean and not scale.of_score(given.score).stated:
+            self.numbers.add(number)
+
+
+def _given(row: Mapping[str, Json], form: _Format, scale: Scale) -> _Given | None:
     kinds = {str(_field(row, name)).upper() for name in form.marks}
+    if kinds & _NOT_PEOPLE:
+        return None
+    name = _text(row, "name", "key") if not form.columns or scale.scores else None
+    if form.columns:
+        columns = [column for column in scale.scores or form.value if _field(row, column) is not None]
+        if name in scale.scores and not columns:
+            columns = [column for column in form.value if _field(row, column) is not None]
+        if len(columns) > 1:
+            raise UsageError(
+                f"{columns[0]} and {columns[1]} both hold a verdict; say which counts with --score {columns[0]}"
+            )
+        if not columns:
+            return None
+        return _Given(_field(row, columns[0]), columns[0] if columns[0] in scale.scores or not name else name)
+    if scale.scores and name not in scale.scores:
+        return None
     # A category of Langfuse has a number as well, which means nothing.
     labels = ("stringValue", "string_value") if "CATEGORICAL" in kinds else ()
-    given = _first(row, *labels, *form.value)
-    if given is None or kinds & _NOT_PEOPLE:
-        return None
+    value = _first(row, *labels, *form.value)
+    return None if value is None else _Given(value, name, "BOOLEAN" in kinds)
+
+
+def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale, given: _Given) -> Feedback:
     texts: dict[str, Any] = {field: _text(row, *names) for field, names in form.texts.items()}
     comment = texts.pop("comment") or ""
     if len(comment) > COMMENT_LIMIT:
@@ -157,8 +236,9 @@ def _verdict(row: Mapping[str, Json], form: _Format, scale: Scale) -> Feedback |
     key = _key(row, form)
     return Feedback(
         id=hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest(),
-        created_at=_time(_text(row, "created_at", "timestamp", "createdAt", "time")),
-        value=scale.value(given),
+        created_at=_moment(_text(row, "created_at", "timestamp", "createdAt", "time")),
+        # A yes or no has no scale, whatever that of the numbers beside it is.
+        value=read_value(given.value) if given.boolean else scale.of_score(given.score).value(given.value),
         source="import",
         comment=comment,
         **texts,
@@ -211,13 +291,5 @@ def _number(given: object) -> float | None:
         return None
 
 
-def _time(given: str | None) -> str:
-    if given is None:
-        return datetime.now(UTC).isoformat(timespec="milliseconds")
-    try:
-        parsed = datetime.fromisoformat(given)
-    except ValueError:
-        raise UsageError(f"created_at {given[:60]!r}: not a time; write it as 2026-11-16T08:30:00Z") from None
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    return parsed.astimezone(UTC).isoformat(timespec="milliseconds")
+def _moment(given: str | None) -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds") if given is None else read_moment(given)

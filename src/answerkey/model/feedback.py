@@ -78,7 +78,9 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     production_id: str | None = None
     question: str | None = None
     category: str | None = None
-    # Sending the same key again changes this verdict instead of adding one.
+    # Who sent it: a site, a person, or a program on this machine; empty for imports and reviews.
+    sender: str = ""
+    # By this the sender's sending again is known: it is the same verdict.
     idempotency_key: str | None = None
     metadata: dict[str, Any] = {}
 
@@ -98,13 +100,22 @@ class ProductionReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     # The chatbot's own id of it, or one made for it.
     id: str
+    # When it was said, as far as its sender told, and when it came.
     created_at: str
+    received_at: str | None = None
+    # Who sent it: a site, a person, or a program on this machine.
+    sender: str = ""
+    # The chatbot that said it, as far as its sender told.
+    model: str | None = None
+    version: str | None = None
     question: str
     reply: Reply
     category: str | None = None
-    # Only where the question has expectations, its own or a golden case's: else there is nothing to score it by.
+    # Only where the golden set has the question: else there is nothing to score it by.
     score: float | None = None
     scorecard: Scorecard | None = None
+    # Hash of the golden set and the scoring that it was last graded by.
+    graded_by: str | None = None
 
 
 def read_value(value: Any) -> float:

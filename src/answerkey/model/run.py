@@ -56,6 +56,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     # What judging came to: models, canaries, reliability, cost, coverage; empty without a judge.
     judge: dict[str, Any] = {}
     experiment: ExperimentLink | None = None
+    # What people call it by, beside its name.
+    tags: tuple[str, ...] = ()
     # The run whose replies it began with (`resume --accept-changes`).
     made_from: str | None = None
 

@@ -27,6 +27,7 @@ from answerkey.report.value_wording import (
     score_percent,
     used_text,
 )
+from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_terminal, one_line
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         seg=lambda text: quote(str(text), safe=""),
         ticks=_ticks,
         used=used_text,
-        when=lambda moment: str(moment)[:16].replace("T", " "),
+        when=lambda moment: local_time(str(moment)),
         width=lambda share: f"{max(0.0, min(100.0, 100 * (share or 0))):.2f}%",
         words=name_words,
         zip=lambda first, second: zip(first, second, strict=True),

@@ -9,6 +9,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.summary import Summary
 from answerkey.report.terminal import GRADE_COLOURS, emit, make_console
 from answerkey.report.value_wording import percent, score_text
+from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
 
 __all__ = ["print_runs"]
@@ -26,7 +27,7 @@ def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> 
     wide = console.width >= 110
     gap = 2 if wide else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-    rows = [_cells(info, summary, when=16 if wide else 10) for info, summary in listed]
+    rows = [_cells(info, summary, wide=wide) for info, summary in listed]
     widths = [max(len(row[column]) for row in (_HEADS, *rows)) for column in range(len(_HEADS))]
     # Only the name and the target give way where the terminal is narrow.
     room = console.width - sum(widths) - gap * len(_HEADS) + widths[_NAME] + widths[_TARGET]
@@ -45,11 +46,12 @@ def print_runs(listed: Sequence[tuple[RunInfo, Summary | None]], total: int) -> 
         console.print(f"… and {total - len(listed):,} older; --limit {total} lists all", style="dim")
 
 
-def _cells(info: RunInfo, summary: Summary | None, *, when: int) -> tuple[str, ...]:
+def _cells(info: RunInfo, summary: Summary | None, *, wide: bool) -> tuple[str, ...]:
+    when = local_time(info.created_at)
     return (
         one_line(info.id, 40),
-        one_line(info.created_at.replace("T", " ")[:when], when),
-        one_line(info.name, 40),
+        one_line(when if wide else when[:10], 30),
+        one_line(" ".join([info.name, *(f"[{tag}]" for tag in info.tags)]), 60),
         one_line(info.target, 60),
         "–" if summary is None else f"{summary.questions:,}",
         _score(summary),

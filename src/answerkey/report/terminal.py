@@ -30,6 +30,7 @@ from answerkey.report.value_wording import (
     score_text,
 )
 from answerkey.report.view import QuestionView, ReportView, build_view
+from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
 
 __all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "plain_table", "print_report", "question_lines"]
@@ -123,7 +124,7 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
     ]
     if info.repeat > 1:
         facts.append(f"{info.repeat} trials each")
-    facts += [one_line(info.created_at.replace("T", " ")[:16], 20), one_line(info.id, 24)]
+    facts += [one_line(local_time(info.created_at), 30), one_line(info.id, 24)]
     yield Text(" · ".join(facts), style="dim")
     yield Text("")
     letter = summary.grade or "–"

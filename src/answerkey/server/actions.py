@@ -1,4 +1,4 @@
-"""What the dashboard changes: verdicts, production replies, baselines, the theme, and signing in and out."""
+"""What the dashboard changes: verdicts, production replies, baselines, what is deleted, the theme, and who is signed in."""
 
 from collections.abc import Callable
 from types import NoneType
@@ -12,15 +12,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError, UsageError
-from answerkey.server.gatekeeper import COOKIE
+from answerkey.server.gatekeeper import session_cookie
 from answerkey.server.intake import GivenFeedback, GivenReplies
 from answerkey.server.query import BadRequestError, read_body, read_mapping
 from answerkey.server.rendering import JsonResponse, render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import ReviewVerdict, save_verdict
+from answerkey.store.deleting import Deleted, delete_reply, delete_runs
+from answerkey.store.people import SESSION_SECONDS, People
 from answerkey.store.sql import SqlStore
-from answerkey.store.tokens import AccessTokens
 
 __all__ = ["GivenBaseline", "action_routes"]
 
@@ -38,6 +39,14 @@ class _BaselineForm(GivenBaseline, frozen=True, kw_only=True):
     """The run page's form."""
 
     action: Literal["set", "remove"] = "set"
+
+
+class _DeleteForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that deletes a run or a production reply; `sure` is a box that must be ticked."""
+
+    kind: Literal["run", "reply"]
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+    sure: Literal["yes"]
 
 
 class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
@@ -68,8 +77,11 @@ def action_routes() -> list[Route]:
         _route("POST", "/api/review", _judge),
         _route("POST", "/api/baselines", _set_baseline),
         _route("DELETE", "/api/baselines/{name}", _remove_baseline),
+        _route("DELETE", "/api/runs/{run}", _delete_run),
+        _route("DELETE", "/api/replies/{reply:id}", _delete_reply),
+        _route("POST", "/delete", _delete_by_form),
         _route("POST", "/baselines", _change_baseline_by_form),
-        _route("POST", "/replies/{reply:path}", _make_golden_case),
+        _route("POST", "/replies/{reply:id}", _make_golden_case),
         _route("POST", "/review", _judge_by_form),
         _route("POST", "/theme", _choose_theme),
         _route("GET", "/login", _show_sign_in),
@@ -98,13 +110,17 @@ def _give_feedback(request: Request, given: GivenFeedback) -> Response:
     key = request.headers.get("idempotency-key")
     if key is not None and len(key) > 400:
         raise BadRequestError("the Idempotency-Key header is longer than 400 characters")
-    receipt = request.app.state.intake.feedback(_store(request), given, header_key=key)
+    state = request.scope["state"]
+    receipt = request.app.state.intake.feedback(
+        _store(request), given, state["who"], foreign=state["foreign"], header_key=key
+    )
     return JsonResponse(receipt, status_code=202 if not receipt.matched else 201 if receipt.created else 200)
 
 
 def _give_replies(request: Request, given: dict[str, Any]) -> Response:
     rows = read_mapping(given, GivenReplies).replies if "replies" in given else [given]
-    return JsonResponse(request.app.state.intake.replies(_store(request), rows), status_code=201)
+    receipt = request.app.state.intake.replies(_store(request), rows, request.scope["state"]["who"])
+    return JsonResponse(receipt, status_code=201)
 
 
 def _judge(request: Request, given: ReviewVerdict) -> Response:
@@ -139,6 +155,32 @@ def _change_baseline_by_form(request: Request, given: _BaselineForm) -> Response
     return RedirectResponse(f"/runs/{quote(run, safe='')}", status_code=303)
 
 
+def _delete_run(request: Request, given: None) -> Response:
+    return JsonResponse(_delete_the_run(request, request.path_params["run"]))
+
+
+def _delete_reply(request: Request, given: None) -> Response:
+    identity = request.path_params["reply"].replace("\x00", "")
+    return JsonResponse(delete_reply(_store(request), identity))
+
+
+def _delete_by_form(request: Request, given: _DeleteForm) -> Response:
+    if given.kind == "run":
+        _delete_the_run(request, given.id)
+    else:
+        delete_reply(_store(request), given.id)
+    return RedirectResponse("/" if given.kind == "run" else "/replies", status_code=303)
+
+
+def _delete_the_run(request: Request, identity: str) -> Deleted:
+    """By its whole id: what `latest` or a name stands for may change before the request arrives."""
+    store = _store(request)
+    info = store.find_run(identity)
+    if info.id != identity:
+        raise UsageError(f"to delete it, name the run by its whole id: {info.id}")
+    return delete_runs(store, [info])
+
+
 def _make_golden_case(request: Request, given: GivenCase) -> Response:
     case = golden_case(_store(request), request.path_params["reply"].replace("\x00", ""), given)
     headers = {"content-disposition": 'attachment; filename="golden-case.jsonl"'}
@@ -160,26 +202,35 @@ def _show_sign_in(request: Request, given: None) -> Response:
 
 def _sign_in(request: Request, given: _SignInForm) -> Response:
     secret, target = given.token.strip(), _path_inside(given.next)
-    known = AccessTokens(_store(request)).check(secret)
-    if known is None or known.role == "sender":
+    people = People(_store(request))
+    person = people.with_token(secret)
+    if person is None:
         page = render("login.html.j2", request.scope, next=target, wrong=True)
         return HTMLResponse(page, status_code=401)
     answer = RedirectResponse(target, status_code=303)
     answer.set_cookie(
-        COOKIE,
-        secret,
-        max_age=30 * 24 * 3600,
+        session_cookie(request.scope["scheme"]),
+        # A new one at every sign-in: nobody can have set it before.
+        people.sign_in(person),
+        max_age=int(SESSION_SECONDS),
         httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
+        # Lax: who follows a link that a colleague has sent is signed in. What changes something is guarded by its origin.
+        samesite="lax",
+        secure=request.scope["scheme"] == "https",
         path="/",
     )
     return answer
 
 
 def _sign_out(request: Request, given: None) -> Response:
+    scheme = request.scope["scheme"]
+    session = request.cookies.get(session_cookie(scheme))
+    if session is not None:
+        People(_store(request)).sign_out(session)
     answer = RedirectResponse("/login", status_code=303)
-    answer.delete_cookie(COOKIE, path="/")
+    answer.delete_cookie(
+        session_cookie(scheme), path="/", secure=scheme == "https", httponly=True, samesite="lax"
+    )
     return answer
 
 

@@ -10,23 +10,28 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
+from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.server.actions import action_routes
+from answerkey.server.any_id import know_any_id
 from answerkey.server.assets import asset_routes
 from answerkey.server.gatekeeper import Gatekeeper
-from answerkey.server.intake import Intake
+from answerkey.server.intake import Intake, KeyUsedError
 from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.query import read_query
 from answerkey.server.rendering import JsonResponse, refuse, render
+from answerkey.server.roles import Visitor, person_visiting, site_sending
 from answerkey.server.settings import ServerSettings
+from answerkey.store.people import People
+from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
-from answerkey.store.tokens import AccessToken, AccessTokens
 
 __all__ = ["StoreHolder", "create_app"]
 
@@ -54,9 +59,16 @@ class StoreHolder:
                 self._store.close()
                 self._store = None
 
-    def check(self, secret: str) -> AccessToken | None:
-        """The access token that a secret is."""
-        return AccessTokens(self.get()).check(secret)
+    def by_secret(self, secret: str) -> Visitor | None:
+        """Who a program's secret belongs to: a person's token, or a site's key."""
+        store = self.get()
+        return person_visiting(People(store).with_token(secret)) or site_sending(
+            Sites(store).with_key(secret)
+        )
+
+    def by_session(self, session: str) -> Visitor | None:
+        """Who is signed in."""
+        return person_visiting(People(self.get()).in_session(session))
 
 
 def create_app(
@@ -67,6 +79,7 @@ def create_app(
     """The dashboard over the store that `opener` opens."""
     served = settings or ServerSettings()
     holder = StoreHolder(opener)
+    know_any_id()
     routes = [
         Route("/api/openapi.json", _openapi, methods=["GET"]),
         *asset_routes(),
@@ -75,11 +88,18 @@ def create_app(
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Gatekeeper, settings=served, check=holder.check)],
+        middleware=[
+            Middleware(Gatekeeper, settings=served, by_secret=holder.by_secret, by_session=holder.by_session),
+            # No page holds a secret, so that its size tells none.
+            Middleware(GZipMiddleware, minimum_size=1_000, compresslevel=5),
+        ],
         exception_handlers={AnswerkeyError: _known_error, HTTPException: _http_error, Exception: _bug},
     )
     app.state.holder = holder
-    app.state.intake = Intake(configured or Settings())
+    app.state.settings = served
+    grading = ProductionGrading(configured or Settings(), served.questions)
+    app.state.grading = grading
+    app.state.intake = Intake(grading)
     return app
 
 
@@ -111,6 +131,8 @@ async def _known_error(request: Request, error: Exception) -> Response:
         return refusal
     if isinstance(error, UnknownNameError):
         return await run_in_threadpool(refuse, request.scope, 404, "not_found", message)
+    if isinstance(error, KeyUsedError):
+        return refuse(request.scope, 409, "key_used", message)
     status = 400 if isinstance(error, UsageError) else 500
     return refuse(request.scope, status, "bad_request" if status == 400 else "failed", message)
 

@@ -21,8 +21,10 @@ from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.runs import TrendPoint, load_trend
+from answerkey.store.feedback_book import Day, FeedbackFilter
 from answerkey.store.question_list import HistoryPoint, QuestionList
 from answerkey.store.sql import SqlStore
+from answerkey.text.moments import local_time
 
 __all__ = ["asset_routes", "draw_charts"]
 
@@ -41,6 +43,8 @@ class _ChartQuery(msgspec.Struct, frozen=True, kw_only=True):
     set: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     run: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     question: Annotated[str, msgspec.Meta(max_length=2_000)] | None = None
+    since: Day | None = None
+    until: Day | None = None
 
 
 class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +59,7 @@ def asset_routes() -> list[Route]:
     return [
         Route("/static/{name}", _give_static_file, methods=["GET"]),
         Route("/charts/{name}.svg", _give_chart, methods=["GET"]),
-        Route("/runs/{run}/replies/{question:path}", _give_whole_reply, methods=["GET"]),
+        Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -159,7 +163,7 @@ def _history(store: SqlStore, query: _ChartQuery) -> Chart:
 
 
 def _feedback(store: SqlStore, query: _ChartQuery) -> Chart:
-    days = feedback_figures(store).days
+    days = feedback_figures(store, FeedbackFilter(since=query.since, until=query.until)).days
     # One day alone would fill the picture.
     before = max(0, 7 - len(days))
     series = (
@@ -188,8 +192,9 @@ def draw_charts(store: SqlStore, run: str, question: str) -> None:
 
 def _labels(points: Sequence[TrendPoint | HistoryPoint]) -> tuple[str, ...]:
     """What tells runs apart in the least space: the day, the hour of one day, or else their names."""
-    days = tuple(point.created_at[5:10] for point in points)
-    hours = tuple(point.created_at[11:16] for point in points)
+    moments = [local_time(point.created_at, zone=False) for point in points]
+    days = tuple(moment[5:10] for moment in moments)
+    hours = tuple(moment[11:16] for moment in moments)
     if len(set(days)) == len(points):
         return days
     if len(set(days)) == 1 and len(set(hours)) == len(points):

@@ -12,6 +12,7 @@ from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.model.comparison import Comparison
 from answerkey.model.feedback_stats import FeedbackStats
 from answerkey.model.run import RunInfo
+from answerkey.store.feedback_book import FeedbackFilter
 from answerkey.store.feedback_sums import feedback_state, feedback_stats
 from answerkey.store.sql import SqlStore
 
@@ -70,9 +71,11 @@ def rank_stored(store: SqlStore, infos: Sequence[RunInfo]) -> Ranking:
     return _rankings.get(_key(store, infos), lambda: rank_runs(_read(store, infos)))
 
 
-def feedback_figures(store: SqlStore) -> FeedbackStats:
-    """What `answerkey feedback stats` says."""
-    return _feedback.get((store.address, *feedback_state(store)), lambda: feedback_stats(store))
+def feedback_figures(store: SqlStore, wanted: FeedbackFilter | None = None) -> FeedbackStats:
+    """What `answerkey feedback stats` says of the days that are wanted."""
+    days = ("", "") if wanted is None else (wanted.since or "", wanted.until or "")
+    key = (store.address, *days, *feedback_state(store))
+    return _feedback.get(key, lambda: feedback_stats(store, wanted=wanted))
 
 
 def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:

@@ -1,7 +1,5 @@
-"""Gatekeeper: who gets in. Exact Host and Origin, tokens and roles, size and rate limits, and the headers of every answer."""
+"""Gatekeeper: who gets in. Exact Host and Origin, sessions and roles, size and rate limits, and the headers of every answer."""
 
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -12,23 +10,17 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 
 from answerkey.errors import StoreError
+from answerkey.server.forwarded import client_address, forwarded_scheme, limit_name
+from answerkey.server.limits import Limits
 from answerkey.server.rendering import refuse
+from answerkey.server.roles import INTAKE, LOCAL, SAFE, Visitor, is_public
 from answerkey.server.settings import ServerSettings
-from answerkey.store.tokens import AccessToken
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "LOCAL", "Gatekeeper", "RateLimit"]
+__all__ = ["Gatekeeper", "session_cookie"]
 
-COOKIE = "answerkey_token"
-# Who uses a server that only this machine can reach.
-LOCAL = AccessToken("local", "admin", "")
-
-# Where chat pages and their servers send to; the only paths that other origins may use.
-_INTAKE = ("/api/feedback", "/api/replies")
-_PUBLIC = ("/login", "/static/", "/healthz")
-_SAFE = ("GET", "HEAD", "OPTIONS")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -40,47 +32,30 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
 
+# How someone is recognised: by a secret that a program sends, and by a browser's session.
+Recognise = Callable[[str], Visitor | None]
 
-# Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
-_SENDERS = 10_000
+
+def session_cookie(scheme: str) -> str:
+    """The session's cookie; under https its name keeps other hosts of the domain from setting it."""
+    return "__Host-answerkey" if scheme == "https" else "answerkey"
 
 
 class BodyTooLargeError(Exception):
     """The body went over the limit while it was read."""
 
 
-class RateLimit:
-    """Lets every sender send `burst` at once and `per_minute` on average."""
-
-    def __init__(self, per_minute: float, burst: int) -> None:
-        self._per_second = per_minute / 60
-        self._burst = float(burst)
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def wait(self, sender: str) -> float:
-        """0 if the sender may go on (and it is counted), else the seconds to wait."""
-        now = time.monotonic()
-        level, then = self._buckets.pop(sender, (self._burst, now))
-        level = min(self._burst, level + (now - then) * self._per_second)
-        missing = 1 - level
-        self._buckets[sender] = (level if missing > 0 else level - 1, now)
-        if len(self._buckets) > _SENDERS:
-            self._buckets.popitem(last=False)
-        return missing / self._per_second if missing > 0 else 0.0
-
-
 class Gatekeeper:
     """Wraps the application."""
 
     def __init__(
-        self, app: "ASGIApp", *, settings: ServerSettings, check: Callable[[str], AccessToken | None]
+        self, app: "ASGIApp", *, settings: ServerSettings, by_secret: Recognise, by_session: Recognise
     ) -> None:
         self._app = app
         self._settings = settings
-        self._check = check
-        self._rate = RateLimit(settings.rate_per_minute, settings.burst)
-        # Guessing a token must be slow, whatever the limit for feedback is.
-        self._logins = RateLimit(30, 10)
+        self._by_secret = by_secret
+        self._by_session = by_session
+        self._limits = Limits(settings)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Let a request through, or refuse it."""
@@ -95,7 +70,7 @@ class Gatekeeper:
         # They may send, not read what others have sent: the same paths list that to whoever may look.
         allowed = (
             origin in self._settings.allow_origins
-            and scope["path"] in _INTAKE
+            and scope["path"] in INTAKE
             and scope["method"] in ("POST", "OPTIONS")
         )
 
@@ -111,8 +86,10 @@ class Gatekeeper:
                     outgoing.add_vary_header("Origin")
             await send(message)
 
+        self._set_address(scope, headers, foreign=allowed)
         try:
-            refusal = await self._refusal(scope, headers, origin, allowed)
+            refusal = self._refuse_by_address(scope, headers, origin, allowed)
+            refusal = refusal or await self._refuse_by_visitor(scope, headers)
         except StoreError as error:
             refusal = refuse(scope, 503, "store_unavailable", str(error))
         if refusal is not None:
@@ -123,68 +100,70 @@ class Gatekeeper:
         except BodyTooLargeError:
             await self._too_large(scope)(scope, receive, answer)
 
-    async def _refusal(
+    def _set_address(self, scope: Any, headers: Headers, *, foreign: bool) -> None:
+        """What later steps must know: under what address the visitor sees the server, and where they are."""
+        trusted = self._settings.trusted_networks
+        scheme = self._settings.public_scheme or forwarded_scheme(scope, headers, trusted)
+        scope["scheme"] = scheme
+        scope.setdefault("state", {}).update(
+            address=self._settings.public_origin or f"{scheme}://{headers.get('host', '')}",
+            client=limit_name(client_address(scope, headers, trusted)),
+            # Whether it is sent by a page of another site.
+            foreign=foreign,
+            needs_token=self._settings.needs_token,
+        )
+
+    def _refuse_by_address(
         self, scope: Any, headers: Headers, origin: str | None, allowed: bool
     ) -> Response | None:
-        path, method = scope["path"], scope["method"]
         host = headers.get("host", "")
         if not self._settings.host_allowed(host):
-            message = f"this server does not answer to the name {host[:80]!r}; allow it with --allow-host"
-            return refuse(scope, 421, "wrong_host", message)
-        if method == "OPTIONS" and path in _INTAKE and origin is not None:
-            return self._preflight(scope, allowed)
-        if method not in _SAFE and not allowed and not _same_origin(scope, headers, origin, host):
-            sender = (origin or "another site")[:80]
             message = (
-                f"requests from {sender} are not accepted; allow a chat page's origin with --allow-origin"
+                f"this server does not answer to the name {host[:80]!r}; "
+                "its own is given with --public-url, further ones with --allow-host"
+            )
+            return refuse(scope, 421, "wrong_host", message)
+        method = scope["method"]
+        if method == "OPTIONS" and scope["path"] in INTAKE and origin is not None:
+            return self._preflight(scope, allowed)
+        if method not in SAFE and not allowed and not _same_origin(scope, headers, origin):
+            message = (
+                f"requests from {(origin or 'another site')[:80]} are not accepted at "
+                f"{scope['state']['address'][:80]}; behind a proxy, give its address with --public-url, "
+                "and a chat page's origin with --allow-origin"
             )
             return refuse(scope, 403, "wrong_origin", message)
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._settings.body_limit:
             return self._too_large(scope)
-        who = LOCAL
-        if self._settings.needs_token:
-            found = await self._identify(scope, headers)
-            if found is None and not path.startswith(_PUBLIC):
-                return _ask_to_sign_in(scope)
-            who = found or AccessToken("", "viewer", "")
-        scope.setdefault("state", {})["who"] = who
-        scope["state"]["needs_token"] = self._settings.needs_token
-        return self._refuse_by_role(scope, who) or self._refuse_too_fast(scope, who)
-
-    async def _identify(self, scope: Any, headers: Headers) -> AccessToken | None:
-        given = headers.get("authorization", "")
-        if given[:7].lower() == "bearer ":
-            return await run_in_threadpool(self._check, given[7:].strip())
-        secret = HTTPConnection(scope).cookies.get(COOKIE)
-        return None if secret is None else await run_in_threadpool(self._check, secret)
-
-    def _refuse_by_role(self, scope: Any, who: AccessToken) -> Response | None:
-        path, method = scope["path"], scope["method"]
-        if path.startswith(_PUBLIC) or path == "/logout":
-            return None
-        if who.role == "sender" and not (method == "POST" and path in _INTAKE):
-            return refuse(scope, 403, "not_allowed", "this token may only send feedback and replies")
-        if who.role == "viewer" and method not in _SAFE and path != "/theme":
-            message = "this token may only look; an annotator's may also judge"
-            return refuse(scope, 403, "not_allowed", message)
-        if who.role != "admin" and method not in _SAFE and path.startswith(("/api/baselines", "/baselines")):
-            return refuse(scope, 403, "not_allowed", "only an admin's token may name baselines")
         return None
 
-    def _refuse_too_fast(self, scope: Any, who: AccessToken) -> Response | None:
-        path = scope["path"]
-        if scope["method"] != "POST" or path not in (*_INTAKE, "/login"):
+    async def _refuse_by_visitor(self, scope: Any, headers: Headers) -> Response | None:
+        method, path, state = scope["method"], scope["path"], scope["state"]
+        who = await self._identify(scope, headers) if self._settings.needs_token else LOCAL
+        state["who"] = who
+        wait = self._limits.wait(method, path, state["client"], who)
+        if wait:
+            return _ask_to_wait(scope, wait)
+        if is_public(path):
             return None
-        client = scope.get("client") or ("unknown", 0)
-        limit = self._logins if path == "/login" else self._rate
-        wait = limit.wait(f"{client[0]} {who.name}")
-        if not wait:
+        if who is None:
+            return _ask_to_sign_in(scope)
+        if who.may(method, path):
             return None
-        seconds = max(1, round(wait + 0.5))
-        refusal = refuse(scope, 429, "too_many_requests", f"too many requests; try again in {seconds} s")
-        refusal.headers["retry-after"] = str(seconds)
-        return refusal
+        message = (
+            "a site's key may only send feedback and replies"
+            if who.role == "site"
+            else f"this is not for a {who.role} to do"
+        )
+        return refuse(scope, 403, "not_allowed", message)
+
+    async def _identify(self, scope: Any, headers: Headers) -> Visitor | None:
+        given = headers.get("authorization", "")
+        if given[:7].lower() == "bearer ":
+            return await run_in_threadpool(self._by_secret, given[7:].strip())
+        session = HTTPConnection(scope).cookies.get(session_cookie(scope["scheme"]))
+        return None if session is None else await run_in_threadpool(self._by_session, session)
 
     def _preflight(self, scope: Any, allowed: bool) -> Response:
         if not allowed:
@@ -217,17 +196,27 @@ class Gatekeeper:
         return counted
 
 
-def _same_origin(scope: Any, headers: Headers, origin: str | None, host: str) -> bool:
+def _same_origin(scope: Any, headers: Headers, origin: str | None) -> bool:
     """A browser says where a request comes from; a program that is not one says nothing and holds no cookie of ours."""
     if origin is not None:
-        return origin.lower() == f"{scope['scheme']}://{host}".lower()
+        return origin.lower() == str(scope["state"]["address"]).lower()
     return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+
+
+def _ask_to_wait(scope: Any, wait: float) -> Response:
+    seconds = max(1, round(wait + 0.5))
+    refusal = refuse(scope, 429, "too_many_requests", f"too many requests; try again in {seconds} s")
+    refusal.headers["retry-after"] = str(seconds)
+    return refusal
 
 
 def _ask_to_sign_in(scope: Any) -> Response:
     path = scope["path"]
     if path.startswith("/api/") or scope["method"] != "GET":
-        message = "a token is needed: send Authorization: Bearer …; `answerkey serve token add` makes one"
+        message = (
+            "a token is needed: send Authorization: Bearer …; "
+            "`answerkey people add` makes one for a person, `answerkey sites add` a key for a site"
+        )
         refusal = refuse(scope, 401, "token_needed", message)
         refusal.headers["www-authenticate"] = "Bearer"
         return refusal

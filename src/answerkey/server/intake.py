@@ -1,33 +1,36 @@
-"""What chat pages and their servers send: verdicts on replies, and the replies themselves."""
+"""What chat pages and their servers send: verdicts on replies, and the replies themselves. It is added, never changed."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import msgspec
 
-from answerkey.config import Settings
 from answerkey.datasets.feedback_exports import Scale, plain_feedback
-from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
+from answerkey.datasets.golden_sets import EXPECTATION_FIELDS
 from answerkey.errors import UsageError
-from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
-from answerkey.model.question import Question
-from answerkey.scorers.grader import Grader
-from answerkey.scorers.plan import make_grader
+from answerkey.evaluation.production_grading import ProductionGrading
+from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.server.roles import Visitor
 from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
+from answerkey.text.moments import read_moment
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
-__all__ = ["FeedbackReceipt", "GivenFeedback", "GivenReplies", "Intake", "RepliesReceipt"]
+__all__ = ["FeedbackReceipt", "GivenFeedback", "GivenReplies", "Intake", "KeyUsedError", "RepliesReceipt"]
 
 _MOST_REPLIES = 500
-# A golden set larger than this is not kept in memory for matching production questions with it.
-_MOST_GOLDEN = 20_000
 # In a reply, `tools` are the tools that it used.
 _EXPECTATIONS = EXPECTATION_FIELDS - {"tools"}
-_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
+_NAME_LIMIT = 200
+_ID_LIMIT = 400
+_Id = Annotated[str, msgspec.Meta(min_length=1, max_length=_ID_LIMIT)]
+
+
+class KeyUsedError(UsageError):
+    """A sender's idempotency key was used before, for something else."""
 
 
 class GivenFeedback(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +51,11 @@ class GivenFeedback(msgspec.Struct, frozen=True, kw_only=True):
     author: _Id | None = None
     question: Annotated[str, msgspec.Meta(max_length=COMMENT_LIMIT)] | None = None
     category: _Id | None = None
-    # The same key again changes the verdict instead of adding one.
+    # When it was given, in ISO 8601; without it, now.
+    created_at: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)] | None = None
+    # The reply itself, as `POST /api/replies` takes it: kept unless the store has it.
+    reply: dict[str, Any] | None = None
+    # The same key of the same sender again is the same verdict.
     idempotency_key: _Id | None = None
 
 
@@ -56,7 +63,7 @@ class FeedbackReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """The answer: what became of the verdict."""
 
     id: str
-    # False: a verdict with the same idempotency key was there and is changed.
+    # False: the sender used the idempotency key before.
     created: bool
     # False: no stored reply has this id yet; the verdict is kept and tied to the reply when that comes.
     matched: bool
@@ -75,6 +82,8 @@ class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """The answer: the ids under which the replies are kept, and how many verdicts were waiting for them."""
 
     ids: tuple[str, ...]
+    # Those of them that were kept before, and stay as they were.
+    known: tuple[str, ...]
     feedback_matched: int
     # Replies that are errors, by the same detector that grades runs.
     errors: int
@@ -83,101 +92,146 @@ class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
 class Intake:
     """Keeps what is sent."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, grading: ProductionGrading) -> None:
+        self._grading = grading
 
     def feedback(
-        self, store: SqlStore, given: GivenFeedback, *, header_key: str | None = None
+        self,
+        store: SqlStore,
+        given: GivenFeedback,
+        who: Visitor,
+        *,
+        foreign: bool = False,
+        header_key: str | None = None,
     ) -> FeedbackReceipt:
-        """Keep a verdict, whether or not its reply is known."""
-        row = msgspec.to_builtins(given)
-        row["idempotency_key"] = given.idempotency_key or header_key
-        # Text that a database cannot keep must not cost the verdict.
-        row = {
-            name: value.replace("\x00", "") if isinstance(value, str) else value
-            for name, value in row.items()
-        }
+        """Keep a verdict, whether or not its reply is known. A site, or a `foreign` page, cannot change one."""
+        row = _without_nul(msgspec.to_builtins(given))
+        row["idempotency_key"] = row["idempotency_key"] or (header_key or "").replace("\x00", "") or None
+        carried = row.pop("reply")
+        said = row.pop("created_at")
         read = plain_feedback(row, Scale())
         fresh = msgspec.structs.replace(
-            read, id=new_id(), created_at=now(), source="user", idempotency_key=row["idempotency_key"] or None
+            read,
+            id=new_id(),
+            created_at=_event_time(said),
+            source="user",
+            sender=who.sender,
+            idempotency_key=row["idempotency_key"],
         )
-        saved, created = FeedbackBook(store).add(fresh)
+        if carried is not None:
+            self._keep_carried(store, carried, fresh, who)
+        may_change = who.role != "site" and not foreign
+        saved, created = FeedbackBook(store).add(fresh, change=may_change)
+        if not created and not may_change and not _same_verdict(saved, fresh):
+            raise KeyUsedError("this idempotency key was used for another verdict, which stays as it is")
+        note = (
+            None
+            if saved.matched
+            else "no stored reply has this id; the verdict is kept and will be matched when the reply arrives"
+        )
         return FeedbackReceipt(
             id=saved.id,
             created=created,
             matched=saved.matched,
             value=saved.value,
             question=saved.question,
-            note=None
-            if saved.matched
-            else "no stored reply has this id; the verdict is kept and will be matched when the reply arrives",
+            note=note,
         )
 
-    def replies(self, store: SqlStore, rows: list[dict[str, Any]]) -> RepliesReceipt:
-        """Keep production replies, graded as far as there is something to grade them by."""
-        grader = make_grader(self._settings.scoring, self._settings)
-        read = [self._reply(store, grader, row, number) for number, row in enumerate(rows, start=1)]
-        linked = ProductionReplies(store).add(read)
+    def replies(self, store: SqlStore, rows: Sequence[Mapping[str, Any]], who: Visitor) -> RepliesReceipt:
+        """Keep production replies that are not known yet, graded as far as there is something to grade them by."""
+        self._grading.refresh()
+        read = [self._reply(row, who, f"reply {number}: ") for number, row in enumerate(rows, start=1)]
+        added = ProductionReplies(store).add(read)
+        new = set(added.new)
         return RepliesReceipt(
             ids=tuple(reply.id for reply in read),
-            feedback_matched=linked,
+            known=tuple(reply.id for reply in read if reply.id not in new),
+            feedback_matched=added.linked,
             errors=sum(reply.scorecard is not None and reply.scorecard.error is not None for reply in read),
         )
 
-    def _reply(self, store: SqlStore, grader: Grader, row: Mapping[str, Any], number: int) -> ProductionReply:
+    def _keep_carried(
+        self, store: SqlStore, carried: dict[str, Any], verdict: Feedback, who: Visitor
+    ) -> None:
+        """Keep the reply that came with a verdict, under the verdict's ids; one that the store has stays as it is."""
+        if verdict.response_id is None:
+            raise UsageError("a verdict that carries its reply needs that reply's response_id")
+        if FeedbackBook(store).knows_reply(verdict.response_id):
+            return
+        ids = {"response_id": verdict.response_id, "trace_id": verdict.trace_id}
+        ids["conversation_id"] = verdict.conversation_id
+        row = {**carried, **{name: value for name, value in ids.items() if value is not None}}
+        row.setdefault("question", verdict.question)
+        ProductionReplies(store).add([self._reply(row, who, "reply: ")])
+
+    def _reply(self, row: Mapping[str, Any], who: Visitor, place: str) -> ProductionReply:
         asked = row.get("question")
         if not isinstance(asked, str) or not asked.strip():
-            raise UsageError(f'reply {number}: there is no "question"; give what the user asked')
+            raise UsageError(f'{place}there is no "question"; give what the user asked')
+        expected = next((name for name in sorted(_EXPECTATIONS) if row.get(name)), None)
+        if expected is not None:
+            # They would decide the score, and their patterns how long that takes.
+            raise UsageError(
+                f"{place}{expected} is not taken from senders; replies are graded by the golden set that "
+                "[server] questions names"
+            )
         reply = reply_from_payload({name: value for name, value in row.items() if name != "question"})
-        question, graded = self._question(store, row, asked, number)
-        card = grader.grade(question, (reply,))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
-        return ProductionReply(
-            id=identity[:400],
-            created_at=now(),
-            question=asked.replace("\x00", "")[:COMMENT_LIMIT],
-            reply=msgspec.structs.replace(reply, response_id=identity[:400]),
-            category=question.category if graded else _first_text(row, "category"),
-            score=card.total if graded else None,
-            scorecard=card,
+        said = row.get("created_at")
+        if said is not None and not isinstance(said, str):
+            raise UsageError(f"{place}created_at: write the time as 2026-11-16T08:30:00Z")
+        return self._grading.grade(
+            ProductionReply(
+                id=_plain(identity, _ID_LIMIT),
+                created_at=_event_time(said, place),
+                received_at=now(),
+                sender=who.sender,
+                model=_named(row, "model"),
+                version=_named(row, "version"),
+                question=_plain(asked, COMMENT_LIMIT),
+                reply=msgspec.structs.replace(reply, response_id=_plain(identity, _ID_LIMIT)),
+                category=_named(row, "category"),
+            )
         )
 
-    def _question(
-        self, store: SqlStore, row: Mapping[str, Any], asked: str, number: int
-    ) -> tuple[Question, bool]:
-        """What the reply is graded by: its own expectations, a golden case with the same wording, or nothing."""
-        if any(row.get(name) for name in _EXPECTATIONS):
-            fields = {name: row[name] for name in _EXPECTATIONS if row.get(name) is not None}
-            fields |= {"question": asked} | ({"category": row["category"]} if row.get("category") else {})
-            try:
-                return parse_question(fields), True
-            except ValueError as error:
-                raise UsageError(f"reply {number}: {error}") from None
-        infos = store.list_infos(limit=1)
-        if infos:
-            golden = _golden(store, infos[0].question_set_hash).get(_comparable(asked))
-            if golden is not None:
-                return golden, True
-        return Question(id="", question=asked), False
+
+def _event_time(said: str | None, place: str = "") -> str:
+    """When something happened, as its sender says; what has not happened yet is a mistake."""
+    if said is None:
+        return now()
+    try:
+        moment = read_moment(said)
+    except UsageError as error:
+        raise UsageError(f"{place}{error}") from None
+    if moment > (datetime.now(UTC) + timedelta(days=1)).isoformat():
+        raise UsageError(f"{place}created_at {said[:60]!r} is in the future")
+    return moment
+
+
+def _same_verdict(kept: Feedback, fresh: Feedback) -> bool:
+    fields = ("value", "comment", "correction", "response_id", "trace_id", "conversation_id")
+    return all(getattr(kept, name) == getattr(fresh, name) for name in fields)
+
+
+def _without_nul(row: dict[str, Any]) -> dict[str, Any]:
+    """Text that a database cannot keep must not cost the verdict."""
+    return {
+        name: value.replace("\x00", "") if isinstance(value, str) else value for name, value in row.items()
+    }
+
+
+def _plain(text: str, limit: int) -> str:
+    # No database takes a lone surrogate, and PostgreSQL no NUL.
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()[:limit]
+
+
+def _named(row: Mapping[str, Any], name: str) -> str | None:
+    found = _first_text(row, name)
+    return None if found is None else _plain(found, _NAME_LIMIT) or None
 
 
 def _first_text(row: Mapping[str, Any], *names: str) -> str | None:
     return next(
         (str(row[name]) for name in names if isinstance(row.get(name), str | int) and row[name] != ""), None
     )
-
-
-def _comparable(question: str) -> str:
-    return " ".join(question.casefold().split()).rstrip("?!. ")
-
-
-@lru_cache(maxsize=4)
-def _golden(store: SqlStore, set_hash: str) -> dict[str, Question]:
-    """The newest run's single-turn questions by their wording."""
-    if store.count_questions(set_hash) > _MOST_GOLDEN:
-        return {}
-    return {
-        _comparable(question.question): question
-        for question in store.questions(set_hash)
-        if not question.turns
-    }

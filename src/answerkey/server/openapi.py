@@ -12,6 +12,7 @@ from answerkey.server.actions import GivenBaseline
 from answerkey.server.intake import FeedbackReceipt, GivenFeedback, GivenReplies, RepliesReceipt
 from answerkey.server.pages import PAGES
 from answerkey.server.views.review import ReviewVerdict
+from answerkey.store.deleting import Deleted
 
 __all__ = ["openapi_document"]
 
@@ -51,22 +52,27 @@ _ACTIONS: tuple[tuple[str, str, Any, Any, tuple[str, ...]], ...] = (
     ("/api/review", "Say whether a borderline reply can be trusted", ReviewVerdict, Feedback, ("201",)),
     ("/api/baselines", "Give a run a name to compare with", GivenBaseline, NamedBaseline, ("201",)),
 )
+_DELETED = {
+    "/api/runs/{run}": "Delete a run, named by its whole id, with its replies, scores and verdicts",
+    "/api/replies/{reply}": "Delete a production reply and what people said of it",
+}
 _ERRORS = {
     "400": "the request cannot be read as what it should be",
     "401": "a token is needed",
     "403": "the token or the origin does not allow it",
     "404": "no such run, question, reply or baseline",
+    "409": "the sender used the idempotency key for another verdict",
     "413": "the body is too large",
     "429": "too many requests",
     "503": "the store cannot be used right now",
 }
-_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+_PARAMETER = re.compile(r"\{(\w+)(?::id)?\}")
 
 
 @cache
 def openapi_document() -> dict[str, Any]:
     """The document under /api/openapi.json."""
-    models = [page.view for page in PAGES] + [ProblemReport]
+    models = [page.view for page in PAGES] + [ProblemReport, Deleted]
     models += [model for _, _, taken, given, _ in _ACTIONS for model in (taken, given)]
     schemas, components = msgspec.json.schema_components(models, ref_template="#/components/schemas/{name}")
     known = dict(zip(models, schemas, strict=True))
@@ -83,6 +89,13 @@ def openapi_document() -> dict[str, Any]:
             "summary": summary,
             "requestBody": {"required": True, "content": {"application/json": {"schema": known[taken]}}},
             "responses": dict.fromkeys(statuses, _answer("done", known[given])) | problems,
+        }
+    for path, summary in _DELETED.items():
+        gone = _answer("done", known[Deleted])
+        paths.setdefault(path, {})["delete"] = {
+            "summary": summary,
+            "parameters": _path_parameters(path),
+            "responses": {"200": gone} | problems,
         }
     paths["/api/baselines/{name}"] = {
         "delete": {

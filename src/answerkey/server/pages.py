@@ -42,7 +42,7 @@ PAGES = (
     Page("/runs/{run}", "run.html.j2", load_run, "A run: its summary and a page of its questions"),
     Page("/runs/{run}/progress", None, load_progress, "How far a run is"),
     Page(
-        "/runs/{run}/questions/{question:path}",
+        "/runs/{run}/questions/{question:id}",
         "question.html.j2",
         load_question,
         "A question in a run: every trial in full, and its history over runs",
@@ -50,8 +50,6 @@ PAGES = (
     Page("/compare", "compare.html.j2", load_compare, "Runs side by side: verdict, differences and replies"),
     Page("/review", "review.html.j2", load_review, "The next reply that a person should judge"),
     Page("/replies", "replies.html.j2", load_replies, "Production replies in figures, and a page of them"),
-    Page(
-        "/replies/{reply:path}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"
-    ),
+    Page("/replies/{reply:id}", "reply.html.j2", load_reply, "A production reply in full, with its feedback"),
     Page("/feedback", "feedback.html.j2", load_feedback, "Feedback in figures, and a page of verdicts"),
 )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
-from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 
 from answerkey.report.markup import make_environment
 from answerkey.server.theme import THEME_AFTER, THEME_SIGNS, THEMES
+from answerkey.text.moments import zone_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,6 +33,7 @@ _TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "Not possible here",
+    409: "Something else is there already",
     413: "Too large",
     421: "Wrong address",
     429: "Too many requests",
@@ -67,8 +68,9 @@ def render(template: str, scope: Any, **context: Any) -> str:
             path=path,
             here=path + (f"?{query}" if query else ""),
             link=_Linker(path, query),
+            zone=zone_name(),
             # For examples that work when they are copied.
-            address=f"{scope.get('scheme', 'http')}://{Headers(scope=scope).get('host', '127.0.0.1:8765')}",
+            address=state.get("address", "http://127.0.0.1:8765"),
             **context,
         )
     )
@@ -100,7 +102,8 @@ def _chart_sources(name: str, params: dict[str, str], size: str, theme: str) -> 
             # Light is what is shown where nothing else fits.
             scheme = f"(prefers-color-scheme: {tone})" if automatic and (width or tone == "dark") else ""
             media = " and ".join(filter(None, (width, scheme)))
-            query = urlencode({**params, "size": shape, "theme": tone})
+            given = {name: value for name, value in params.items() if value}
+            query = urlencode({**given, "size": shape, "theme": tone})
             sources.append((media, f"/charts/{name}.svg?{query}"))
     return sources
 

@@ -15,8 +15,8 @@ from answerkey.store.sql import SqlStore
 
 __all__ = ["StoreCopy", "back_up", "copy_store"]
 
-# Nobody owns a run in another store.
-_NOT_COPIED = ("leases",)
+# Nobody owns a run in another store, nor is signed in there.
+_NOT_COPIED = ("leases", "sessions")
 
 
 class StoreCopy(msgspec.Struct, kw_only=True):

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,12 +14,14 @@ from answerkey.store.database import Connection, Where, signs
 from answerkey.store.packing import CARD_COLUMNS, id_hash, unpack_card
 from answerkey.store.schema import TABLES, insert
 from answerkey.store.writing import NAME_KEY, RUN_KEY
+from answerkey.text.moments import day_begins, day_ends
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = [
     "SCORED",
+    "Day",
     "FeedbackBook",
     "FeedbackFilter",
     "ScoredVerdict",
@@ -27,10 +29,13 @@ __all__ = [
     "feedback_row",
     "new_id",
     "question_of",
+    "time_window",
 ]
 
 # What people search for is short.
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
+# As 2026-11-16.
+Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", max_length=10)]
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 _UPDATE = (
@@ -44,10 +49,26 @@ SCORED = (
 )
 
 # Columns that are fields of a verdict.
-_OWN = attrgetter(*list(TABLES["feedback"].columns)[:11])
+_OWN = attrgetter(*list(TABLES["feedback"].columns)[:12])
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
+
+
+class _Window(Protocol):
+    @property
+    def since(self) -> str | None: ...
+    @property
+    def until(self) -> str | None: ...
+
+
+def time_window(where: Where, column: str, wanted: _Window) -> Where:
+    """With the conditions that a time is within the days that are wanted."""
+    if wanted.since is not None:
+        where.add(f"{column} >= ?", day_begins(wanted.since))
+    if wanted.until is not None:
+        where.add(f"{column} < ?", day_ends(wanted.until))
+    return where
 
 
 class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +78,9 @@ class FeedbackFilter(msgspec.Struct, frozen=True, kw_only=True):
     source: FeedbackSource | None = None
     # "unknown": those without one as well.
     category: ShortText | None = None
+    # The first and the last day on which it was given, in the zone of this machine.
+    since: Day | None = None
+    until: Day | None = None
 
 
 class ScoredVerdict(NamedTuple):
@@ -86,10 +110,11 @@ class FeedbackBook:
     def __init__(self, store: "SqlStore") -> None:
         self._database = store.database
 
-    def add(self, feedback: Feedback) -> tuple[Feedback, bool]:
-        """Keep a verdict, tied to its reply if that is known. False: its key was known and that verdict is changed."""
+    def add(self, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
+        """Keep a verdict, tied to its reply if that is known. False: its sender used the key before, and that verdict is
+        changed, or without `change` stays and is returned."""
         with self._database.transaction() as connection:
-            return _add(connection, feedback)
+            return _add(connection, feedback, change=change)
 
     def add_all(self, verdicts: Iterable[Feedback]) -> tuple[int, int, int]:
         """Keep many in one transaction: how many are new, how many changed, how many have a known reply."""
@@ -124,6 +149,14 @@ class FeedbackBook:
                 linked += 1
                 connection.run(_UPDATE, (*feedback_row(kept), kept.id))
         return linked
+
+    def knows_reply(self, response_id: str) -> bool:
+        """Whether a reply of production or of a run has this id."""
+        with self._database.reading() as connection:
+            in_production = "SELECT 1 FROM production_replies WHERE id = ?"
+            in_runs = "SELECT 1 FROM reply_ids WHERE id_hash = ? LIMIT 1"
+            found = connection.value(in_production, (response_id,))
+            return (found or connection.value(in_runs, (id_hash("response", response_id),))) is not None
 
     def of_reply(self, key: ReplyKey) -> list[Feedback]:
         """What people said about one reply of a run, newest first."""
@@ -206,14 +239,17 @@ def feedback_row(feedback: Feedback) -> tuple[Any, ...]:
     return (*_OWN(feedback), *about, _encode(feedback).decode())
 
 
-def _add(connection: Connection, feedback: Feedback) -> tuple[Feedback, bool]:
+def _add(connection: Connection, feedback: Feedback, *, change: bool = True) -> tuple[Feedback, bool]:
     kept = _with_reply(connection, feedback)
     if feedback.idempotency_key is not None:
-        query = "SELECT id FROM feedback WHERE idempotency_key = ?"
-        known = connection.value(query, (feedback.idempotency_key,))
-        if known is not None:
-            kept = msgspec.structs.replace(kept, id=known)
-            connection.run(_UPDATE, (*feedback_row(kept), known))
+        query = "SELECT payload FROM feedback WHERE sender = ? AND idempotency_key = ?"
+        payload = connection.value(query, (feedback.sender, feedback.idempotency_key))
+        if payload is not None:
+            known = _decode(payload)
+            if not change:
+                return known, False
+            kept = msgspec.structs.replace(kept, id=known.id)
+            connection.run(_UPDATE, (*feedback_row(kept), known.id))
             return kept, False
     connection.run(insert("feedback", replace=True), feedback_row(kept))
     return kept, True
@@ -264,7 +300,7 @@ def _located(connection: Connection, feedback: Feedback) -> Feedback:
 
 
 def _conditions(wanted: FeedbackFilter) -> Where:
-    where = Where()
+    where = time_window(Where(), "created_at", wanted)
     if wanted.value is not None:
         where.add("value >= ?" if wanted.value == "up" else "value < ?", POSITIVE)
     if wanted.source is not None:

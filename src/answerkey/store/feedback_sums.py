@@ -11,8 +11,8 @@ from answerkey.model.feedback_stats import (
     FeedbackTheme,
 )
 from answerkey.stats.correlation import correlate
-from answerkey.store.database import Connection
-from answerkey.store.feedback_book import SCORED
+from answerkey.store.database import Connection, Where
+from answerkey.store.feedback_book import SCORED, FeedbackFilter, time_window
 from answerkey.text.themes import find_themes
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ _USERS = "source != 'review'"
 _POSITIVE = f"SUM(CASE WHEN value >= {POSITIVE} THEN 1 ELSE 0 END)"
 
 
-def feedback_stats(store: "SqlStore", *, queries: int | None = None) -> FeedbackStats:
-    """Add up a store's feedback; `queries` overrides how many replies users could have judged."""
+def feedback_stats(
+    store: "SqlStore", *, queries: int | None = None, wanted: FeedbackFilter | None = None
+) -> FeedbackStats:
+    """Add up a store's feedback of the days that are wanted; `queries` overrides how many replies users could have judged."""
     with store.database.reading() as connection:
-        return _stats(connection, queries)
+        return _stats(connection, queries, wanted or FeedbackFilter())
 
 
 def feedback_state(store: "SqlStore") -> tuple[str, ...]:
@@ -47,26 +49,31 @@ def feedback_state(store: "SqlStore") -> tuple[str, ...]:
         return tuple(repr(connection.run(query).fetchall()) for query in queries)
 
 
-def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
+def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) -> FeedbackStats:
+    users, reviewers = (
+        time_window(Where(condition), "created_at", wanted) for condition in (_USERS, "source = 'review'")
+    )
     row = connection.run(
         f"SELECT COUNT(*), {_POSITIVE}, SUM(CASE WHEN comment != '' THEN 1 ELSE 0 END), "
         "SUM(CASE WHEN run_id IS NOT NULL OR production_id IS NOT NULL THEN 1 ELSE 0 END) "
-        f"FROM feedback WHERE {_USERS}"
+        f"FROM feedback WHERE {users}",
+        users.values,
     ).fetchone()
     total, good, commented, known = (int(value or 0) for value in row)
     reviews, trusted = connection.run(
-        f"SELECT COUNT(*), {_POSITIVE} FROM feedback WHERE source = 'review'"
+        f"SELECT COUNT(*), {_POSITIVE} FROM feedback WHERE {reviewers}", reviewers.values
     ).fetchone()
-    asked = _queries(connection) if queries is None else queries
+    asked = _queries(connection, wanted) if queries is None else queries
     rated = known if queries is None else total
     by_category = connection.run(
-        f"SELECT category, COUNT(*), {_POSITIVE} FROM feedback WHERE {_USERS} GROUP BY category "
-        "ORDER BY COUNT(*) DESC"
+        f"SELECT category, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} GROUP BY category "
+        "ORDER BY COUNT(*) DESC",
+        users.values,
     ).fetchall()
     by_day = connection.run(
-        f"SELECT SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE} FROM feedback WHERE {_USERS} "
+        f"SELECT SUBSTR(created_at, 1, 10) AS day, COUNT(*), {_POSITIVE} FROM feedback WHERE {users} "
         "GROUP BY SUBSTR(created_at, 1, 10) ORDER BY day DESC LIMIT ?",
-        (_DAYS,),
+        (*users.values, _DAYS),
     ).fetchall()
     return FeedbackStats(
         feedback=total,
@@ -84,37 +91,40 @@ def _stats(connection: Connection, queries: int | None) -> FeedbackStats:
             for name, count, ups in by_category
         ),
         days=tuple(DayFeedback(name, count, int(ups), ups / count) for name, count, ups in reversed(by_day)),
-        themes=_themes(connection),
-        agreement=_agreement(connection),
+        themes=_themes(connection, wanted),
+        agreement=_agreement(connection, wanted),
     )
 
 
-def _queries(connection: Connection) -> int:
-    in_production = connection.value("SELECT COUNT(*) FROM production_replies")
+def _queries(connection: Connection, wanted: FeedbackFilter) -> int:
+    said = time_window(Where(), "created_at", wanted)
+    judged = time_window(Where("f.source != 'review'"), "f.created_at", wanted)
+    in_production = connection.value(f"SELECT COUNT(*) FROM production_replies WHERE {said}", said.values)
     in_runs = connection.value(
         "SELECT COUNT(*) FROM replies WHERE run IN (SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id "
-        "WHERE f.source != 'review')"
+        f"WHERE {judged})",
+        judged.values,
     )
     return int(in_production) + int(in_runs)
 
 
-def _themes(connection: Connection) -> tuple[FeedbackTheme, ...]:
+def _themes(connection: Connection, wanted: FeedbackFilter) -> tuple[FeedbackTheme, ...]:
+    where = time_window(Where("comment != ''"), "created_at", wanted)
     rows = connection.run(
-        "SELECT comment, value FROM feedback WHERE comment != '' ORDER BY created_at DESC LIMIT ?",
-        (_COMMENTS,),
+        f"SELECT comment, value FROM feedback WHERE {where} ORDER BY created_at DESC LIMIT ?",
+        (*where.values, _COMMENTS),
     )
     themes = find_themes((comment, value >= POSITIVE) for comment, value in rows)
     return tuple(FeedbackTheme(*theme) for theme in themes)
 
 
-def _agreement(connection: Connection) -> Agreement:
+def _agreement(connection: Connection, wanted: FeedbackFilter) -> Agreement:
     pairs: list[Any] = []
-    for query in (
-        f"SELECT f.value, c.score FROM {SCORED} WHERE c.score IS NOT NULL LIMIT ?",
-        "SELECT f.value, p.score FROM feedback f JOIN production_replies p ON p.id = f.production_id "
-        "WHERE p.score IS NOT NULL LIMIT ?",
-    ):
-        pairs += connection.run(query, (_PAIRS,))
+    in_production = "feedback f JOIN production_replies p ON p.id = f.production_id"
+    for score, tables in (("c.score", SCORED), ("p.score", in_production)):
+        where = time_window(Where(f"{score} IS NOT NULL"), "f.created_at", wanted)
+        query = f"SELECT f.value, {score} FROM {tables} WHERE {where} LIMIT ?"
+        pairs += connection.run(query, (*where.values, _PAIRS))
     found = correlate([value for value, _ in pairs], [score for _, score in pairs])
     ups = [score for value, score in pairs if value >= POSITIVE]
     downs = [score for value, score in pairs if value < POSITIVE]

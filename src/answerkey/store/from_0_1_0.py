@@ -13,6 +13,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Database, Row
 from answerkey.store.feedback_book import feedback_row
+from answerkey.store.from_schema_8 import carry_tokens
 from answerkey.store.packing import id_hashes, pack_card
 from answerkey.store.production import production_row
 from answerkey.store.schema import TABLES, create_statements, insert
@@ -22,10 +23,10 @@ from answerkey.store.writing import known_questions, name_key, question_row, rep
 __all__ = ["carry_over"]
 
 # As they were.
-_ALIKE = ("baselines", "access_tokens", "judgements")
+_ALIKE = ("baselines", "judgements")
 _OLD_TABLES = (
     *("runs", "questions", "set_items", "replies", "reply_ids", "reply_texts", "scorecards", "score_columns"),
-    *("feedback", "production_replies", "production_texts", *_ALIKE),
+    *("feedback", "production_replies", "production_texts", "access_tokens", *_ALIKE),
 )
 
 _decode_question = msgspec.json.Decoder(Question).decode
@@ -52,6 +53,7 @@ def carry_over(database: Database, connection: Connection) -> None:
     for name in _ALIKE:
         columns = ", ".join(TABLES[name].columns)
         connection.run(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM old_{name}")
+    carry_tokens(connection, "old_access_tokens")
     carrier = _Carrier(connection)
     carrier.questions()
     carrier.runs()

@@ -49,8 +49,11 @@ def _migrate(database: Database, connection: Connection) -> None:
         carry_over(database, connection)
     else:
         from answerkey.store.from_schema_7 import add_checksums
+        from answerkey.store.from_schema_8 import add_people
 
-        add_checksums(database, connection)
+        if version == 7:
+            add_checksums(database, connection)
+        add_people(database, connection)
     connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
 
 

@@ -1,21 +1,22 @@
 """ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import EPSILON, Database, Where, signs
-from answerkey.store.feedback_book import FeedbackBook, ShortText
+from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
-from answerkey.store.schema import insert
+from answerkey.store.schema import TABLES, insert
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = [
+    "Addition",
     "ProductionFigures",
     "ProductionFilter",
     "ProductionReplies",
@@ -46,13 +47,19 @@ class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["up", "down", "any", "none"] | None = None
     # A tool that was called.
     tool: ShortText | None = None
+    # The chatbot's, as its server said.
+    model: ShortText | None = None
+    version: ShortText | None = None
     # Words in the question or the reply.
     text: ShortText | None = None
+    # The first and the last day on which it was said, in the zone of this machine.
+    since: Day | None = None
+    until: Day | None = None
     sort: ProductionSort = "newest"
 
 
 class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """All production replies in figures, and by what they can be filtered."""
+    """The production replies of a time in figures, and by what they can be filtered."""
 
     replies: int
     # Those that could be graded, and their mean score.
@@ -64,6 +71,17 @@ class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
     judged: int
     latency_ms: float | None
     categories: dict[str, int]
+    models: dict[str, int]
+    versions: dict[str, int]
+
+
+class Addition(NamedTuple):
+    """What became of replies that were sent."""
+
+    # The ids of those that were not known before.
+    new: tuple[str, ...]
+    # Verdicts that had been waiting for them.
+    linked: int
 
 
 _encode = msgspec.json.Encoder().encode
@@ -77,23 +95,46 @@ class ProductionReplies:
         self._store = store
         self._database = store.database
 
-    def add(self, replies: Sequence[ProductionReply]) -> int:
-        """Keep replies (the same id again replaces) and tie waiting feedback to them; how many verdicts were waiting."""
-        if not replies:
-            return 0
+    def add(self, replies: Sequence[ProductionReply]) -> Addition:
+        """Keep replies and tie waiting feedback to them; one whose id is known stays as it was."""
+        new: list[str] = []
         linked = 0
         book = FeedbackBook(self._store)
         with self._database.transaction() as connection:
-            rows = [production_row(reply) for reply in replies]
-            connection.run_many(insert("production_replies", replace=True), rows)
             for item in replies:
+                if not connection.run(insert("production_replies"), production_row(item)).rowcount:
+                    continue
+                new.append(item.id)
                 linked += book.link(
                     connection,
                     response_id=item.id,
                     trace_id=item.reply.trace_id,
                     conversation_id=item.reply.conversation_id,
                 )
-        return linked
+        return Addition(tuple(new), linked)
+
+    def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
+        """Replies that were last graded by another golden set or scoring than this."""
+        # Apart, so that each is looked up and the others are not looked through.
+        conditions = (("graded_by IS NULL", ()), ("graded_by < ?", (version,)), ("graded_by > ?", (version,)))
+        ids: list[str] = []
+        with self._database.reading() as connection:
+            for condition, values in conditions:
+                query = f"SELECT id FROM production_replies WHERE {condition} LIMIT ?"
+                ids += [row[0] for row in connection.run(query, (*values, limit - len(ids)))]
+        return list(self._read(ids).values())
+
+    def keep_grades(self, graded: Sequence[ProductionReply]) -> None:
+        """Keep new scores of replies, which themselves stay as they are."""
+        changed = ("category", "score", "error_kind", "graded_by", "payload")
+        columns = list(TABLES["production_replies"].columns)
+        rows = []
+        for item in graded:
+            row = dict(zip(columns, production_row(item), strict=True))
+            rows.append((*(row[name] for name in changed), item.id))
+        sql = f"UPDATE production_replies SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?"
+        with self._database.transaction() as connection:
+            connection.run_many(sql, rows)
 
     def find(self, identity: str) -> ProductionReply | None:
         """The reply with this id."""
@@ -117,22 +158,28 @@ class ProductionReplies:
         found = self._read(ids)
         return [found[identity] for identity in ids if identity in found], int(total)
 
-    def figures(self, *, most: int = 100) -> ProductionFigures:
-        """Add them up in the database."""
+    def figures(self, wanted: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
+        """Add up in the database those of the time that is wanted."""
+        time = time_window(Where(), "p.created_at", wanted or ProductionFilter())
+        chosen = f"FROM production_replies p WHERE {time}"
         with self._database.reading() as connection:
             replies, graded, score, latency = connection.run(
-                "SELECT COUNT(*), COUNT(score), AVG(score), AVG(latency_ms) FROM production_replies"
+                f"SELECT COUNT(*), COUNT(score), AVG(score), AVG(latency_ms) {chosen}", time.values
             ).fetchone()
-            judged = connection.value("SELECT COUNT(DISTINCT production_id) FROM feedback")
-            kinds, categories = (
+            judged = connection.value(
+                "SELECT COUNT(DISTINCT f.production_id) FROM feedback f "
+                f"JOIN production_replies p ON p.id = f.production_id WHERE {time}",
+                time.values,
+            )
+            kinds, categories, models, versions = (
                 dict(
                     connection.run(
-                        f"SELECT {column}, COUNT(*) FROM production_replies WHERE {column} IS NOT NULL "
+                        f"SELECT {column}, COUNT(*) {chosen} AND {column} IS NOT NULL "
                         f"GROUP BY {column} ORDER BY COUNT(*) DESC, {column} LIMIT ?",
-                        (most,),
+                        (*time.values, most),
                     ).fetchall()
                 )
-                for column in ("error_kind", "category")
+                for column in ("p.error_kind", "p.category", "p.model", "p.version")
             )
         return ProductionFigures(
             replies=replies,
@@ -143,6 +190,8 @@ class ProductionReplies:
             judged=judged,
             latency_ms=latency,
             categories=categories,
+            models=models,
+            versions=versions,
         )
 
     def verdicts(self, ids: Sequence[str]) -> dict[str, list[Feedback]]:
@@ -180,6 +229,9 @@ def production_row(item: ProductionReply) -> tuple[Any, ...]:
         item.score,
         None if card is None or card.error is None else card.error.kind,
         reply.timings.latency_ms,
+        item.model,
+        item.version,
+        item.graded_by,
         tools_text([reply]),
         question,
         said,
@@ -198,7 +250,11 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
 
 
 def _conditions(database: Database, wanted: ProductionFilter) -> Where:
-    where = Where()
+    where = time_window(Where(), "p.created_at", wanted)
+    if wanted.model is not None:
+        where.add("p.model = ?", wanted.model)
+    if wanted.version is not None:
+        where.add("p.version = ?", wanted.version)
     if wanted.category is not None:
         where.add("p.category = ?", wanted.category)
     if wanted.error is not None:

@@ -15,7 +15,7 @@ __all__ = ["TABLES", "VERSION", "Kind", "Table", "create_statements", "insert"]
 Kind = Literal["sqlite", "postgresql"]
 
 # Changes with the tables; `migration.py` brings older stores here.
-VERSION = 8
+VERSION = 9
 
 _TYPES: dict[str, dict[Kind, str]] = {
     "text": {"sqlite": "TEXT", "postgresql": "TEXT"},
@@ -40,7 +40,7 @@ class Table(msgspec.Struct, frozen=True):
     identity: tuple[str, ...]
     # Name → columns.
     indexes: dict[str, str]
-    # Another column that no two rows share.
+    # Other columns that no two rows share.
     unique: str | None
     # Kept in the order of its key, without a second copy of it (SQLite).
     ordered: bool
@@ -153,13 +153,15 @@ _DECLARED = (
     _table(
         "feedback",
         "id text, created_at text, value real, source text, comment text, category text?",
-        "response_id text?, trace_id text?, conversation_id text?, idempotency_key text?",
+        "response_id text?, trace_id text?, conversation_id text?",
+        # A key means something among those of one sender only; imports and reviews have none.
+        "sender text, idempotency_key text?",
         # The reply of production, or of a run, that it is about; all empty: not matched yet.
         "production_id text?, run_id text?, ask_hash bytes?, trial integer?, target_hash text?",
         # The Feedback as JSON.
         "payload text",
         identity="id",
-        unique="idempotency_key",
+        unique="sender, idempotency_key",
         feedback_by_time="created_at",
         feedback_by_reply="run_id, ask_hash, trial",
         feedback_by_production="production_id",
@@ -169,19 +171,40 @@ _DECLARED = (
     ),
     _table(
         "production_replies",
+        # When it was said, in UTC.
         "id text, created_at text, category text?, trace_id text?, conversation_id text?, score real?",
         "error_kind text?, latency_ms real?",
+        # The chatbot's, as far as its server said so.
+        "model text?, version text?",
+        # Hash of the golden set and the scoring that it was last graded by.
+        "graded_by text?",
         # As those of `replies`; `folded` is of id, question and text.
         "tools text, question text, text text?, folded text?",
         # The ProductionReply as JSON, without its question and text.
         "payload text",
         identity="id",
-        production_listing="created_at, id, category, error_kind, score, latency_ms",
+        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version",
         production_by_trace="trace_id",
         production_by_conversation="conversation_id",
+        production_by_grading="graded_by",
     ),
-    # The role is viewer, annotator, admin or sender; the digest SHA-256 of the token, which itself is never kept.
-    _table("access_tokens", "name text, role text, digest text, created_at text", identity="name"),
+    # Who may use the dashboard. The role is viewer, reviewer or admin; digests are SHA-256 of what is never kept itself:
+    # a person's token, a site's key, a session's id.
+    _table(
+        "people",
+        "name text, role text, digest text, created_at text",
+        identity="name",
+        people_by_digest="digest",
+    ),
+    # Who may send feedback and production replies.
+    _table("sites", "name text, digest text, created_at text", identity="name", sites_by_digest="digest"),
+    # When it ends in any case, and when it does unless it is used before, in seconds since 1970.
+    _table(
+        "sessions",
+        "digest text, person text, ends_at real, idle_at real",
+        identity="digest",
+        sessions_by_person="person",
+    ),
     # Judges' answers, for every run that asks the same of the same judge.
     _table(
         "judgements",

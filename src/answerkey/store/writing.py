@@ -121,8 +121,8 @@ class RunWriter:
                 sql = f"DELETE FROM {table} WHERE {where} AND position = ? AND trial = ?"
                 connection.run_many(sql, stale)
 
-    def delete_run(self, run_id: str) -> None:
-        """Forget a run, its replies and its scorecards."""
+    def delete_run(self, run_id: str) -> int:
+        """Forget a run, its replies, its scorecards and what people said of them; how many verdicts."""
         with self.database.transaction() as connection:
             _delete_ids(connection, run_id)
             for table in ("replies", "scorecards", "scorecard_details"):
@@ -130,6 +130,7 @@ class RunWriter:
             connection.run("DELETE FROM leases WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM baselines WHERE run_id = ?", (run_id,))
             connection.run("DELETE FROM runs WHERE id = ?", (run_id,))
+            return int(connection.run("DELETE FROM feedback WHERE run_id = ?", (run_id,)).rowcount)
 
 
 def _delete_ids(connection: Connection, run_id: str) -> None:

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,8 +108,8 @@ class _Service:
             (_HERE / "openapi.json").read_text(encoding="utf-8").replace("COMPANY", chatbot.knowledge.company)
         )
         self._api = json.loads(api)
-        # response id → (question, answer), so that a verdict is kept with what it is about
-        self._replies: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+        # response id → (question, reply), so that a verdict is kept and passed on with what it is about
+        self._replies: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
 
     async def chat(self, request: Request) -> Response:
         question, conversation_id = await read_chat(request)
@@ -116,18 +117,19 @@ class _Service:
             reply = await self._chatbot.ask(question, conversation_id)
         except Exception as error:  # noqa: BLE001 (whatever the assistant raises is told, never hidden)
             return _failure(error, conversation_id)
-        self._replies[reply["response_id"]] = (question, reply["answer"])
+        said = {**reply, "question": question, "created_at": datetime.now(UTC).isoformat()}
+        self._replies[reply["response_id"]] = (question, said)
         if len(self._replies) > _REMEMBERED:
             self._replies.popitem(last=False)
         return JSONResponse(reply)
 
     async def judge(self, request: Request) -> Response:
         verdict = await read_feedback(request)
-        question, answer = self._replies.get(verdict["response_id"] or "", (None, None))
-        number, new = self._feedback.add({**verdict, "question": question, "answer": answer})
+        question, reply = self._replies.get(verdict["response_id"] or "", (None, {}))
+        number, new = self._feedback.add({**verdict, "question": question, "answer": reply.get("answer")})
         outcome: dict[str, Any] = {"id": number, "stored": True, "new": new}
         if self._feedback_url and new:
-            problem = await forward(self._feedback_url, verdict)
+            problem = await forward(self._feedback_url, verdict, reply)
             outcome |= {"forwarded": problem is None} | ({"reason": problem} if problem else {})
             if problem is None:
                 self._feedback.mark_forwarded(number)

@@ -59,12 +59,14 @@ class FeedbackLog:
             self._db.close()
 
 
-async def forward(url: str, verdict: dict[str, Any]) -> str | None:
-    """Send a verdict to a harness's feedback endpoint; gives the reason if that fails."""
+async def forward(url: str, verdict: dict[str, Any], reply: dict[str, Any]) -> str | None:
+    """Send a verdict and, if it is known, its reply to a harness's feedback endpoint; gives the reason if that fails."""
     names = {"reply_id": "response_id"} | {
         n: n for n in ("conversation_id", "value", "comment", "idempotency_key")
     }
     body = {theirs: verdict[ours] for theirs, ours in names.items() if verdict.get(ours) is not None}
+    if reply:
+        body["reply"] = reply
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session,

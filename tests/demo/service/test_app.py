@@ -180,10 +180,17 @@ def test_feedback_is_passed_on_to_a_harness(start: Any) -> None:
         running = start(feedback_url=f"http://127.0.0.1:{harness.server_port}/api/feedback")
         verdict = {"response_id": "r1", "value": "up", "comment": "good", "idempotency_key": "k"}
         assert running.post("/feedback", verdict)[1]["forwarded"] is True
+        _, reply = running.post("/chat", {"question": "Is anything overdue?"})
+        known = {"response_id": reply["response_id"], "value": "down"}
+        assert running.post("/feedback", known)[1]["forwarded"] is True
     finally:
         harness.shutdown()
         harness.server_close()
-    assert received == [{"reply_id": "r1", "value": "up", "comment": "good", "idempotency_key": "k"}]
+    assert received[0] == {"reply_id": "r1", "value": "up", "comment": "good", "idempotency_key": "k"}
+    # A verdict on a reply that it gave brings that reply along.
+    carried = received[1]["reply"]
+    assert (carried["question"], carried["answer"]) == ("Is anything overdue?", reply["answer"])
+    assert carried["tool_calls"] == reply["tool_calls"]
     assert running.log.latest()[0]["forwarded"] == 1
 
 

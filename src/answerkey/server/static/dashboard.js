@@ -9,6 +9,14 @@
     return element;
   };
   // Rounded down, as everywhere: a score must not read better than its grade.
+  const clock = {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZoneName: "short",
+  };
   const percentOf = (score) => Math.floor(score * 1000 + 1e-6) / 10 + "%";
 
   for (const element of document.querySelectorAll(".needs-js")) element.hidden = false;
@@ -48,7 +56,7 @@
   const itemOf = (row) => {
     const { info, figures } = row;
     const score = figures && figures.score !== null ? ` ${figures.grade} ${percentOf(figures.score)}` : "";
-    const when = info.created_at.slice(0, 16).replace("T", " ");
+    const when = new Date(info.created_at).toLocaleString([], clock);
     const link = document.createElement("a");
     link.href = "/runs/" + encodeURIComponent(info.id);
     link.append(make("bdi", info.name.slice(0, 80)));

@@ -15,7 +15,7 @@ _PAGE = 25
 
 
 class FeedbackQuery(FeedbackFilter, frozen=True, kw_only=True):
-    """Which verdicts are listed; the figures are always over all."""
+    """Which verdicts are listed; the figures are over all of the time wanted."""
 
     page: PageNumber = 1
 
@@ -35,10 +35,11 @@ def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:
     """Read the page."""
     book = FeedbackBook(store)
     items, total = book.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
-    _, downvoted = book.page(FeedbackFilter(value="down"), limit=1)
+    down = FeedbackFilter(value="down", since=query.since, until=query.until)
+    _, downvoted = book.page(down, limit=1)
     return FeedbackView(
         query=query,
-        stats=feedback_figures(store),
+        stats=feedback_figures(store, query),
         paging=Paging(query.page, _PAGE, total),
         items=tuple(items),
         downvoted=downvoted,

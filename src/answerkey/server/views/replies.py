@@ -37,7 +37,7 @@ _SHOWN = 600
 
 
 class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
-    """Which replies, and in what order; the figures are always over all."""
+    """Which replies, and in what order; the figures are over all of the time wanted."""
 
     page: PageNumber = 1
 
@@ -51,6 +51,10 @@ class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
     # None: a null reply.
     text: str | None
     category: str | None
+    # Which chatbot said it, as far as that was told, and who sent it.
+    model: str | None
+    version: str | None
+    sender: str
     score: float | None
     grade: str | None
     error: str | None
@@ -81,6 +85,7 @@ class ReplyView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page of one reply shows."""
 
     row: ReplyRow
+    received_at: str | None
     trace_id: str | None
     conversation_id: str | None
     # Without expectations only its errors are graded.
@@ -106,7 +111,7 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     verdicts = replies.verdicts([item.id for item in found])
     return RepliesView(
         query=query,
-        figures=replies.figures(),
+        figures=replies.figures(query),
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(_row(item, verdicts.get(item.id, [])) for item in found),
     )
@@ -126,6 +131,7 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
     corrected = next((one.correction for one in given if one.correction), None)
     return ReplyView(
         row=_row(item, given),
+        received_at=item.received_at,
         trace_id=item.reply.trace_id,
         conversation_id=item.reply.conversation_id,
         graded=item.score is not None,
@@ -180,6 +186,9 @@ def _row(item: ProductionReply, feedback: list[Feedback]) -> ReplyRow:
         question=item.question[:_SHOWN],
         text=None if text is None else text[:_SHOWN],
         category=item.category,
+        model=item.model,
+        version=item.version,
+        sender=item.sender,
         score=item.score,
         grade=None if item.score is None else grade(item.score),
         error=None if card is None or card.error is None else card.error.kind,

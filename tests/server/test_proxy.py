@@ -1,0 +1,209 @@
+"""Behind a real proxy with TLS, in a real browser: how a team deploys the dashboard."""
+
+import shutil
+import socket
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from answerkey.store import open_store
+from answerkey.store.people import People
+from store.filling import add_run, golden, good_reply
+
+from .serving import serving
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# Debian keeps it off the path of those who are not root.
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+OPENSSL = shutil.which("openssl")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install -y chromium"),
+    pytest.mark.skipif(NGINX is None, reason="no nginx on this machine: apt-get install -y nginx"),
+    pytest.mark.skipif(OPENSSL is None, reason="no openssl on this machine: apt-get install -y openssl"),
+]
+
+NAME = "dash.example.test"
+CONFIGURATION = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port} ssl;
+    server_name {name};
+    ssl_certificate {folder}/dash.pem;
+    ssl_certificate_key {folder}/dash.key;
+    location / {{
+      proxy_pass http://127.0.0.1:{behind};
+      proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header X-Forwarded-Proto $scheme;
+    }}
+  }}
+}}
+"""
+
+# A busy machine may take its time over a page.
+expect.set_options(timeout=120_000)
+
+
+def make_certificate(folder: Path) -> None:
+    command = [OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
+    files = ["-keyout", str(folder / "dash.key"), "-out", str(folder / "dash.pem")]
+    subprocess.run(
+        [*command, "-addext", f"subjectAltName=DNS:{NAME}", *files], check=True, capture_output=True
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(process: subprocess.Popen, port: int, folder: Path) -> None:
+    while process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            continue
+        return
+    raise AssertionError((folder / "error.log").read_text())
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory):
+    """The public address, and a token for each role."""
+    folder = tmp_path_factory.mktemp("proxy")
+    path = str(folder / "s.db")
+    with open_store(path) as store:
+        add_run(store, "aaaa1", questions=golden(20), day=0, name="before")
+        add_run(store, "dddd4", questions=golden(20), day=0, name="to be deleted")
+        add_run(store, "bbbb2", good_reply, questions=golden(20), day=1, name="after")
+        tokens = {role: People(store).add(role, role) for role in ("viewer", "reviewer", "admin")}
+    make_certificate(folder)
+    port = free_port()
+    public = f"https://{NAME}:{port}"
+    with serving(lambda: open_store(path), public_url=public, trust_proxy=("127.0.0.1",)) as client:
+        written = CONFIGURATION.format(folder=folder, port=port, name=NAME, behind=client.port)
+        (folder / "nginx.conf").write_text(written)
+        process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")])
+        try:
+            wait_for(process, port, folder)
+            yield public, tokens
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+    rules = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*flags, rules])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    context = chromium.new_context(ignore_https_errors=True)
+    context.set_default_timeout(120_000)
+    yield context.new_page()
+    context.close()
+
+
+def sign_in(page, public: str, token: str, path: str = "/") -> None:
+    page.goto(public + path)
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(public + path)
+
+
+def test_sign_in_filter_compare_review_and_sign_out(page, deployed):
+    public, tokens = deployed
+    sign_in(page, public, tokens["reviewer"])
+    [cookie] = page.context.cookies()
+    assert (cookie["name"], cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (
+        "__Host-answerkey",
+        True,
+        True,
+        "Lax",
+    )
+    assert tokens["reviewer"] not in cookie["value"]
+    page.goto(f"{public}/runs/aaaa1")
+    page.get_by_label("Search").fill("fact 4 ")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.goto(f"{public}/compare?run=aaaa1&run=bbbb2")
+    expect(page.locator("main")).to_contain_text("better")
+    page.goto(f"{public}/review?run=aaaa1")
+    page.get_by_role("button", name="Don’t trust").click()
+    expect(page.locator("main")).to_contain_text("1 done")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url(f"{public}/login")
+    # The cookie is worth nothing any more, even to someone who kept it.
+    page.context.add_cookies([cookie])
+    page.goto(public)
+    assert "/login" in page.url
+
+
+def test_an_admin_deletes_a_run_and_a_viewer_cannot(page, deployed):
+    public, tokens = deployed
+    sign_in(page, public, tokens["viewer"], "/runs/dddd4")
+    expect(page.locator("summary", has_text="Delete")).to_have_count(0)
+    page.context.clear_cookies()
+    sign_in(page, public, tokens["admin"], "/runs/dddd4")
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_role("button", name="Delete for good").click()
+    # The box was not ticked.
+    assert page.url == f"{public}/runs/dddd4"
+    page.get_by_label("Delete this run").check()
+    page.get_by_role("button", name="Delete for good").click()
+    page.wait_for_url(f"{public}/")
+    expect(page.locator("main")).not_to_contain_text("to be deleted")
+    page.goto(f"{public}/runs/dddd4")
+    expect(page.locator("main")).to_contain_text("No run")
+
+
+def test_a_link_leads_to_where_it_should_after_signing_in(page, deployed):
+    public, tokens = deployed
+    sign_in(page, public, tokens["viewer"], "/runs/aaaa1?category=tax")
+
+
+def ask(public: str, path: str, **headers: str):
+    port = public.rpartition(":")[2]
+    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers=headers)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        return urllib.request.urlopen(request, context=context)
+    except urllib.error.HTTPError as error:
+        return error
+
+
+def test_programs_come_with_their_token_and_others_not_at_all(deployed):
+    public, tokens = deployed
+    host = public.removeprefix("https://")
+    with ask(public, "/api/runs", Host=host) as refused:
+        assert refused.status == 401
+    with ask(public, "/api/runs", Host="evil.example") as refused:
+        assert refused.status == 421
+    with ask(public, "/api/runs", Host=host, Authorization=f"Bearer {tokens['viewer']}") as answer:
+        assert answer.status == 200

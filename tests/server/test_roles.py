@@ -1,0 +1,84 @@
+"""Every address of the application, tried by everybody."""
+
+import itertools
+
+import pytest
+
+from answerkey.server.app import create_app
+from answerkey.store import open_store
+from answerkey.store.people import ROLES, People
+from answerkey.store.sites import Sites
+from store.filling import add_run
+
+from .serving import serving
+
+NAMES = {"run": "r1", "question": "q1", "reply": "prod-1", "name": "production"}
+# Who may, by method and address as the routes write it; what is missing here is for viewers to get and admins to do.
+ANYONE = {"GET /static/{name}", "GET /healthz", "GET /login", "POST /login", "POST /theme"}
+LEAST = {
+    "POST /logout": "viewer",
+    "POST /api/feedback": "reviewer",
+    "POST /api/review": "reviewer",
+    "POST /review": "reviewer",
+    "POST /replies/{reply}": "reviewer",
+}
+SITES = {"POST /api/feedback", "POST /api/replies"}
+
+
+def addresses():
+    app = create_app(lambda: open_store(":memory:"))
+    for route in app.routes:
+        for method in sorted(route.methods - {"HEAD"}):
+            yield method, route.path.replace(":id", "")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("roles") / "s.db")
+    with open_store(path) as store:
+        add_run(store, "r1", name="secret run")
+        # Not even an admin deletes it by the way.
+        store.set_baseline("kept", "r1")
+        secrets = {role: People(store).add(role, role) for role in ROLES}
+        secrets["site"] = Sites(store).add("shop")
+    settings = {"require_token": True, "rate_per_minute": 1e6, "burst": 10_000, "requests_per_minute": 1e6}
+    with serving(lambda: open_store(path), **settings) as client:
+        yield client, secrets
+
+
+def test_there_are_addresses():
+    found = {f"{method} {path}" for method, path in addresses()}
+    assert found >= ANYONE | set(LEAST) | SITES
+    assert len(found) > 30
+
+
+@pytest.mark.parametrize("role", ["nobody", "site", *ROLES])
+def test_everybody_gets_what_is_theirs_and_nothing_else(guarded, role):
+    client, secrets = guarded
+    sent = {} if role == "nobody" else {"authorization": f"Bearer {secrets[role]}"}
+    for (method, path), body in itertools.product(addresses(), (None, {})):
+        named = f"{method} {path}"
+        # Guessing is slowed down; that is tried elsewhere.
+        if named == "POST /login" or (body is not None and method != "POST"):
+            continue
+        least = LEAST.get(named, "viewer" if method == "GET" else "admin")
+        if named in ANYONE:
+            allowed = True
+        elif role == "site":
+            allowed = named in SITES
+        else:
+            allowed = role in ROLES and ROLES.index(role) >= ROLES.index(least)
+        answer = client.request(method, path.format(**{"name": "x", **NAMES}), body=body, **sent)
+        refused = answer.status in (401, 403) or answer.headers.get("location", "").startswith("/login?")
+        assert refused != allowed, (role, named, answer.status)
+        assert answer.status < 500, (role, named)
+        if not allowed:
+            assert "secret run" not in answer.text
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", "post"])
+def test_a_method_that_no_address_knows_does_nothing(guarded, method):
+    client, secrets = guarded
+    for role in ("viewer", "reviewer", "site"):
+        answer = client.request(method, "/api/runs", authorization=f"Bearer {secrets[role]}")
+        assert answer.status in (400, 403, 405)
