@@ -9,6 +9,7 @@ import pytest
 
 from answerkey.model.question import Question
 from answerkey.scorers.groundedness import Groundedness
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 DATA = Path(__file__).parent / "data"
@@ -24,7 +25,7 @@ def unsupported(answer, result, question="What do we have?"):
 
 def claims(question, payload):
     scores = Groundedness().score(
-        Question(id="q", question=question), reply_from_payload(payload, recorded=True)
+        Question(id="q", question=question), reply_from_payload(payload, asked=Asked(recorded=True))
     )
     return next((s.details.get("claims", []) for s in scores if s.name == "groundedness"), [])
 

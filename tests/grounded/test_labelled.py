@@ -14,6 +14,7 @@ import msgspec
 
 from answerkey.model.question import Question
 from answerkey.scorers.groundedness import Groundedness
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 DATA = Path(__file__).parent / "data"
@@ -26,7 +27,10 @@ def judge(path):
         row = msgspec.json.decode(line)
         planted = row.pop("unsupported")
         question = Question(id="q", question=row.pop("question"))
-        scores = {s.name: s for s in Groundedness().score(question, reply_from_payload(row, recorded=True))}
+        scores = {
+            s.name: s
+            for s in Groundedness().score(question, reply_from_payload(row, asked=Asked(recorded=True)))
+        }
         found = scores["groundedness"].details.get("unsupported", []) if "groundedness" in scores else []
         hits += sum(any(overlap(one, other) for other in found) for one in planted)
         misses += sum(not any(overlap(one, other) for other in found) for one in planted)

@@ -18,6 +18,7 @@ from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.conversation import Asked, asked_in
 from answerkey.transcripts.json_shapes import as_list
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
@@ -147,7 +148,9 @@ class CommandTarget:
             return msgspec.structs.replace(self._too_large(), timings=watch.timings())
         timings = watch.timings()
         # Half a line or none: it ended.
-        reply = self._read(line) if line.endswith(b"\n") else Reply(failure=await child.failure())
+        reply = (
+            self._read(line, asked_in(ask)) if line.endswith(b"\n") else Reply(failure=await child.failure())
+        )
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -165,7 +168,9 @@ class CommandTarget:
             await child.process.wait()
             timings = watch.timings()
             failed = child.process.returncode != 0
-            reply = Reply(failure=await child.failure()) if failed else self._read(bytes(output))
+            reply = (
+                Reply(failure=await child.failure()) if failed else self._read(bytes(output), asked_in(ask))
+            )
             return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
@@ -178,7 +183,7 @@ class CommandTarget:
             child.stdin.write(msgspec.json.encode(self._body.fill(values_of(ask))) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes) -> Reply:
+    def _read(self, raw: bytes, asked: Asked) -> Reply:
         """JSON as a reply's fields; anything else is the answer itself."""
         text = self._secrets.redact_reply(raw.decode("utf-8", "replace").strip("\r\n"))
         try:
@@ -189,6 +194,7 @@ class CommandTarget:
         return reply_from_payload(
             payload if isinstance(payload, (dict, list)) or payload is None else text,
             mapping=self._settings.reply,
+            asked=asked,
         )
 
     def _too_large(self) -> Reply:

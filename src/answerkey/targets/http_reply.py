@@ -4,7 +4,7 @@ import json
 import re
 import time
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,12 +13,13 @@ from answerkey.model.reply import Evidence, Failure, Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets.secrets import Secrets, safe_url
 from answerkey.targets.stopwatch import Stopwatch
+from answerkey.transcripts.conversation import NOT_ASKED, Asked
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.json_shapes import read_number
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload, streamed
 from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
 from answerkey.transcripts.streams.whole_stream import assemble
 
@@ -37,8 +38,9 @@ async def read_reply(
     mapping: ReplyMapping | None,
     secrets: Secrets,
     watch: Stopwatch,
+    asked: Asked = NOT_ASKED,
 ) -> Reply:
-    """The reply in a successful response."""
+    """The reply in a successful response to what was asked."""
     import aiohttp
 
     kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
@@ -67,9 +69,9 @@ async def read_reply(
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        return _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets)
+        return _from_body(b"".join(chunks), response.content_type, response.charset, mapping, secrets, asked)
     events += reader.feed(b"", last=True)
-    return _from_events(kind, events, reader.done, broken, mapping, secrets)
+    return _from_events(kind, events, reader.done, broken, mapping, secrets, asked)
 
 
 def _from_events(
@@ -79,22 +81,24 @@ def _from_events(
     broken: Failure | None,
     mapping: ReplyMapping | None,
     secrets: Secrets,
+    asked: Asked,
 ) -> Reply:
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
     payload, whole = assemble(kind, [secrets.redact_reply(event) for event in events], done=done)
-    reply = reply_from_payload(payload, mapping=mapping)
+    reply = reply_from_payload(payload, mapping=mapping, asked=asked)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
-    completeness: Literal["complete", "partial"] = "complete" if whole and broken is None else "partial"
-    return msgspec.structs.replace(
-        reply,
-        evidence=msgspec.structs.replace(reply.evidence, kind="stream", completeness=completeness),
-    )
+    return streamed(reply, whole and broken is None)
 
 
 def _from_body(
-    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, secrets: Secrets
+    body: bytes,
+    content_type: str,
+    charset: str | None,
+    mapping: ReplyMapping | None,
+    secrets: Secrets,
+    asked: Asked,
 ) -> Reply:
     try:
         text = body.decode(charset or "utf-8-sig")
@@ -108,7 +112,7 @@ def _from_body(
     is_json = content_type == "application/json" or content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
-            return reply_from_payload(decode_json(text), mapping=mapping)
+            return reply_from_payload(decode_json(text), mapping=mapping, asked=asked)
         except (ValueError, RecursionError) as error:
             if is_json:
                 return Reply(

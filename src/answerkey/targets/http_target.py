@@ -15,6 +15,7 @@ from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
@@ -128,7 +129,7 @@ class HttpTarget:
                 reply = await read_error(response, self._secrets, self._settings.reply)
             else:
                 reply = await read_reply(
-                    response, self._most_bytes, self._settings.reply, self._secrets, watch
+                    response, self._most_bytes, self._settings.reply, self._secrets, watch, asked_in(ask)
                 )
         if messages is not None:
             self._conversations.end_turn(ask.conversation_id, messages, reply.text)

@@ -15,8 +15,14 @@ from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
+from answerkey.transcripts.reply_mapping import (
+    ReplyMapping,
+    Streamed,
+    reply_from_exception,
+    reply_from_object,
+)
 
 __all__ = ["PythonTarget", "load_callable", "make_python_target"]
 
@@ -80,7 +86,9 @@ class PythonTarget:
         """Call it once; what it raises is the reply's failure."""
         watch = Stopwatch()
         try:
-            reply = reply_from_object(await self._call(ask, watch), mapping=self._mapping)
+            reply = reply_from_object(
+                await self._call(ask, watch), mapping=self._mapping, asked=asked_in(ask)
+            )
         except (Exception, SystemExit) as error:  # the user's code may raise anything, and it is data
             retryable = retryable_from_exception(error)
             if retryable is not None:
@@ -98,7 +106,7 @@ class PythonTarget:
             watch.start()
             result = self._function(*positional, **named)
             if isinstance(result, Iterator):
-                result = "".join(_chunks(result, watch))
+                result = Streamed(_items(result, watch))
             watch.stop()
             return result
 
@@ -111,18 +119,18 @@ class PythonTarget:
         return result
 
 
-def _chunks(stream: Iterator[object], watch: Stopwatch) -> Iterator[str]:
-    for part in stream:
+def _items(stream: Iterator[object], watch: Stopwatch) -> Iterator[object]:
+    for item in stream:
         watch.chunk()
-        yield part if isinstance(part, str) else str(part)
+        yield item
 
 
-async def _joined(stream: AsyncIterator[object], watch: Stopwatch) -> str:
-    parts: list[str] = []
-    async for part in stream:
+async def _joined(stream: AsyncIterator[object], watch: Stopwatch) -> Streamed:
+    items = Streamed()
+    async for item in stream:
         watch.chunk()
-        parts.append(part if isinstance(part, str) else str(part))
-    return "".join(parts)
+        items.append(item)
+    return items
 
 
 def _is_async(function: Callable[..., object]) -> bool:

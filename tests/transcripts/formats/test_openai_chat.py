@@ -1,6 +1,7 @@
 from typing import Any
 
 from answerkey.model.reply import ToolCall
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 
@@ -136,7 +137,7 @@ def test_a_transcript_is_read_from_the_last_user_message() -> None:
 
 def test_a_transcript_beside_the_usual_names() -> None:
     reply = reply_from_payload(
-        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5}, recorded=True
+        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5}, asked=Asked(recorded=True)
     )
     assert reply.text == "Short."
     assert reply.tools_used == ("query_database", "search")

@@ -24,15 +24,21 @@ _COUNTS = {
     "cached_tokens": (
         *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
         *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
+        "cacheReadInputTokens",
     ),
 }
+# Anthropic and Bedrock count cached tokens apart from the input: the name of the input, and of what is added to it.
+_APART = (
+    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+)
 # Only these are told in an object of details.
 _DETAILED = ("reasoning_tokens", "cached_tokens")
 _DETAILS = (
     *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),
     *("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails"),
 )
-_COST = ("cost", "total_cost", "totalCost", "cost_usd")
+_COST = ("cost", "total_cost", "totalCost", "cost_usd", "total_cost_usd")
 
 
 def read_usage(value: object, cost: object = None) -> Usage | None:
@@ -52,6 +58,9 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
             for field in _DETAILED:
                 if counts[field] is None:
                     counts[field] = _count(details, _COUNTS[field])
+    for given, *apart in _APART:
+        if counts["input_tokens"] is not None and given in value:
+            counts["input_tokens"] += sum(read_count(value.get(name)) or 0 for name in apart)
     usage = Usage(**counts, cost=total_cost)
     return None if usage == Usage() else usage
 
