@@ -14,12 +14,13 @@ from answerkey.protocols import RetryableError
 from answerkey.targets.secrets import Secrets, safe_url
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.documents import streamed
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.json_shapes import read_number
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload, streamed
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
 from answerkey.transcripts.streams.whole_stream import assemble
 

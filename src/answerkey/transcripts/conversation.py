@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -17,7 +17,7 @@ __all__ = ["NOT_ASKED", "Asked", "asked_in", "exchange_for", "exchanges_of", "re
 _MOST_UNREAD = 20
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """What a payload is the reply to: by this the exchange is found in a transcript."""
 
     question: str | None = None

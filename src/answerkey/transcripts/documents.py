@@ -5,6 +5,7 @@ are several. The order of the rows has no meaning.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
@@ -18,8 +19,9 @@ from answerkey.transcripts.formats.shape import Format, Mark, is_marked
 from answerkey.transcripts.json_shapes import as_dict, as_list, as_str, at
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
-__all__ = ["FORMATS", "formats_of", "read_document", "read_list", "read_transcript"]
+__all__ = ["FORMATS", "formats_of", "read_document", "read_list", "read_transcript", "streamed"]
 
 _OTEL = ("gen_ai.input.messages", "gen_ai.output.messages")
 
@@ -39,12 +41,26 @@ def read_document(payload: JsonObject, asked: Asked) -> Reply | None:
 
 
 def read_list(items: list[Json], asked: Asked) -> Reply | None:
-    """The reply in a bare list: a transcript, response items or content blocks; None if it is none of them."""
+    """The reply in a bare list: a transcript, response items, content blocks or events; None if it is none of them."""
     if looks_like_messages(items):
         return read_transcript(items, asked)
     if model_apis.are_items(items):
         return response_of(model_apis.read_items(items))
-    return model_apis.read_blocks(items) if model_apis.are_blocks(items) else None
+    if model_apis.are_blocks(items):
+        return model_apis.read_blocks(items)
+    if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
+        payload, whole = assemble_events(items)
+        reply = read_document(as_dict(payload), asked)
+        return None if reply is None else streamed(reply, whole)
+    return None
+
+
+def streamed(reply: Reply, whole: bool) -> Reply:
+    """A reply that came as a stream; `whole` if its end was seen."""
+    complete = whole and reply.evidence.completeness == "complete"
+    completeness: Literal["complete", "partial"] = "complete" if complete else "partial"
+    evidence = msgspec.structs.replace(reply.evidence, kind="stream", completeness=completeness)
+    return msgspec.structs.replace(reply, evidence=evidence)
 
 
 def read_transcript(items: Json, asked: Asked) -> Reply | None:

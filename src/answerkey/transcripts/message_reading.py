@@ -28,9 +28,9 @@ def looks_like_messages(items: object) -> bool:
     for item in items:
         if not isinstance(item, dict):
             return False
-        if "role" in item or is_message(item):
+        if is_message(item):
             known += 1
-        elif not any(isinstance(item.get(name), str) for name in _KINDS):
+        elif "role" not in item and _kind(item) is None:
             return False
     return known > 0
 

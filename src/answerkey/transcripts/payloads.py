@@ -161,6 +161,10 @@ def _recognised(payload: JsonObject, asked: Asked, depth: int) -> Reply:
 def _with_names(found: Reply, payload: JsonObject, asked: Asked, depth: int) -> Reply:
     """A format's reply with what stands beside it under the usual names."""
     names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
+    for name in ("text", "response"):
+        if not isinstance(names.get(name, ""), str):
+            # Read by the format already, or a configuration, which the Responses API has under `text`.
+            del names[name]
     if found.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
         # In a response these names are the format's own, and were read as it means them.
         names.pop("tool_calls", None)

@@ -9,6 +9,7 @@ from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.documents import streamed
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.fields.content_text import type_in_words
 from answerkey.transcripts.fields.error_field import not_text
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ReplyMapping", "Streamed"),
-    *("reply_from_exception", "reply_from_object", "reply_from_payload", "streamed"),
+    *("reply_from_exception", "reply_from_object", "reply_from_payload"),
 ]
 
 
@@ -83,15 +84,6 @@ def reply_from_object(
         plain = as_json(msgspec.structs.asdict(reply))
         return msgspec.convert(plain, Reply, strict=False)
     return reply
-
-
-def streamed(reply: Reply, whole: bool) -> Reply:
-    """A reply that came as a stream; `whole` if its end was seen."""
-    complete = whole and reply.evidence.completeness == "complete"
-    evidence = msgspec.structs.replace(
-        reply.evidence, kind="stream", completeness="complete" if complete else "partial"
-    )
-    return msgspec.structs.replace(reply, evidence=evidence)
 
 
 def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Asked) -> Reply:

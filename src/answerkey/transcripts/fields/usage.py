@@ -19,12 +19,12 @@ _COUNTS = {
     "total_tokens": ("total_tokens", "totalTokens", "total", "totalTokenCount", "total_token_count"),
     "reasoning_tokens": (
         *("reasoning_tokens", "reasoningTokens", "reasoning"),
-        *("thoughtsTokenCount", "thoughts_token_count"),
+        *("thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens"),
     ),
     "cached_tokens": (
         *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
         *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
-        "cacheReadInputTokens",
+        *("cacheReadInputTokens", "cache_read_tokens"),
     ),
 }
 # Anthropic and Bedrock count cached tokens apart from the input: the name of the input, and of what is added to it.

@@ -64,7 +64,9 @@ def _smolagents(payload: JsonObject, asked: Asked) -> Reply:
     """The steps of a run: what a step observed belongs to its call if it made one only."""
     parts: list[Part] = []
     for step in as_dicts(payload.get("steps")):
-        calls = [read_call(call) for call in as_dicts(step.get("tool_calls"))]
+        # A step that failed has its calls only where the model asked for them.
+        made = as_dicts(step.get("tool_calls")) or as_dicts(at(step, "model_output_message", "tool_calls"))
+        calls = [read_call(call) for call in made]
         calls = [call for call in calls if call.name != _ANSWERING]
         parts += [Part("call", None, call) for call in calls]
         observed, error = step.get("observations"), step.get("error")

@@ -148,7 +148,7 @@ def _message(payload: JsonObject, asked: Asked) -> Reply:
 def _ui_message(payload: JsonObject, asked: Asked) -> Reply:
     """A message of the AI SDK's or an A2A agent's: the former has every call of the reply in it."""
     message = read_message({"role": "assistant", **payload})
-    return response_of([message]) if payload.get("kind") == "message" else reply_of([message])
+    return response_of([message]) if payload.get("role") in ("agent", "ROLE_AGENT") else reply_of([message])
 
 
 def _response(messages: list[Message], failure: Failure | None, usage: Json, identity: Json) -> Reply:

@@ -66,6 +66,8 @@ def protocol_of(event: Json) -> str | None:
             return "openai responses"
         if kind.startswith(_AG_UI):
             return "ag-ui"
+        if kind.endswith("MessageChunk"):
+            return "langgraph"
     for name in event:
         if name in _FIELDS:
             return _FIELDS[name]
