@@ -33,7 +33,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         sent = json.dumps(body)
-        answered = any(mark in sent for mark in ('"role": "tool"', "tool_result", "function_call_output", "functionResponse"))
+        answered = any(
+            mark in sent
+            for mark in ('"role": "tool"', "tool_result", "function_call_output", "functionResponse")
+        )
         # smolagents shows what came of a call as an observation, and wants the answer as a call too.
         answered = answered or "Error executing tool" in sent
         by_call = answered and '"name": "final_answer"' in json.dumps(body.get("tools"))
@@ -42,9 +45,13 @@ class _Handler(BaseHTTPRequestHandler):
             whole = _chat(answered and not by_call, _FINAL if by_call else CALLS)
             self._send(_chat_chunks(answered) if wants_stream else [whole], wants_stream, "sse", "[DONE]")
         elif "/responses" in self.path:
-            self._send(_response_events(answered) if wants_stream else [_response(answered)], wants_stream, "sse")
+            self._send(
+                _response_events(answered) if wants_stream else [_response(answered)], wants_stream, "sse"
+            )
         elif "/messages" in self.path:
-            self._send(_anthropic_events(answered) if wants_stream else [_anthropic(answered)], wants_stream, "sse")
+            self._send(
+                _anthropic_events(answered) if wants_stream else [_anthropic(answered)], wants_stream, "sse"
+            )
         elif "enerateContent" in self.path:
             self._send([_gemini(answered)], wants_stream, "sse")
         else:
@@ -54,7 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not stream:
             return self._reply("application/json", json.dumps(next(iter(events))).encode())
         if kind == "lines":
-            return self._reply("application/x-ndjson", b"".join(json.dumps(one).encode() + b"\n" for one in events))
+            return self._reply(
+                "application/x-ndjson", b"".join(json.dumps(one).encode() + b"\n" for one in events)
+            )
         lines = []
         for event in events:
             named = f"event: {event['type']}\n" if "type" in event else ""
@@ -100,7 +109,9 @@ def _chat_chunks(answered: bool) -> Iterator[dict[str, Any]]:
         for index, (one, name, given) in enumerate(CALLS):
             text = json.dumps(given)
             function = {"name": name, "arguments": ""}
-            yield chunk({"tool_calls": [{"index": index, "id": one, "type": "function", "function": function}]})
+            yield chunk(
+                {"tool_calls": [{"index": index, "id": one, "type": "function", "function": function}]}
+            )
             for piece in (text[:5], text[5:]):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, "stop" if answered else "tool_calls")
@@ -109,7 +120,13 @@ def _chat_chunks(answered: bool) -> Iterator[dict[str, Any]]:
 
 def _response(answered: bool) -> dict[str, Any]:
     calls = [
-        {"type": "function_call", "id": f"fc_{one}", "call_id": one, "name": name, "arguments": json.dumps(given)}
+        {
+            "type": "function_call",
+            "id": f"fc_{one}",
+            "call_id": one,
+            "name": name,
+            "arguments": json.dumps(given),
+        }
         for one, name, given in CALLS
     ]
     part = {"type": "output_text", "text": ANSWER, "annotations": []}
@@ -136,13 +153,22 @@ def _response(answered: bool) -> dict[str, Any]:
 
 def _response_events(answered: bool) -> Iterator[dict[str, Any]]:
     whole = _response(answered)
-    yield {"type": "response.created", "sequence_number": 0, "response": {**whole, "status": "in_progress", "output": []}}
+    yield {
+        "type": "response.created",
+        "sequence_number": 0,
+        "response": {**whole, "status": "in_progress", "output": []},
+    }
     number = 0
     for index, item in enumerate(whole["output"]):
         number += 1
         begun = {**item, "content": []} if item["type"] == "message" else {**item, "arguments": ""}
         at = {"output_index": index, "item_id": item["id"]}
-        yield {"type": "response.output_item.added", "sequence_number": number, "output_index": index, "item": begun}
+        yield {
+            "type": "response.output_item.added",
+            "sequence_number": number,
+            "output_index": index,
+            "item": begun,
+        }
         number += 1
         if item["type"] == "message":
             delta = {"content_index": 0, "delta": ANSWER, "logprobs": []}
@@ -151,7 +177,12 @@ def _response_events(answered: bool) -> Iterator[dict[str, Any]]:
             kind = "response.function_call_arguments.delta"
             yield {"type": kind, "sequence_number": number, **at, "delta": item["arguments"]}
         number += 1
-        yield {"type": "response.output_item.done", "sequence_number": number, "output_index": index, "item": item}
+        yield {
+            "type": "response.output_item.done",
+            "sequence_number": number,
+            "output_index": index,
+            "item": item,
+        }
     yield {"type": "response.completed", "sequence_number": number + 1, "response": whole}
 
 
@@ -177,10 +208,18 @@ def _anthropic_events(answered: bool) -> Iterator[dict[str, Any]]:
         yield {"type": "content_block_start", "index": index, "content_block": begun}
         text = ANSWER if answered else json.dumps(block["input"])
         for piece in (text[:5], text[5:]):
-            delta = {"type": "text_delta", "text": piece} if answered else {"type": "input_json_delta", "partial_json": piece}
+            delta = (
+                {"type": "text_delta", "text": piece}
+                if answered
+                else {"type": "input_json_delta", "partial_json": piece}
+            )
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    yield {"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"]}, "usage": {"output_tokens": 7}}
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": whole["stop_reason"]},
+        "usage": {"output_tokens": 7},
+    }
     yield {"type": "message_stop"}
 
 
@@ -188,7 +227,11 @@ def _gemini(answered: bool) -> dict[str, Any]:
     calls = [{"functionCall": {"name": name, "args": given}} for _, name, given in CALLS]
     content = {"role": "model", "parts": [{"text": ANSWER}] if answered else calls}
     usage = {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18}
-    return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage, "responseId": "r1"}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": usage,
+        "responseId": "r1",
+    }
 
 
 def _ollama(answered: bool) -> dict[str, Any]:

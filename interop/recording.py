@@ -45,14 +45,18 @@ def search_document_content(query: str) -> str:
     raise ValueError("index offline")
 
 
-def record(package: str) -> None:
-    """Run every case of the script that calls this; exit with 1 if one is read wrongly."""
-    sys.exit(1 if asyncio.run(_record(package, Path(sys.argv[0]).resolve())) else 0)
+def record(package: str, agent: str | None = None, seen: Seen = "everything") -> None:
+    """Run every case of the script that calls this, and its agent as it is; exit with 1 if one is read wrongly."""
+    sys.exit(1 if asyncio.run(_record(package, Path(sys.argv[0]).resolve(), agent, seen)) else 0)
 
 
-async def _record(package: str, script: Path) -> int:
+async def _record(package: str, script: Path, agent: str | None, agent_seen: Seen) -> int:
     """The number of cases that are read wrongly. One event loop for all: clients keep connections between cases."""
     wrong = 0
+    if agent is not None:
+        problem = problem_with(await _live(f"{script}:{agent}"), agent_seen)
+        wrong += problem is not None
+        print(f"{package} {version(package)} python:…:{agent}: {problem or f'{agent_seen} seen'}")
     for name, (function, seen) in _CASES.items():
         problem = problem_with(await _live(f"{script}:{name}"), seen)
         wrong += problem is not None

@@ -31,7 +31,11 @@ def run_events() -> list[Any]:
         made.append(result)
     made.append(core.TextMessageStartEvent(message_id="m1"))
     made += [core.TextMessageContentEvent(message_id="m1", delta=piece) for piece in (ANSWER[:9], ANSWER[9:])]
-    return [*made, core.TextMessageEndEvent(message_id="m1"), core.RunFinishedEvent(thread_id="t", run_id="r")]
+    return [
+        *made,
+        core.TextMessageEndEvent(message_id="m1"),
+        core.RunFinishedEvent(thread_id="t", run_id="r"),
+    ]
 
 
 @case()
@@ -41,7 +45,9 @@ def events(question: str) -> Any:
 
 @case()
 def sent_events(question: str) -> Any:
-    return iter([json.loads(event.model_dump_json(by_alias=True, exclude_none=True)) for event in run_events()])
+    return iter(
+        [json.loads(event.model_dump_json(by_alias=True, exclude_none=True)) for event in run_events()]
+    )
 
 
 @case()

@@ -26,7 +26,9 @@ def history(question: str) -> list[Any]:
     results = []
     for block in message.content:
         try:
-            content = {"query_database": query_database}.get(block.name, search_document_content)(**block.input)
+            content = {"query_database": query_database}.get(block.name, search_document_content)(
+                **block.input
+            )
             results.append({"type": "tool_result", "tool_use_id": block.id, "content": content})
         except ValueError as error:
             failed = {"type": "tool_result", "tool_use_id": block.id, "content": str(error), "is_error": True}

@@ -31,6 +31,9 @@ def agent() -> Any:
     return AssistantAgent("assistant", client, tools=tools, reflect_on_tool_use=True)
 
 
+assistant = agent()
+
+
 @case()
 async def result(question: str) -> Any:
     return await agent().run(task=question)
@@ -43,4 +46,4 @@ async def stream(question: str) -> Any:
 
 
 if __name__ == "__main__":
-    record("autogen-agentchat")
+    record("autogen-agentchat", "assistant")

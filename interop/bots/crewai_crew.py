@@ -22,14 +22,16 @@ from recording import case, query_database, record, search_document_content
 BASE = f"{serve_model()}/v1"
 
 
+llm = LLM(model="openai/gpt-4o", base_url=BASE, api_key="none")
+tools = [tool("query_database")(query_database), tool("search_document_content")(search_document_content)]
+agent = Agent(role="clerk", goal="answer", backstory="none", llm=llm, tools=tools)
+crew = Crew(agents=[agent], tasks=[Task(description="{question}", expected_output="an answer", agent=agent)])
+
+
 @case()
 async def output(question: str) -> Any:
-    llm = LLM(model="openai/gpt-4o", base_url=BASE, api_key="none")
-    tools = [tool("query_database")(query_database), tool("search_document_content")(search_document_content)]
-    agent = Agent(role="clerk", goal="answer", backstory="none", llm=llm, tools=tools)
-    task = Task(description=question, expected_output="an answer", agent=agent)
-    return await Crew(agents=[agent], tasks=[task]).kickoff_async()
+    return await crew.kickoff_async(inputs={"question": question})
 
 
 if __name__ == "__main__":
-    record("crewai")
+    record("crewai", "crew")

@@ -24,10 +24,16 @@ BY_HAND = types.GenerateContentConfig(
 
 def history(question: str) -> list[Any]:
     asked = types.Content(role="user", parts=[types.Part(text=question)])
-    said = client.models.generate_content(model="scripted", contents=[asked], config=BY_HAND).candidates[0].content
+    said = (
+        client.models.generate_content(model="scripted", contents=[asked], config=BY_HAND)
+        .candidates[0]
+        .content
+    )
     brought = [
         types.Part.from_function_response(name="query_database", response={"output": "442300"}),
-        types.Part.from_function_response(name="search_document_content", response={"error": "index offline"}),
+        types.Part.from_function_response(
+            name="search_document_content", response={"error": "index offline"}
+        ),
     ]
     return [asked, said, types.Content(role="user", parts=brought)]
 

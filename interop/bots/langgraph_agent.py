@@ -92,4 +92,4 @@ def runnable(question: str) -> Any:
 
 
 if __name__ == "__main__":
-    record("langgraph")
+    record("langgraph", "agent")

@@ -24,11 +24,13 @@ llm = OpenAILike(
 )
 
 
+agent = FunctionAgent(tools=[query_database, search_document_content], llm=llm, streaming=False)
+
+
 @case()
 async def output(question: str) -> Any:
-    agent = FunctionAgent(tools=[query_database, search_document_content], llm=llm, streaming=False)
     return await agent.run(question)
 
 
 if __name__ == "__main__":
-    record("llama-index-core")
+    record("llama-index-core", "agent")

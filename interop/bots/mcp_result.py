@@ -24,7 +24,11 @@ def result(question: str) -> Any:
 
 @case("nothing")
 def sent_result(question: str) -> Any:
-    return {"jsonrpc": "2.0", "id": 1, "result": RESULT.model_dump(by_alias=True, mode="json", exclude_none=True)}
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": RESULT.model_dump(by_alias=True, mode="json", exclude_none=True),
+    }
 
 
 if __name__ == "__main__":

@@ -10,8 +10,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from agents import Agent, AsyncOpenAI, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
-from agents import set_tracing_disabled
+from agents import (
+    Agent,
+    AsyncOpenAI,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 from model_server import serve_model
 from recording import case, query_database, record, search_document_content
 
@@ -53,4 +60,4 @@ async def stream_of_responses(question: str) -> Any:
 
 
 if __name__ == "__main__":
-    record("openai-agents")
+    record("openai-agents", "agent")

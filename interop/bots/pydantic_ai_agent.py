@@ -52,4 +52,4 @@ async def stream_events(question: str) -> Any:
 
 
 if __name__ == "__main__":
-    record("pydantic-ai-slim")
+    record("pydantic-ai-slim", "agent")

@@ -20,7 +20,12 @@ model = OpenAIServerModel("scripted", api_base=f"{serve_model()}/v1", api_key="n
 
 
 def agent() -> Any:
-    return ToolCallingAgent(tools=[tool(query_database), tool(search_document_content)], model=model, max_steps=3)
+    return ToolCallingAgent(
+        tools=[tool(query_database), tool(search_document_content)], model=model, max_steps=3
+    )
+
+
+runner = agent()
 
 
 @case("calls")
@@ -34,4 +39,4 @@ def stream(question: str) -> Any:
 
 
 if __name__ == "__main__":
-    record("smolagents")
+    record("smolagents", "runner", "calls")

@@ -172,8 +172,23 @@ def test_nothing_that_can_be_read_is_malformed_and_says_what_is_there() -> None:
     assert "respnse, ok" in reply.failure.message
 
 
-def test_a_text_of_another_type_becomes_json() -> None:
-    assert reply_from_payload({"answer": {"total": 3}}).text == '{"total": 3}'
+def test_an_object_is_never_written_out_as_the_answer() -> None:
+    for payload in (
+        {"answer": {"total": 3}},
+        {"answer": [1, 2]},
+        [1, 2],
+        {"messages": [], "answer": {"a": 1}},
+    ):
+        reply = reply_from_payload(payload)
+        assert reply.text is None
+        assert reply.failure is not None
+        assert reply.failure.kind == "malformed"
+    failure = reply_from_payload({"answer": {"total": 3}}).failure
+    assert failure is not None
+    assert failure.message.startswith("the reply's answer is an object, not text; return its text, ")
+
+
+def test_numbers_and_content_parts_are_texts() -> None:
     assert reply_from_payload({"answer": 12.5}).text == "12.5"
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert reply_from_payload({"answer": parts}).text == "ab"

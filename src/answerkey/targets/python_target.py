@@ -11,6 +11,7 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.runnables import as_function
 from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
@@ -187,12 +188,11 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
     found, module = load_python(reference, start)
     if isinstance(found, type):
         found = _instance(found, reference)
-    if not callable(found):
-        found = getattr(found, "ask", None)
-        if not callable(found):
-            raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
+    function = as_function(found)
+    if function is None:
+        raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
     source = getattr(module, "__file__", None)
-    return found, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
+    return function, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
 
 
 def _instance(cls: type, reference: str) -> object:

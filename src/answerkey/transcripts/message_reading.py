@@ -254,9 +254,24 @@ def _keyed_part(name: str, item: JsonObject) -> Part:
                 failed = None if inner.get("outcome") in (None, "OUTCOME_OK") else str(inner["outcome"])
                 ran = {"name": "code_execution", "output": inner.get("output"), "error": failed}
                 return Part("result", None, read_result(ran))
-            return Part("result", None, read_result(inner))
+            return Part("result", None, read_result(_gemini_result(inner)))
         case _:
             return Part("aside")
+
+
+def _gemini_result(inner: JsonObject) -> JsonObject:
+    """Gemini's result: an object that holds what was brought, or the error."""
+    response = inner.get("response")
+    if not isinstance(response, dict):
+        return inner
+    failed = response.get("error")
+    only = next(iter(response)) if len(response) == 1 else None
+    brought = (
+        response[only]
+        if only in ("output", "result") and only is not None
+        else response.get("output", response)
+    )
+    return {**inner, "response": brought, "status": None, "error": failed}
 
 
 def _hosted(kind: str, item: JsonObject) -> Part:

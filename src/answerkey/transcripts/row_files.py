@@ -1,4 +1,4 @@
-"""Rows of JSON Lines, JSON, YAML, CSV and Parquet files, each with the line it stands on."""
+"""Rows of JSON Lines, JSON, YAML, CSV and Parquet files and Inspect logs, each with the line it stands on."""
 
 import csv
 import io
@@ -9,10 +9,11 @@ import msgspec
 
 from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
+from answerkey.transcripts.inspect_files import is_inspect_log, read_eval_archive, sample_row
 
 __all__ = ["FORMATS", "Row", "read_rows", "read_text"]
 
-FORMATS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".parquet")
+FORMATS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".parquet", ".eval")
 
 # Where a file that is one object has its records.
 _LISTS = ("questions", "tests", "cases", "replies", "feedback", "scores", "annotations", "data")
@@ -37,6 +38,8 @@ def read_rows(path: str | Path) -> Iterator[Row]:
             return _yaml(path)
         case ".csv":
             return _csv(path)
+        case ".eval":
+            return ((None, row) for row in read_eval_archive(path))
         case _:
             return _parquet(path)
 
@@ -132,6 +135,10 @@ def _json(path: Path) -> Iterator[Row]:
 
 def _listed(value: object, path: Path) -> Iterator[Row]:
     if isinstance(value, dict):
+        if is_inspect_log(value):
+            for sample in value["samples"]:
+                yield None, sample_row(_object(sample, path, None))
+            return
         # {"questions": [...]} is how people write a set with a title.
         lists = [key for key in _LISTS if isinstance(value.get(key), list)]
         if not lists:

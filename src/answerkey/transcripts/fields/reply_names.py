@@ -19,7 +19,7 @@ FORMAT_MARKS = frozenset(
         *("gen_ai.input.messages", "gen_ai.output.messages"),
         # The AI SDK, CrewAI and A2A.
         *("parts", "steps", "finishReason", "toolInvocations", "tasks_output"),
-        *("artifacts", "contextId", "context_id"),
+        *("contextId", "context_id"),
         # Inspect and ADK.
         *("samples", "conversation", "eval_cases", "evalCases"),
         *("final_response", "finalResponse", "intermediate_data", "intermediateData"),

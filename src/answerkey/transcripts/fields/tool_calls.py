@@ -41,7 +41,9 @@ _FLAGS = frozenset(
     {"is_error", "isError", "status", "tool_use_id", "toolUseId", "toolCallId", "part_kind", "outcome"}
 )
 # The words by which a call's status, outcome or kind of part says that it failed.
-_FAILED = frozenset({"error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied"})
+_FAILED = frozenset(
+    {"error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied"}
+)
 _OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 
@@ -142,7 +144,7 @@ def read_result(item: JsonObject) -> ToolCall:
 
 
 def _opened(value: JsonObject) -> tuple[Json, str | None]:
-    """What an object that wraps a result holds, and its error: Gemini's, the AI SDK's, LlamaIndex's and hosted tools'."""
+    """What an object that wraps a result holds, and its error: the AI SDK's, LlamaIndex's and hosted tools'."""
     if isinstance(kind := value.get("type"), str) and "value" in value:
         inner = value["value"]
         return inner, (error_text(inner) or "the call failed") if kind.startswith("error") else None
@@ -153,13 +155,15 @@ def _opened(value: JsonObject) -> tuple[Json, str | None]:
         return inner, (spoken_text(inner) or "the call failed") if value.get("is_error") is True else None
     if isinstance(code := value.get("error_code"), str):
         return value, code
-    return value.get("output", value), error_text(value.get("error"))
+    return value, None
 
 
 def error_in_result(result: object) -> str | None:
     """An error that a tool's result admits by itself, for formats without an error flag."""
     if isinstance(result, str):
-        if result.startswith(("Error:", "ERROR:", "ToolException", "Traceback (most recent call last)")):
+        if result.startswith(
+            ("Error:", "ERROR:", "Error executing tool", "ToolException", "Traceback (most recent call last)")
+        ):
             return result
         if not result.startswith("{") or ('"error"' not in result and '"isError"' not in result):
             return None
