@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # What every command and every page loads.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
 
-.PHONY: setup demo test lint lock bench clean
+.PHONY: setup demo test lint lock bench interop clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,15 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto
+
+# The packages' own objects, each in an environment of its own: read live through python:, and recorded for the tests.
+interop: setup
+	@failed=0; for bot in interop/bots/*.py; do \
+		timeout 300 $(BIN)/uv run --quiet --no-project --with-editable . --script $$bot || failed=1; \
+	done; \
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
+	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \
+	exit $$failed
 
 lint: setup
 	$(BIN)/ruff check .

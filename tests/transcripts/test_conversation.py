@@ -54,7 +54,9 @@ class Scripted:
         """Calls side by side, whose results come in any order; the ids begin anew in half of the steps."""
         made = []
         for place in range(self._random.randint(1, 3)):
-            identity = f"call_{place}" if self._random.random() < 0.5 else f"call_{self._random.getrandbits(40)}"
+            identity = (
+                f"call_{place}" if self._random.random() < 0.5 else f"call_{self._random.getrandbits(40)}"
+            )
             name = self._random.choice(["get_user", "get_order", "update_order"])
             made.append((identity, name, {"n": self._random.randint(0, 9)}))
         tool_calls = [
@@ -72,7 +74,10 @@ class Scripted:
 
 
 def calls_of(reply: Reply) -> list[Call]:
-    return [(call.name, call.arguments or {}, call.result if call.result_seen else None) for call in reply.tool_calls]
+    return [
+        (call.name, call.arguments or {}, call.result if call.result_seen else None)
+        for call in reply.tool_calls
+    ]
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -100,7 +105,11 @@ def test_a_row_without_a_question_is_known_by_its_first_user_message() -> None:
 
 def call(identity: str | None, name: str, **given: Any) -> dict[str, Any]:
     made = {"type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-    return {"role": "assistant", "content": None, "tool_calls": [made if identity is None else {"id": identity, **made}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [made if identity is None else {"id": identity, **made}],
+    }
 
 
 def test_a_result_belongs_to_the_newest_open_call_of_its_id() -> None:
@@ -140,7 +149,10 @@ def test_the_text_is_the_last_thing_that_the_assistant_said() -> None:
     result = {"role": "tool", "tool_call_id": "c", "content": "x"}
     user = {"role": "user", "content": "?"}
     assert reply_from_payload([user, said, called, result]).text == "Let me look."
-    assert reply_from_payload([user, said, called, result, {"role": "user", "content": "Well?"}]).text == "Let me look."
+    assert (
+        reply_from_payload([user, said, called, result, {"role": "user", "content": "Well?"}]).text
+        == "Let me look."
+    )
     assert reply_from_payload([user, called, result]).text is None
     empty = {"role": "assistant", "content": ""}
     assert reply_from_payload([user, said, called, result, empty]).text == "", "an empty answer is one"
@@ -149,7 +161,10 @@ def test_the_text_is_the_last_thing_that_the_assistant_said() -> None:
 def test_what_is_not_understood_is_named_and_proves_nothing() -> None:
     odd = {"type": "telepathy", "thought": "…"}
     for messages in (
-        [{"role": "user", "content": "?"}, {"role": "assistant", "content": [odd, {"type": "text", "text": "Yes."}]}],
+        [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "content": [odd, {"type": "text", "text": "Yes."}]},
+        ],
         [{"role": "user", "content": "?"}, odd, {"role": "assistant", "content": "Yes."}],
     ):
         reply = reply_from_payload({"messages": messages})

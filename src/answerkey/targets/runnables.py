@@ -20,7 +20,7 @@ _METHODS = ("ainvoke", "invoke", "arun", "run", "achat", "chat", "aquery", "quer
 def as_function(found: Any) -> Callable[..., object] | None:
     """The function that asks an object: itself if it is one, a way to run an agent or a runnable; None if there is none."""
     if inspect.isroutine(found):
-        return found  # type: ignore[no-any-return]
+        return found
     run = _agent(found) or _runnable(found)
     if run is not None:
         return _named(run, found)
@@ -124,14 +124,14 @@ def _runnable(found: Any) -> _Call | None:
         config = {"configurable": {"thread_id": ask.conversation_id}}
         return (fill(ask.question), config) if takes_config else (fill(ask.question),)
 
-    if callable(ainvoke):
+    if not callable(ainvoke):
+        return lambda ask: found.invoke(*given(ask))
 
-        async def run(ask: Ask) -> object:
-            result: object = await ainvoke(*given(ask))
-            return result
+    async def run(ask: Ask) -> object:
+        result: object = await ainvoke(*given(ask))
+        return result
 
-        return run
-    return lambda ask: invoke(*given(ask))
+    return run
 
 
 def _input_of(found: Any) -> Callable[[str], object]:

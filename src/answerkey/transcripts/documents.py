@@ -19,7 +19,6 @@ from answerkey.transcripts.formats.shape import Format, Mark, is_marked
 from answerkey.transcripts.json_shapes import as_dict, as_list, as_str, at
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
 __all__ = ["FORMATS", "formats_of", "read_document", "read_list", "read_transcript", "streamed"]
 
@@ -41,18 +40,12 @@ def read_document(payload: JsonObject, asked: Asked) -> Reply | None:
 
 
 def read_list(items: list[Json], asked: Asked) -> Reply | None:
-    """The reply in a bare list: a transcript, response items, content blocks or events; None if it is none of them."""
+    """The reply in a bare list: a transcript, response items, or content blocks; None if it is none of them."""
     if looks_like_messages(items):
         return read_transcript(items, asked)
     if model_apis.are_items(items):
         return response_of(model_apis.read_items(items))
-    if model_apis.are_blocks(items):
-        return model_apis.read_blocks(items)
-    if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
-        payload, whole = assemble_events(items)
-        reply = read_document(as_dict(payload), asked)
-        return None if reply is None else streamed(reply, whole)
-    return None
+    return model_apis.read_blocks(items) if model_apis.are_blocks(items) else None
 
 
 def streamed(reply: Reply, whole: bool) -> Reply:

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from answerkey.model.json_value import JsonObject
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
 from answerkey.transcripts.conversation import Asked
-from answerkey.transcripts.documents import read_document, read_list
+from answerkey.transcripts.documents import read_document, read_list, streamed
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text, safe_text, spoken_text
 from answerkey.transcripts.fields.error_field import not_text, read_failure
@@ -15,6 +15,7 @@ from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.plain_json import as_builtin
+from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
 __all__ = ["read_named", "read_payload"]
 
@@ -219,8 +220,7 @@ def _other(payload: object, asked: Asked) -> Reply:
     if isinstance(payload, Reply):
         return payload
     if isinstance(payload, list):
-        found, text = read_list(payload, asked), spoken_text(payload)
-        return found or Reply(text=text, failure=not_text(None, payload) if text is None else None)
+        return _list(payload, asked)
     if isinstance(payload, (bool, int, float)):
         return Reply(text=json_text(payload))
     if isinstance(payload, bytes):
@@ -233,3 +233,15 @@ def _other(payload: object, asked: Asked) -> Reply:
     if isinstance(plain, dict):
         return _recognised(plain, asked, 0)
     return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, asked)
+
+
+def _list(items: list[Json], asked: Asked) -> Reply:
+    """A bare list: messages, parts, or the events of a stream."""
+    found = read_list(items, asked)
+    if found is not None:
+        return found
+    if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
+        payload, whole = assemble_events(items)
+        return streamed(read_payload(payload, asked), whole)
+    text = spoken_text(items)
+    return Reply(text=text, failure=not_text(None, items) if text is None else None)

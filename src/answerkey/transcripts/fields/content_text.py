@@ -79,4 +79,5 @@ def _parts(items: list[Json]) -> list[str] | None:
             texts.append(safe_text(value))
         elif not isinstance(kind, str) and "thought" not in item:
             return None
-    return texts
+    # Images and the like say nothing.
+    return texts or None

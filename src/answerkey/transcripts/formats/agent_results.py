@@ -116,19 +116,14 @@ def _a2a_task(payload: JsonObject, asked: Asked) -> Reply:
     ]
     closing = as_dict(status.get("message"))
     history = [message for message in read_messages(payload.get("history")) if message.role == "assistant"]
-    messages = (
-        made
-        if any(message.text for message in made)
-        else [read_message(closing)]
-        if closing
-        else history[-1:]
-    )
+    said = [read_message(closing)] if closing else history[-1:]
+    messages = made if any(message.text for message in made) or not said else said
     reply = reply_of([Message("assistant", tuple([part for message in messages for part in message.parts]))])
     state = str(status.get("state", "")).lower().removeprefix("task_state_")
     failure = None
     if state in ("failed", "rejected", "canceled", "cancelled"):
-        said = read_message(closing).text if closing else None
-        failure = Failure("exception", failure_message(f"the task was {state}{f': {said}' if said else ''}"))
+        why = said[-1].text if said else None
+        failure = Failure("exception", failure_message(f"the task was {state}{f': {why}' if why else ''}"))
     evidence = msgspec.structs.replace(reply.evidence, kind="response", tools_observed=False)
     return msgspec.structs.replace(
         reply, failure=failure, evidence=evidence, response_id=as_str(payload.get("id"))

@@ -186,7 +186,9 @@ ROWS = (
     Format(
         "Bedrock Converse", {"output": lambda value: _has_content(as_dict(value).get("message"))}, _bedrock
     ),
-    Format("LangChain message", {"response_metadata": dict, "type": _is_assistant, "content": object}, _message),
+    Format(
+        "LangChain message", {"response_metadata": dict, "type": _is_assistant, "content": object}, _message
+    ),
     Format(
         "LangChain message, short",
         {"type": _is_assistant, "content": lambda value: value is not None},
