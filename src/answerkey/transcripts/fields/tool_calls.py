@@ -84,7 +84,12 @@ def read_call(item: object) -> ToolCall:
         return msgspec.structs.replace(call, result=item[1], result_seen=True)
     if not isinstance(item, dict):
         return _named(UNNAMED if item is None else json_text(item))
-    if item.keys() == _OPENAI and type(function := item["function"]) is dict and function.keys() == _FUNCTION:
+    if (
+        len(item) == 3
+        and item.keys() == _OPENAI
+        and type(function := item["function"]) is dict
+        and function.keys() == _FUNCTION
+    ):
         # The form that most transcripts have.
         name, identity = function["name"], item["id"]
         if type(name) is str and name and name.isascii() and type(identity) is str:
