@@ -18,6 +18,7 @@ from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 __all__ = ["FeedbackReceipt", "GivenFeedback", "GivenReplies", "Intake", "RepliesReceipt"]
@@ -128,7 +129,8 @@ class Intake:
         asked = row.get("question")
         if not isinstance(asked, str) or not asked.strip():
             raise UsageError(f'reply {number}: there is no "question"; give what the user asked')
-        reply = reply_from_payload({name: value for name, value in row.items() if name != "question"})
+        payload = {name: value for name, value in row.items() if name != "question"}
+        reply = reply_from_payload(payload, asked=Asked(asked))
         question, graded = self._question(store, row, asked, number)
         card = grader.grade(question, (reply,))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
