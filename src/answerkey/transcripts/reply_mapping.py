@@ -90,6 +90,8 @@ def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Ask
     """The reply that a generator's items make: pieces of text, or events and messages of any SDK."""
     if all(isinstance(item, str) for item in items):
         return reply_from_payload("".join(map(str, items)), mapping=mapping, asked=asked)
+    if all(isinstance(item, bytes) for item in items):
+        return reply_from_payload(b"".join(item for item in items if isinstance(item, bytes)))
     plain = [as_builtin(item) for item in items]
     known = [item for item in plain if item is None or isinstance(item, _READABLE)]
     if not known:

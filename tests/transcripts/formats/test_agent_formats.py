@@ -81,6 +81,19 @@ def test_messages_of_opentelemetry() -> None:
         assert (reply.tool_calls[0].arguments, reply.tool_calls[0].result) == ({"q": "x"}, "there")
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "model", "parts": [{"text": "There."}]},
+        {"role": "assistant", "parts": [{"type": "text", "content": "There."}], "finish_reason": "stop"},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "There."}]},
+    ],
+)
+def test_a_single_message_proves_no_absence_of_calls(message: Any) -> None:
+    reply = reply_from_payload(message)
+    assert (reply.text, reply.evidence.tools_observed) == ("There.", False)
+
+
 def test_a_configuration_called_text_is_not_the_answer() -> None:
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
     for text in (None, {"format": {"type": "text"}}):

@@ -6,6 +6,7 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.message import Message, Part
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.transcripts.conversation import Asked, exchange_for, reply_of, response_of
+from answerkey.transcripts.dialects import KEYED_PARTS
 from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.fields.sources import read_source
 from answerkey.transcripts.fields.usage import read_usage
@@ -22,6 +23,7 @@ _OWN_BLOCKS = frozenset(
         *("thinking", "redacted_thinking", "search_result"),
     }
 )
+_PART_MARKS = frozenset({"type", "kind", "part_kind", *KEYED_PARTS})
 _ITEMS = ("_call", "_call_output")
 
 
@@ -145,10 +147,12 @@ def _message(payload: JsonObject, asked: Asked) -> Reply:
     return response_of([read_message(payload)])
 
 
-def _ui_message(payload: JsonObject, asked: Asked) -> Reply:
-    """A message of the AI SDK's or an A2A agent's: the former has every call of the reply in it."""
+def _of_parts(payload: JsonObject, asked: Asked) -> Reply:
+    """A message of parts. One of the AI SDK's has every call of the reply in it; others may have been preceded by some."""
     message = read_message({"role": "assistant", **payload})
-    return response_of([message]) if payload.get("role") in ("agent", "ROLE_AGENT") else reply_of([message])
+    parts = as_dicts(payload.get("parts"))
+    from_sdk = all("type" in part and "content" not in part for part in parts)
+    return reply_of([message]) if from_sdk else response_of([message])
 
 
 def _response(messages: list[Message], failure: Failure | None, usage: Json, identity: Json) -> Reply:
@@ -157,9 +161,8 @@ def _response(messages: list[Message], failure: Failure | None, usage: Json, ide
 
 
 def _are_parts(value: Json) -> bool:
-    return bool(as_dicts(value)) and all(
-        "type" in part or "kind" in part or "text" in part for part in as_dicts(value)
-    )
+    parts = as_dicts(value)
+    return bool(parts) and all(not part.keys().isdisjoint(_PART_MARKS) for part in parts)
 
 
 def _is_assistant(value: Json) -> bool:
@@ -198,6 +201,6 @@ ROWS = (
         "LangChain constructor", {"lc": int, "kwargs": lambda value: "content" in as_dict(value)}, _message
     ),
     Format("LangChain dict", {"type": _is_assistant, "data": dict}, _message),
-    Format("Message of parts", {"parts": _are_parts}, _ui_message),
-    Format("AI SDK 4 message", {"toolInvocations": list}, _ui_message),
+    Format("Message of parts", {"parts": _are_parts}, _of_parts),
+    Format("AI SDK 4 message", {"toolInvocations": list}, _of_parts),
 )
