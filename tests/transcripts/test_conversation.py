@@ -87,14 +87,16 @@ def test_200_conversations_are_read_exactly(seed: int) -> None:
     assert calls_of(whole) == [call for calls in truth.calls for call in calls]
     assert whole.text == [text for text in truth.texts if text is not None][-1]
     assert whole.evidence.tools_observed
+    row = {"id": "q", "messages": truth.messages}
     for number, question in enumerate(truth.asked):
-        row = {"id": "q", "messages": truth.messages}
-        by_question = reply_in_row(row, question)
-        by_turn = reply_in_row(row, "the wording was changed", number, in_turns=True)
-        live = reply_from_payload(row, asked=Asked(question, number, number > 0))
-        for reply in (by_question, by_turn, live):
-            assert reply is not None
-            assert (reply.text, calls_of(reply)) == (truth.texts[number], truth.calls[number])
+        ways = (
+            lambda: reply_in_row(row, question),  # noqa: B023  # called at once
+            lambda: reply_in_row(row, "the wording was changed", number, in_turns=True),  # noqa: B023
+            lambda: reply_from_payload(row, asked=Asked(question, number, number > 0)),  # noqa: B023
+        )
+        reply = ways[(number + seed) % 3]()
+        assert reply is not None
+        assert (reply.text, calls_of(reply)) == (truth.texts[number], truth.calls[number])
     assert reply_in_row(row, "x", len(truth.asked), in_turns=True) is None
 
 

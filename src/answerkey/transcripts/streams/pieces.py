@@ -43,7 +43,7 @@ class Growing:
         self._pieces = Pieces()
         self._grown: dict[tuple[Hashable, str], None] = {}
 
-    def part(self, key: Hashable, **begun: Json) -> JsonObject:
+    def part(self, key: Hashable, /, **begun: Json) -> JsonObject:
         """The object of a key; begun with these fields if it is new."""
         if key not in self._parts:
             self._parts[key] = begun
