@@ -239,6 +239,12 @@ def test_objects_within_objects_and_within_themselves() -> None:
     reply = reply_from_object({"answer": "x", "tool_calls": [{"name": "a", "result": endless}]})
     msgspec.json.encode(reply)
     assert reply.tools_used == ("a",)
+    web: list[Any] = []
+    for _ in range(40):
+        web = [web, web]
+    assert reply_from_object({"answer": "x", "tool_calls": [{"name": "a", "result": web}]}).tools_used == (
+        "a",
+    )
 
 
 def test_expressions_from_the_configuration() -> None:

@@ -80,7 +80,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
     text = response_id = None
     usage: Usage | None = None
     calls = _Calls()
-    sources: tuple[Source, ...] = ()
+    sources: list[Source] = []
     odd: list[Part] = []
     for batch, message in enumerate(messages):
         spoken: list[str] = []
@@ -109,7 +109,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
     return Reply(
         text=text,
         tool_calls=tuple(calls.made),
-        sources=sources,
+        sources=tuple(sources),
         usage=usage,
         evidence=_evidence(kind, True, bool(sources), odd),
         response_id=response_id,

@@ -18,6 +18,7 @@ __all__ = ["as_builtin", "as_json", "decode_json"]
 
 # Nobody's reply is nested deeper; an object that holds itself would be.
 _DEEPEST = 50
+_MOST_VISITS = 100_000
 
 
 # What frameworks' results are made of, by the attributes that only they have: no framework is imported for it.
@@ -40,24 +41,23 @@ def as_builtin(value: object) -> object:
 
 
 class _Plain:
-    """Makes objects plain. What is met twice is made once, so that a web of objects takes no longer than its size."""
+    """Makes objects plain: each visit counts, so that a web of objects that hold each other ends."""
 
     def __init__(self) -> None:
-        # The object is kept beside its plain form, so that its id stays its own.
-        self._made: dict[int, tuple[object, object]] = {}
+        self._visits = 0
+        # The objects that the one under way is inside of.
+        self._within: set[int] = set()
 
     def plain(self, value: object, depth: int) -> object:
         if value is None or isinstance(value, (str, bytes, int, float, Reply)):
             return value.value if isinstance(value, Enum) else value
-        if depth > _DEEPEST:
+        self._visits += 1
+        identity = id(value)
+        if depth > _DEEPEST or self._visits > _MOST_VISITS or identity in self._within:
             return "…"
-        known = self._made.get(id(value))
-        if known is not None:
-            return known[1]
-        # An object that holds itself finds this in its own place.
-        self._made[id(value)] = (value, "…")
+        self._within.add(identity)
         made = self._opened(value, depth + 1)
-        self._made[id(value)] = (value, made)
+        self._within.discard(identity)
         return made
 
     def _opened(self, value: object, depth: int) -> object:

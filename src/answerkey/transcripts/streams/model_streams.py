@@ -125,7 +125,7 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
                 pieces.add(index, delta["partial_json"])
                 called[index] = block
             if "citation" in delta:
-                block["citations"] = [*as_list(block.get("citations")), delta["citation"]]
+                as_list(block.setdefault("citations", [])).append(delta["citation"])
         elif kind == "message_delta":
             message.update(delta)
             message["usage"] = {**as_dict(message.get("usage")), **as_dict(event.get("usage"))}
