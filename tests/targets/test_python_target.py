@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -294,3 +295,34 @@ def test_one_size_limit() -> None:
         assert reply.text is None
         assert reply.failure is not None
         assert (reply.failure.kind, "larger than 1 MB" in reply.failure.message) == ("malformed", True)
+
+
+class Unknown:
+    """An object that nobody knows."""
+
+
+def test_a_generator_of_objects_is_put_together_and_never_written_out() -> None:
+    def chunk(**delta: Any) -> SimpleNamespace:
+        choice = {"index": 0, "delta": delta, "finish_reason": None}
+        return SimpleNamespace(choices=[choice], object="chat.completion.chunk", id="c")
+
+    reply = ask(PythonTarget(lambda question: iter([chunk(content="He"), chunk(content="llo")])))
+    assert (reply.text, reply.evidence.kind, reply.evidence.completeness) == ("Hello", "stream", "partial")
+    odd = ask(PythonTarget(lambda question: iter([Unknown(), Unknown()])))
+    assert odd.text is None
+    assert odd.failure is not None
+    assert odd.failure.kind == "malformed"
+    assert "Unknown" in odd.failure.message
+    mixed = ask(PythonTarget(lambda question: iter(["Hel", "lo", Unknown()])))
+    assert (mixed.text, mixed.evidence.unread) == ("Hello", ("a Unknown object",))
+    assert not mixed.evidence.tools_observed
+
+
+def test_a_later_turn_is_read_from_its_own_question() -> None:
+    def bot(question: str) -> Any:
+        call = {"id": "c", "type": "function", "function": {"name": "old", "arguments": "{}"}}
+        earlier = [{"role": "user", "content": "First?"}, {"role": "assistant", "tool_calls": [call]}]
+        return [*earlier, {"role": "user", "content": question}, {"role": "assistant", "content": "Second."}]
+
+    reply = ask(PythonTarget(bot), "And then?", turn=1)
+    assert (reply.text, reply.tools_used, reply.evidence.tools_observed) == ("Second.", (), True)

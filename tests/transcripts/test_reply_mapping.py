@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply, ToolCall
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_object, reply_from_payload
 
 
@@ -48,8 +49,8 @@ def test_a_whole_reply_under_the_usual_names() -> None:
 
 def test_in_a_recorded_reply_the_id_is_the_questions() -> None:
     row = {"id": "q1", "answer": "x", "response_id": "r7"}
-    assert reply_from_payload({"id": "q1", "answer": "x"}, recorded=True).response_id is None
-    assert reply_from_payload(row, recorded=True).response_id == "r7"
+    assert reply_from_payload({"id": "q1", "answer": "x"}, asked=Asked(recorded=True)).response_id is None
+    assert reply_from_payload(row, asked=Asked(recorded=True)).response_id == "r7"
 
 
 def test_an_empty_list_of_tools_is_an_observation_and_no_list_is_none() -> None:
@@ -171,8 +172,23 @@ def test_nothing_that_can_be_read_is_malformed_and_says_what_is_there() -> None:
     assert "respnse, ok" in reply.failure.message
 
 
-def test_a_text_of_another_type_becomes_json() -> None:
-    assert reply_from_payload({"answer": {"total": 3}}).text == '{"total": 3}'
+def test_an_object_is_never_written_out_as_the_answer() -> None:
+    for payload in (
+        {"answer": {"total": 3}},
+        {"answer": [1, 2]},
+        [1, 2],
+        {"messages": [], "answer": {"a": 1}},
+    ):
+        reply = reply_from_payload(payload)
+        assert reply.text is None
+        assert reply.failure is not None
+        assert reply.failure.kind == "malformed"
+    failure = reply_from_payload({"answer": {"total": 3}}).failure
+    assert failure is not None
+    assert failure.message.startswith("the reply's answer is an object, not text; return its text, ")
+
+
+def test_numbers_and_content_parts_are_texts() -> None:
     assert reply_from_payload({"answer": 12.5}).text == "12.5"
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert reply_from_payload({"answer": parts}).text == "ab"
@@ -223,6 +239,12 @@ def test_objects_within_objects_and_within_themselves() -> None:
     reply = reply_from_object({"answer": "x", "tool_calls": [{"name": "a", "result": endless}]})
     msgspec.json.encode(reply)
     assert reply.tools_used == ("a",)
+    web: list[Any] = []
+    for _ in range(40):
+        web = [web, web]
+    assert reply_from_object({"answer": "x", "tool_calls": [{"name": "a", "result": web}]}).tools_used == (
+        "a",
+    )
 
 
 def test_expressions_from_the_configuration() -> None:
@@ -323,6 +345,21 @@ _NAMES = st.sampled_from(
         "events",
         "model_usage",
         "latency_ms",
+        "kind",
+        "part_kind",
+        "tasks_output",
+        "raw",
+        "contextId",
+        "status",
+        "values",
+        "toolUse",
+        "functionResponse",
+        "tool_call_id",
+        "step_number",
+        "gen_ai.output.messages",
+        "automatic_function_calling_history",
+        "total_cost_usd",
+        "$type",
     ],
 )
 _WORDS = st.sampled_from(
@@ -338,6 +375,13 @@ _WORDS = st.sampled_from(
         "user",
         "function_call",
         "tool-x",
+        "request",
+        "result",
+        "ToolCallRequestEvent",
+        "file_search_call",
+        "response",
+        "ROLE_AGENT",
+        "task",
     ],
 )
 _JSON = st.recursive(
@@ -356,6 +400,6 @@ def test_no_json_whatsoever_crashes(payload: Any) -> None:
     assert isinstance(reply, Reply)
     assert reply.text is None or isinstance(reply.text, str)
     msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
-    assert isinstance(reply_from_payload(payload, recorded=True), Reply)
+    assert isinstance(reply_from_payload(payload, asked=Asked(recorded=True)), Reply)
     mapping = ReplyMapping(text="answer", tool_calls="messages[].tool_calls[]", sources="data")
     assert isinstance(reply_from_payload(payload, mapping=mapping), Reply)

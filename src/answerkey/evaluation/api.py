@@ -35,6 +35,7 @@ from answerkey.model.scorecard import Scorecard
 from answerkey.protocols import Target
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def score(
 ) -> Scorecard:
     """Grade one reply to one question."""
     asked = question if isinstance(question, Question) else parse_question({"question": "?", **question})
-    given = reply if isinstance(reply, Reply) else reply_from_payload(reply)
+    given = reply if isinstance(reply, Reply) else reply_from_payload(reply, asked=Asked(asked.question))
     return make_grader(scoring or Scoring(), scorers=scorers).grade(asked, (given,))
 
 

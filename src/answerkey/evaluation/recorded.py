@@ -25,7 +25,6 @@ from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
 from answerkey.transcripts.recorded_rows import reply_in_row
-from answerkey.transcripts.reply_mapping import reply_from_payload
 from answerkey.transcripts.row_files import open_rows
 
 if TYPE_CHECKING:
@@ -139,13 +138,12 @@ def _trial(row: Mapping[str, Any], counted: int) -> int:
 
 
 def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
-    if question.turns:
-        turns = [reply_in_row(row, turn.question, number) for number, turn in enumerate(question.turns)]
-        return tuple(reply for reply in turns if reply is not None)
-    payload = {name: value for name, value in row.items() if name not in _QUESTION_FIELDS or name == "tools"}
-    if payload.get("tools") == "none":
-        del payload["tools"]
-    return (reply_from_payload(payload, recorded=True),)
+    if not question.turns:
+        return (reply_in_row(row, question.question) or Reply(),)
+    turns = [
+        reply_in_row(row, turn.question, number, in_turns=True) for number, turn in enumerate(question.turns)
+    ]
+    return tuple(reply for reply in turns if reply is not None)
 
 
 async def score_recorded(

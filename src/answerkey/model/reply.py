@@ -95,11 +95,13 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """How the reply was observed: "no tool was called" and "calls could not be observed" are different facts."""
 
-    kind: Literal["response", "transcript", "stream", "otel", "log"] = "response"
+    kind: Literal["response", "transcript", "stream", "otel", "proxy", "log"] = "response"
     completeness: Literal["complete", "partial"] = "complete"
     # Whether the reply carried any information on tools, and on sources.
     tools_observed: bool = False
     sources_observed: bool = False
+    # What was there and not understood, by the names it gives itself; then the rest is partial.
+    unread: tuple[str, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

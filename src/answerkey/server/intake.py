@@ -17,6 +17,7 @@ from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 from answerkey.text.moments import read_moment
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 __all__ = ["FeedbackReceipt", "GivenFeedback", "GivenReplies", "Intake", "KeyUsedError", "RepliesReceipt"]
@@ -176,7 +177,8 @@ class Intake:
                 f"{place}{expected} is not taken from senders; replies are graded by the golden set that "
                 "[server] questions names"
             )
-        reply = reply_from_payload({name: value for name, value in row.items() if name != "question"})
+        payload = {name: value for name, value in row.items() if name != "question"}
+        reply = reply_from_payload(payload, asked=Asked(asked))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
         said = row.get("created_at")
         if said is not None and not isinstance(said, str):

@@ -15,13 +15,14 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
 from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
-from answerkey.targets.line_program import Asked, LineHabits, LineProgram
+from answerkey.targets.line_program import LineHabits, LineProgram, SentLine
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import read_settings
 from answerkey.text.boundary import decode_text
 from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
+from answerkey.transcripts.conversation import Asked, asked_in
 from answerkey.transcripts.json_shapes import as_dict, as_list
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
@@ -143,7 +144,7 @@ class CommandTarget:
         identity = self._habits.next_id()
         try:
             await self._send(program.child, ask, identity)
-            line = await program.reply_to(Asked(identity, ask.conversation_id))
+            line = await program.reply_to(SentLine(identity, ask.conversation_id))
         except asyncio.CancelledError:
             # Its answer would come when the next question is waiting for one.
             program.child.kill()
@@ -155,7 +156,7 @@ class CommandTarget:
             program.child.kill()
             reply = too_large(self._settings.max_reply_mb)
         else:
-            reply = self._read(line, identity)
+            reply = self._read(line, asked_in(ask), identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -174,7 +175,9 @@ class CommandTarget:
             await child.process.wait()
             timings = watch.timings()
             failed = child.process.returncode != 0
-            reply = Reply(failure=await child.failure()) if failed else self._read(bytes(output))
+            reply = (
+                Reply(failure=await child.failure()) if failed else self._read(bytes(output), asked_in(ask))
+            )
             return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
@@ -190,7 +193,7 @@ class CommandTarget:
             child.stdin.write(_encoded(body) + b"\n")
             await child.stdin.drain()
 
-    def _read(self, raw: bytes, identity: str | None = None) -> Reply:
+    def _read(self, raw: bytes, asked: Asked, identity: str | None = None) -> Reply:
         """JSON as a reply's fields; anything else is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")
@@ -207,6 +210,7 @@ class CommandTarget:
         return reply_from_payload(
             payload if isinstance(payload, (dict, list)) or payload is None else text,
             mapping=self._settings.reply,
+            asked=asked,
         )
 
     def _slot(self, ask: Ask) -> "_Slot":

@@ -5,7 +5,6 @@ import re
 import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import Literal
 
 import msgspec
 
@@ -15,6 +14,8 @@ from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Response
 from answerkey.targets.secrets import Secrets, safe_url
 from answerkey.text.boundary import clean_text, decode_text
+from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.documents import streamed
 from answerkey.transcripts.error_kinds import kind_of_status
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
@@ -32,8 +33,10 @@ _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = re.compile(r"<(/?)(?:script|style)\b", re.IGNORECASE)
 
 
-async def read_reply(response: Response, mapping: ReplyMapping | None, secrets: Secrets) -> Reply:
-    """The reply in a successful response."""
+async def read_reply(
+    response: Response, mapping: ReplyMapping | None, secrets: Secrets, asked: Asked = NOT_ASKED
+) -> Reply:
+    """The reply in a successful response to what was asked."""
     kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
     reader = None if kind is None else EventReader(kind)
     chunks: list[bytes] = []
@@ -53,10 +56,10 @@ async def read_reply(response: Response, mapping: ReplyMapping | None, secrets: 
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping)
+        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping, asked)
     else:
         events += reader.feed(b"", last=True)
-        reply = _from_events(kind, events, reader.done, broken, mapping)
+        reply = _from_events(kind, events, reader.done, broken, mapping, asked)
     return secrets.redact_reply(reply)
 
 
@@ -66,28 +69,27 @@ def _from_events(
     done: bool,
     broken: Failure | None,
     mapping: ReplyMapping | None,
+    asked: Asked,
 ) -> Reply:
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
     payload, whole = assemble(kind, events, done=done)
-    reply = reply_from_payload(payload, mapping=mapping)
+    reply = reply_from_payload(payload, mapping=mapping, asked=asked)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
-    completeness: Literal["complete", "partial"] = "complete" if whole and broken is None else "partial"
-    return msgspec.structs.replace(
-        reply,
-        evidence=msgspec.structs.replace(reply.evidence, kind="stream", completeness=completeness),
-    )
+    return streamed(reply, whole and broken is None)
 
 
-def _from_body(body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None) -> Reply:
+def _from_body(
+    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, asked: Asked
+) -> Reply:
     text, wrong = decode_text(body, charset)
     if wrong is not None:
         return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
     is_json = content_type == "application/json" or content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
-            return reply_from_payload(decode_json(text), mapping=mapping)
+            return reply_from_payload(decode_json(text), mapping=mapping, asked=asked)
         except (ValueError, RecursionError) as error:
             if is_json:
                 return Reply(

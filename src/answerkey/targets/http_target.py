@@ -18,6 +18,7 @@ from answerkey.targets.http_settings import HttpSettings
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.table_settings import read_settings
+from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.json_shapes import as_dict
 
 __all__ = ["HttpTarget", "make_http_target"]
@@ -144,7 +145,7 @@ class HttpTarget:
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
-                reply = await read_reply(response, self.settings.reply, self.secrets)
+                reply = await read_reply(response, self.settings.reply, self.secrets, asked_in(ask))
         if response.set_cookies:
             self._cookies.keep(ask.conversation_id, {**(kept or {}), **read_cookies(response.set_cookies)})
         timings = Timings(

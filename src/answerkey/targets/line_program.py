@@ -17,7 +17,7 @@ from answerkey.model.reply import Failure
 from answerkey.targets.child_process import Child
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Asked", "LineHabits", "LineProgram"]
+__all__ = ["LineHabits", "LineProgram", "SentLine"]
 
 # A program that writes without being asked fills no more memory than so many lines.
 _MOST_WAITING = 1000
@@ -53,7 +53,7 @@ class LineHabits:
         self._count += 1
         return f"{self._prefix}{self._count}"
 
-    def question_of(self, line: bytes, asked: "Asked") -> str | None:
+    def question_of(self, line: bytes, asked: "SentLine") -> str | None:
         """The id of a question of ours that a line echoes; that of its conversation will do."""
         found = _decoded(line)
         if not isinstance(found, dict):
@@ -80,7 +80,7 @@ class LineHabits:
         sys.stderr.write(f"answerkey: {self._name} wrote {message}\n")
 
 
-class Asked(NamedTuple):
+class SentLine(NamedTuple):
     """What a reply may echo."""
 
     identity: str
@@ -141,7 +141,7 @@ class LineProgram:
             self._habits.show_stray(line, " (after a reply, which may not be one either)")
         self._habits.mistakes += bool(stray)
 
-    async def reply_to(self, asked: Asked) -> bytes | Failure | None:
+    async def reply_to(self, asked: SentLine) -> bytes | Failure | None:
         """The line that answers a question; None if one is too long, a failure if there is no telling or it ended."""
         habits = self._habits
         while True:
@@ -159,7 +159,7 @@ class LineProgram:
                 return self._out_of_step("the program answered with the id of another question")
             return await self._only_one(asked, line)
 
-    async def _only_one(self, asked: Asked, line: bytes) -> bytes | Failure:
+    async def _only_one(self, asked: SentLine, line: bytes) -> bytes | Failure:
         """The reply among the lines that are there, of a program that has not echoed an id so far."""
         habits = self._habits
         lines = [line, *await self._further(_ARRIVAL_S)]
@@ -190,7 +190,7 @@ class LineProgram:
         self._answered += 1
         return replies[0]
 
-    def _echoing(self, lines: list[bytes], asked: Asked) -> list[bytes]:
+    def _echoing(self, lines: list[bytes], asked: SentLine) -> list[bytes]:
         return [line for line in lines if self._habits.question_of(line, asked) == asked.identity]
 
     async def _further(self, seconds: float) -> list[bytes]:

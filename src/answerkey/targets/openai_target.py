@@ -26,9 +26,9 @@ from answerkey.transcripts.admission import admit_reply
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.usage import add_usage
-from answerkey.transcripts.formats import openai_chat
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.reply_mapping import reply_from_payload
 
 __all__ = ["OpenAISettings", "OpenAITarget", "make_openai_target"]
 
@@ -182,10 +182,10 @@ class OpenAITarget:
             payload = decode_json(decode_text(raw)[0])
         except (ValueError, RecursionError) as error:
             return {}, _malformed(f"the reply is not valid JSON: {error}")
-        if not isinstance(payload, dict) or not openai_chat.detect(payload):
+        if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
             return {}, _malformed("the reply is not a chat completion: it has no choices")
         choice = next(iter(as_dicts(payload.get("choices"))), {})
-        return as_dict(choice.get("message")), openai_chat.read(payload)
+        return as_dict(choice.get("message")), reply_from_payload(payload)
 
     async def _call(self, wanted: JsonObject) -> ToolCall:
         function = as_dict(wanted.get("function"))

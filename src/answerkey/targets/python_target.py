@@ -18,11 +18,18 @@ from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask
 from answerkey.targets.diverted_output import divert_here, diverting
+from answerkey.targets.runnables import as_function
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
+from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
+from answerkey.transcripts.reply_mapping import (
+    ReplyMapping,
+    Streamed,
+    reply_from_exception,
+    reply_from_object,
+)
 
 __all__ = ["PythonTarget", "load_callable"]
 
@@ -31,6 +38,8 @@ _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")
 
 
 _MEGABYTE = 1024 * 1024
+# What an object in a stream counts as, so that one without an end is noticed.
+_OBJECT_BYTES = 200
 
 
 class _TooLargeError(Exception):
@@ -82,7 +91,7 @@ class PythonTarget:
         try:
             with divert_here():
                 result = await self._call(ask, watch)
-            reply = self._read(result)
+            reply = self._read(result, ask)
         except _TooLargeError:
             reply = too_large(self._max_reply_mb)
         except BaseException as error:
@@ -97,10 +106,11 @@ class PythonTarget:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)
         return msgspec.structs.replace(reply, timings=timings)
 
-    def _read(self, result: object) -> Reply:
+    def _read(self, result: object, ask: Ask) -> Reply:
         if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
             return too_large(self._max_reply_mb)
-        return admit_reply(reply_from_object(result, mapping=self._mapping), self._max_reply_mb)
+        reply = reply_from_object(result, mapping=self._mapping, asked=asked_in(ask))
+        return admit_reply(reply, self._max_reply_mb)
 
     async def _call(self, ask: Ask, watch: Stopwatch) -> object:
         positional, named = self._arguments(ask)
@@ -109,7 +119,7 @@ class PythonTarget:
             watch.start()
             result = self._function(*positional, **named)
             if isinstance(result, Iterator):
-                result = "".join(self._chunks(result, watch))
+                result = self._collected(result, watch)
             watch.stop()
             return result
 
@@ -117,30 +127,36 @@ class PythonTarget:
         # An async generator function is async without being awaitable.
         if isinstance(result, AsyncIterator) or inspect.isawaitable(result):
             watch.resume()
-            result = await (self._joined(result, watch) if isinstance(result, AsyncIterator) else result)
+            result = await (self._awaited(result, watch) if isinstance(result, AsyncIterator) else result)
             watch.stop()
         return result
 
-    def _chunks(self, stream: Iterator[object], watch: Stopwatch) -> Iterator[str]:
+    def _collected(self, stream: Iterator[object], watch: Stopwatch) -> Streamed:
+        items = Streamed()
         room = self._max_reply_mb * _MEGABYTE
-        for part in stream:
+        for item in stream:
             watch.chunk()
-            text = part if isinstance(part, str) else str(part)
-            room -= len(text)
+            items.append(item)
+            room -= _size_of(item)
             if room < 0:
                 raise _TooLargeError
-            yield text
+        return items
 
-    async def _joined(self, stream: AsyncIterator[object], watch: Stopwatch) -> str:
+    async def _awaited(self, stream: AsyncIterator[object], watch: Stopwatch) -> Streamed:
+        items = Streamed()
         room = self._max_reply_mb * _MEGABYTE
-        parts: list[str] = []
-        async for part in stream:
+        async for item in stream:
             watch.chunk()
-            parts.append(part if isinstance(part, str) else str(part))
-            room -= len(parts[-1])
+            items.append(item)
+            room -= _size_of(item)
             if room < 0:
                 raise _TooLargeError
-        return "".join(parts)
+        return items
+
+
+def _size_of(item: object) -> int:
+    """About how large a part of a stream is; an object's fields are not counted one by one."""
+    return len(item) if isinstance(item, (str, bytes)) else _OBJECT_BYTES
 
 
 def _is_not_the_chatbots(error: BaseException) -> bool:
@@ -223,12 +239,11 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
     found, module = load_python(reference, start)
     if isinstance(found, type):
         found = _instance(found, reference)
-    if not callable(found):
-        found = getattr(found, "ask", None)
-        if not callable(found):
-            raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
+    function = as_function(found)
+    if function is None:
+        raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
     source = getattr(module, "__file__", None)
-    return found, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
+    return function, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
 
 
 def _instance(cls: type, reference: str) -> object:

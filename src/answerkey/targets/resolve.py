@@ -47,15 +47,17 @@ def resolve_target(
     return _make_target(kind, context)
 
 
-def _live_target(function: Callable[..., object], concurrency: int) -> Target:
-    """A callable of the caller's."""
-    if not callable(function):
-        raise UsageError(
-            f"a target is a callable, a Target or one of {TARGET_FORMS}; not a {type(function).__name__}"
-        )
+def _live_target(given: object, concurrency: int) -> Target:
+    """A callable or an agent of the caller's."""
     # Imported here for start-up: few runs ask a live callable.
     from answerkey.targets.python_target import PythonTarget
+    from answerkey.targets.runnables import as_function
 
+    function = as_function(given)
+    if function is None:
+        raise UsageError(
+            f"a target is a callable, a Target or one of {TARGET_FORMS}; not a {type(given).__name__}"
+        )
     return PythonTarget(function, concurrency=concurrency)
 
 

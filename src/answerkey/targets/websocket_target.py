@@ -14,6 +14,7 @@ from answerkey.targets.http_session import TargetSession, is_refused
 from answerkey.targets.http_settings import HttpSettings
 from answerkey.targets.request_template import compile_template, values_of
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
+from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import reply_from_payload
@@ -113,7 +114,7 @@ class WebSocketTarget:
         if isinstance(said, Failure):
             return Reply(failure=said, timings=timings)
         payload, _ = assemble("lines", said, done=True)
-        reply = reply_from_payload(payload, mapping=self._settings.reply)
+        reply = reply_from_payload(payload, mapping=self._settings.reply, asked=asked_in(ask))
         evidence = msgspec.structs.replace(reply.evidence, kind="stream") if len(said) > 1 else reply.evidence
         return self._secrets.redact_reply(msgspec.structs.replace(reply, timings=timings, evidence=evidence))
 

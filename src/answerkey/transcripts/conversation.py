@@ -1,170 +1,225 @@
-"""Transcripts in one shape: what was said and called in a conversation, split into the replies to each user message."""
+"""Conversations to Replies: which exchange is meant, what was said last in it, and what came of each call."""
 
-import json
+from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Literal
 
 import msgspec
 
+from answerkey.model.message import Message, Part
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
+from answerkey.protocols import Ask
 from answerkey.transcripts.fields.tool_calls import UNNAMED
 from answerkey.transcripts.fields.usage import add_usage
 
-__all__ = [
-    "Message",
-    "Role",
-    "error_in_result",
-    "exchanges_of",
-    "merged",
-    "replies_of",
-    "reply_of",
-    "response_of",
-]
+__all__ = ["NOT_ASKED", "Asked", "asked_in", "exchange_for", "exchanges_of", "reply_of", "response_of"]
+
+_MOST_UNREAD = 20
 
 
-# Who speaks; dialects with other names are read into these.
-Role = Literal["user", "assistant", "tool", "system"]
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """What a payload is the reply to: by this the exchange is found in a transcript."""
+
+    question: str | None = None
+    # 0 for the first turn.
+    turn: int = 0
+    # The golden case has turns, or the conversation is in a later one.
+    in_turns: bool = False
+    # A recorded row: there `id` is the question's, and a turn that is missing is missing.
+    recorded: bool = False
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of any format, or a part of one."""
-
-    role: Role = "assistant"
-    text: str | None = None
-    calls: tuple[ToolCall, ...] = ()
-    # What came of calls, in this message or an earlier one: matched by the id and name that they have in common.
-    results: tuple[ToolCall, ...] = ()
-    sources: tuple[Source, ...] = ()
-    usage: Usage | None = None
-    id: str | None = None
+NOT_ASKED = Asked()
 
 
-def exchanges_of(messages: Iterable[Message]) -> list[tuple[str | None, Reply]]:
-    """What the user said and the reply to it, in order; messages before the first user message belong to no reply."""
-    turns: list[tuple[str | None, list[Message]]] = []
-    before: list[Message] = []
+def asked_in(ask: Ask) -> Asked:
+    """What a live target was asked."""
+    return Asked(ask.question, ask.turn, ask.turn > 0)
+
+
+def exchanges_of(messages: Sequence[Message]) -> list[tuple[list[str], list[Message]]]:
+    """What the user said and what followed, in order; user messages in a row are one thing said."""
+    exchanges: list[tuple[list[str], list[Message]]] = []
     for message in messages:
         if message.role == "user":
-            turns.append((message.text, []))
-        elif turns:
-            turns[-1][1].append(message)
-        else:
-            before.append(message)
-    if not turns:
-        return [(None, reply_of(before))] if any(message.role != "system" for message in before) else []
-    # Two user messages in a row are one thing said; a last one without an answer is a null reply.
-    answered = [turn for turn in turns[:-1] if any(part.role == "assistant" for part in turn[1])]
-    return [(said, reply_of(turn)) for said, turn in [*answered, turns[-1]]]
+            if not exchanges or any(after.role != "system" for after in exchanges[-1][1]):
+                exchanges.append(([], []))
+            exchanges[-1][0].append((message.text or "").strip())
+            if any(part.kind == "result" for part in message.parts) and len(exchanges) > 1:
+                # It also brings the results of calls that were made before it.
+                brought = tuple([part for part in message.parts if part.kind == "result"])
+                exchanges[-2][1].append(Message("tool", brought))
+        elif exchanges:
+            exchanges[-1][1].append(message)
+        elif message.role != "system":
+            # Messages before the first of the user's: the transcript begins in the middle.
+            exchanges.append(([], [message]))
+    return exchanges
 
 
-def replies_of(messages: Iterable[Message]) -> list[Reply]:
-    """The replies to the user's messages, in order."""
-    return [reply for _, reply in exchanges_of(messages)]
+def exchange_for(messages: Sequence[Message], asked: Asked) -> Sequence[Message] | None:
+    """The messages that answer the question; None if a recorded conversation has no such turn.
+
+    If the question equals a user message, the exchange that follows it; in turns, the one of that turn; otherwise all.
+    """
+    if asked.question is None and not asked.in_turns:
+        return messages
+    wanted = (asked.question or "").strip()
+    exchanges = exchanges_of(messages)
+    same = [number for number, (said, _) in enumerate(exchanges) if wanted and wanted in said]
+    if same:
+        # The same words may have been said twice; then the place in the conversation decides.
+        return exchanges[asked.turn if asked.turn in same else same[-1]][1]
+    if asked.in_turns and (asked.turn < len(exchanges) or asked.recorded):
+        return exchanges[asked.turn][1] if asked.turn < len(exchanges) else None
+    return messages
 
 
-def merged(parts: Sequence[Message], role: Role = "assistant") -> Message:
-    """One message of several, or of the parts of one: all that they say, call, bring and use, in order."""
-    texts = [part.text for part in parts if part.text is not None]
-    return Message(
-        role=role,
-        text="".join(texts) if texts else None,
-        calls=tuple([call for part in parts for call in part.calls]),
-        results=tuple([result for part in parts for result in part.results]),
-        sources=tuple([source for part in parts for source in part.sources]),
-        usage=reduce(add_usage, [part.usage for part in parts], None),
-    )
-
-
-def reply_of(messages: Sequence[Message]) -> Reply:
-    """The reply that the messages after one user message make: the text is the last thing that the assistant said."""
+def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "transcript") -> Reply:
+    """The reply that messages make: every call in order; the text is the last thing that the assistant said."""
     text = response_id = None
-    for message in messages:
+    usage: Usage | None = None
+    calls = _Calls()
+    sources: list[Source] = []
+    odd: list[Part] = []
+    for batch, message in enumerate(messages):
+        spoken: list[str] = []
+        called = False
+        for part in message.parts:
+            if part.kind == "text":
+                if part.text is not None:
+                    spoken.append(part.text)
+            elif part.kind == "call" and part.call is not None:
+                called = True
+                calls.open(part.call, batch)
+            elif part.kind == "result" and part.call is not None:
+                calls.close(part.call)
+            elif part.kind == "unread":
+                odd.append(part)
+            if part.sources:
+                sources += part.sources
         if message.role == "assistant":
-            text, response_id = message.text, message.id or response_id
-    evidence = Evidence(
-        kind="transcript",
-        tools_observed=True,
-        sources_observed=any(message.sources for message in messages),
-    )
-    return _reply(merged(messages), text, response_id, evidence, None)
-
-
-def response_of(
-    message: Message, *, failure: Failure | None = None, tools_observed: bool | None = None
-) -> Reply:
-    """The reply that a single response makes. Without a call in it, calls made earlier cannot be ruled out."""
-    evidence = Evidence(
-        tools_observed=bool(message.calls) if tools_observed is None else tools_observed,
-        sources_observed=bool(message.sources),
-    )
-    return _reply(message, message.text, message.id, evidence, failure)
-
-
-def _reply(
-    message: Message, text: str | None, response_id: str | None, evidence: Evidence, failure: Failure | None
-) -> Reply:
+            said = "".join(spoken)
+            # Formats that always have a text leave it empty beside calls.
+            if spoken and (not called or said.strip()):
+                text = said
+            response_id = message.id or response_id
+            if message.usage is not None:
+                usage = add_usage(usage, message.usage)
     return Reply(
         text=text,
-        tool_calls=_joined(message.calls, message.results),
-        sources=message.sources,
-        failure=failure,
-        usage=message.usage,
-        evidence=evidence,
+        tool_calls=tuple(calls.made),
+        sources=tuple(sources),
+        usage=usage,
+        evidence=_evidence(kind, True, bool(sources), odd),
         response_id=response_id,
     )
 
 
-def error_in_result(result: object) -> str | None:
-    """An error that a tool's result admits by itself, for formats without an error flag."""
-    if isinstance(result, str):
-        if result.startswith(("Error:", "ERROR:", "ToolException", "Traceback (most recent call last)")):
-            return result
-        if not result.startswith("{") or ('"error"' not in result and '"isError"' not in result):
-            return None
-        try:
-            result = json.loads(result)
-        except (ValueError, RecursionError):
-            return None
-    if isinstance(result, dict):
-        if isinstance(result.get("error"), str) and result["error"]:
-            return str(result["error"])
-        if (
-            result.get("isError") is True
-            or result.get("error") is True
-            or isinstance(result.get("error"), dict)
-        ):
-            return json.dumps(result.get("error", result.get("content")), ensure_ascii=False, default=str)
-    return None
+def response_of(messages: Sequence[Message], failure: Failure | None = None) -> Reply:
+    """The reply that a single response makes: all that it says. Without a call, calls made earlier cannot be ruled out."""
+    one = Message("assistant", tuple([part for message in messages for part in message.parts]))
+    reply = reply_of([one])
+    usage = next((message.usage for message in messages if message.usage is not None), None)
+    odd = [part for part in one.parts if part.kind == "unread"]
+    return msgspec.structs.replace(
+        reply,
+        failure=failure,
+        usage=usage,
+        evidence=_evidence("response", bool(reply.tool_calls), reply.evidence.sources_observed, odd),
+        response_id=next((message.id for message in messages if message.id), None),
+    )
 
 
-def _joined(calls: Sequence[ToolCall], results: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls with what came of them: matched by id, else by name, else in order."""
-    if not results:
-        return tuple(calls)
-    joined = list(calls)
-    waiting = [index for index, call in enumerate(joined) if not call.result_seen]
-    by_id = {joined[index].id: index for index in reversed(waiting) if joined[index].id is not None}
-    for result in results:
-        index = by_id.pop(result.id, None) if result.id is not None else None
-        if index is None:
-            open_calls = [place for place in waiting if result.id is None or joined[place].id is None]
-            index = next((place for place in open_calls if joined[place].name == result.name), None)
-            if index is None and result.name == UNNAMED:
-                index = next(iter(open_calls), None)
-        if index is None:
-            if result.name != UNNAMED:
+def _evidence(
+    kind: Literal["response", "transcript", "log"], tools: bool, sources: bool, odd: list[Part]
+) -> Evidence:
+    """How it was observed: what was not understood may have been a call, so then none is ruled out."""
+    if not odd:
+        return _PLAIN[kind, tools, sources]
+    names = dict.fromkeys(part.text or "" for part in odd)
+    return Evidence(
+        kind=kind,
+        completeness="partial",
+        tools_observed=False,
+        sources_observed=sources,
+        unread=tuple(names)[:_MOST_UNREAD],
+    )
+
+
+_KINDS: tuple[Literal["response", "transcript", "log"], ...] = ("response", "transcript", "log")
+_PLAIN = {
+    (kind, tools, sources): Evidence(kind=kind, tools_observed=tools, sources_observed=sources)
+    for kind in _KINDS
+    for tools in (False, True)
+    for sources in (False, True)
+}
+
+
+class _Calls:
+    """The calls so far. A result belongs to the newest open call of its id, else of its name, else to the newest at all.
+
+    Of calls made in the same message, which run side by side, the first of them is meant.
+    """
+
+    def __init__(self) -> None:
+        self.made: list[ToolCall] = []
+        # By what a result may name it: the places of the calls, a list for each message, the newest last.
+        self._open: dict[tuple[str, str | None], list[tuple[int, deque[int]]]] = {}
+        self._closed: set[int] = set()
+        self._ids: set[str] = set()
+
+    def open(self, call: ToolCall, batch: int) -> None:
+        place = len(self.made)
+        self.made.append(call)
+        if call.id is not None:
+            self._ids.add(call.id)
+        if call.result_seen:
+            return
+        keys = [("name", call.name), ("any", None)]
+        for key in [("id", call.id), *keys] if call.id is not None else [*keys, ("no id", call.name)]:
+            batches = self._open.setdefault(key, [])
+            if not batches or batches[-1][0] != batch:
+                batches.append((batch, deque()))
+            batches[-1][1].append(place)
+
+    def close(self, result: ToolCall) -> None:
+        place = self._place(result)
+        if place is None:
+            if result.name != UNNAMED and result.id not in self._ids:
                 # A result whose call was cut off still shows that the tool was used.
-                joined.append(result)
-            continue
-        if index in waiting:
-            waiting.remove(index)
-        call = joined[index]
-        joined[index] = msgspec.structs.replace(
-            call,
+                self._closed.add(len(self.made))
+                self.made.append(result)
+            return
+        self._closed.add(place)
+        call = self.made[place]
+        self.made[place] = ToolCall(
+            name=call.name,
+            id=call.id,
+            arguments=call.arguments,
+            arguments_text=call.arguments_text,
             result=result.result,
             result_seen=True,
             error=result.error or call.error,
             duration_ms=call.duration_ms if result.duration_ms is None else result.duration_ms,
         )
-    return tuple(joined)
+
+    def _place(self, result: ToolCall) -> int | None:
+        """The place of the call that a result belongs to."""
+        if result.id is not None:
+            place = self._newest(("id", result.id))
+            # Some dialects give the result an id and the call none.
+            return self._newest(("no id", result.name)) if place is None else place
+        return self._newest(("any", None) if result.name == UNNAMED else ("name", result.name))
+
+    def _newest(self, key: tuple[str, str | None]) -> int | None:
+        batches = self._open.get(key, [])
+        while batches:
+            places = batches[-1][1]
+            while places:
+                place = places[0]
+                if place not in self._closed:
+                    return place
+                places.popleft()
+            batches.pop()
+        return None

@@ -4,7 +4,10 @@ from math import isfinite
 
 from answerkey.model.json_value import Json, JsonObject
 
-__all__ = ["as_dict", "as_dicts", "as_list", "as_str", "pick", "read_count", "read_duration", "read_number"]
+__all__ = [
+    *("as_dict", "as_dicts", "as_list", "as_str", "at", "pick"),
+    *("read_count", "read_duration", "read_number"),
+]
 
 
 def as_dict(value: object) -> JsonObject:
@@ -34,6 +37,17 @@ def pick(item: JsonObject, *names: str) -> Json:
         if value is not None:
             return value
     return None
+
+
+def at(value: object, *path: str | int) -> Json:
+    """What stands at the end of a path of names and places; None if it leads nowhere."""
+    found = value
+    for step in path:
+        if isinstance(step, int):
+            found = found[step] if isinstance(found, list) and len(found) > step else None
+        else:
+            found = found.get(step) if isinstance(found, dict) else None
+    return found  # type: ignore[return-value]  # a part of JSON is JSON
 
 
 def read_number(value: object) -> float | None:

@@ -2,18 +2,20 @@
 
 import msgspec
 
-from answerkey.model.json_value import JsonObject
+from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
+from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.documents import read_document, read_list, streamed
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.fields.content_text import json_text, safe_text, spoken_text
+from answerkey.transcripts.fields.error_field import not_text, read_failure
 from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES, has_reply_names
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import read_duration
-from answerkey.transcripts.known_formats import read_format, read_list
 from answerkey.transcripts.plain_json import as_builtin
+from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
 __all__ = ["read_named", "read_payload"]
 
@@ -43,21 +45,22 @@ _EVIDENCE = {
 }
 
 
-def read_payload(payload: object, recorded: bool) -> Reply:
-    """The Reply in a payload. In a recorded one `id` is the question's, elsewhere the reply's own."""
+def read_payload(payload: object, asked: Asked) -> Reply:
+    """The Reply in a payload; `asked` says to what. In a recorded one `id` is the question's, elsewhere the reply's own."""
     if type(payload) is dict:
         # The common case first: a million recorded replies go this way.
         if payload.keys().isdisjoint(FORMAT_MARKS):
-            return read_named(payload, recorded, 0)
-        return _recognised(payload, recorded, 0)
-    return _other(payload, recorded)
+            return read_named(payload, asked, 0)
+        return _recognised(payload, asked, 0)
+    return _other(payload, asked)
 
 
-def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply = _NOTHING) -> Reply:
+def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = _NOTHING) -> Reply:
     """A reply under the usual names; what has none of them is taken from `base`."""
     get = payload.get
     text = base.text
     has_text = False
+    odd: Failure | None = None
     for name in TEXT_NAMES:
         if name in payload:
             has_text = True
@@ -65,11 +68,14 @@ def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply 
             if given is None or type(given) is str:
                 text = given
             elif base is _NOTHING:
-                return _unusual(payload, name, recorded, depth)
+                return _unusual(payload, name, asked, depth)
+            else:
+                text = spoken_text(given)
+                odd = not_text(name, given) if text is None else None
             break
 
     error = get("error")
-    failure = read_failure(error) if error else None
+    failure = read_failure(error) if error else odd
 
     used, made = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
     tools_observed = used is not None or made is not None
@@ -98,7 +104,7 @@ def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply 
 
     if base is _NOTHING:
         if not (has_text or failure or tools_observed or sources_observed):
-            return _without_text(payload, recorded, depth)
+            return _without_text(payload, asked, depth)
         evidence = _EVIDENCE[tools_observed, sources_observed]
     else:
         evidence = base.evidence
@@ -110,7 +116,7 @@ def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply 
             evidence, tools_observed=tools_observed, sources_observed=sources_observed
         )
     response_id = get("response_id")
-    if response_id is None and not recorded:
+    if response_id is None and not asked.recorded:
         response_id = get("id")
     return Reply(
         text=text if text is None or text.isascii() else safe_text(text),
@@ -147,55 +153,57 @@ def _identity(value: object) -> str | None:
     )
 
 
-def _recognised(payload: JsonObject, recorded: bool, depth: int) -> Reply:
+def _recognised(payload: JsonObject, asked: Asked, depth: int) -> Reply:
     """A reply with a format's mark: read as that, with the usual names on top where both are there."""
-    found = read_format(payload)
-    return (
-        read_named(payload, recorded, depth)
-        if found is None
-        else _with_names(found, payload, recorded, depth)
-    )
+    found = read_document(payload, asked)
+    return read_named(payload, asked, depth) if found is None else _with_names(found, payload, asked, depth)
 
 
-def _with_names(found: Reply, payload: JsonObject, recorded: bool, depth: int) -> Reply:
+def _with_names(found: Reply, payload: JsonObject, asked: Asked, depth: int) -> Reply:
     """A format's reply with what stands beside it under the usual names."""
     names = {name: part for name, part in payload.items() if name in _OWN_NAMES}
+    for name in ("text", "response"):
+        if not isinstance(names.get(name, ""), str):
+            # Read by the format already, or a configuration, which the Responses API has under `text`.
+            del names[name]
     if found.evidence.kind != "transcript" or payload.keys().isdisjoint({"messages", "contents"}):
         # In a response these names are the format's own, and were read as it means them.
         names.pop("tool_calls", None)
         if found.usage is not None:
             names.pop("usage", None)
-    if "id" in payload and not recorded and found.response_id is None:
+    if "id" in payload and not asked.recorded and found.response_id is None:
         names["id"] = payload["id"]
-    return read_named(names, recorded, depth, found) if names else found
+    return read_named(names, asked, depth, found) if names else found
 
 
-def _unusual(payload: JsonObject, name: str, recorded: bool, depth: int) -> Reply:
+def _unusual(payload: JsonObject, name: str, asked: Asked, depth: int) -> Reply:
     """A text field that is not text: a format, a reply inside a reply, content parts, or an odd type."""
-    found = read_format(payload)
+    found = read_document(payload, asked)
     if found is not None:
-        return _with_names(found, payload, recorded, depth)
+        return _with_names(found, payload, asked, depth)
     value = payload[name]
     if isinstance(value, dict) and depth < _DEEPEST and has_reply_names(value):
-        found = _recognised(value, recorded, depth + 1)
+        found = _recognised(value, asked, depth + 1)
     else:
-        found = Reply(text=read_text(value))
+        inner = read_list(value, asked) if isinstance(value, list) else None
+        text = spoken_text(value)
+        found = inner or Reply(text=text, failure=None if text is not None else not_text(name, value))
     rest = {key: part for key, part in payload.items() if key != name}
-    return read_named(rest, recorded, depth, found)
+    return read_named(rest, asked, depth, found)
 
 
-def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
+def _without_text(payload: JsonObject, asked: Asked, depth: int) -> Reply:
     """None of the usual names: a format, a reply inside a wrapper, or nothing that can be read."""
-    found = read_format(payload)
+    found = read_document(payload, asked)
     if found is not None:
         return found
     if depth < _DEEPEST:
         for name in _WRAPPERS:
             inner = payload.get(name)
             if isinstance(inner, dict):
-                return _recognised(inner, recorded, depth + 1)
+                return _recognised(inner, asked, depth + 1)
             if isinstance(inner, str):
-                return read_named({**payload, "answer": inner}, recorded, depth)
+                return read_named({**payload, "answer": inner}, asked, depth)
     names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
     message = f"the reply has no text under answer, response, text, output or message (it has: {names})"
     return Reply(
@@ -203,7 +211,7 @@ def _without_text(payload: JsonObject, recorded: bool, depth: int) -> Reply:
     )
 
 
-def _other(payload: object, recorded: bool) -> Reply:
+def _other(payload: object, asked: Asked) -> Reply:
     """A payload that is not a plain dict."""
     if payload is None:
         return Reply()
@@ -212,24 +220,28 @@ def _other(payload: object, recorded: bool) -> Reply:
     if isinstance(payload, Reply):
         return payload
     if isinstance(payload, list):
-        found = read_list(payload)
-        return found if found is not None else Reply(text=read_text(payload))
+        return _list(payload, asked)
     if isinstance(payload, (bool, int, float)):
         return Reply(text=json_text(payload))
     if isinstance(payload, bytes):
         try:
             return Reply(text=payload.decode())
         except UnicodeDecodeError:
-            return Reply(
-                failure=Failure("malformed", f"the reply is {len(payload)} bytes that are not UTF-8 text")
-            )
+            message = f"the reply is {len(payload)} bytes that are not UTF-8 text"
+            return Reply(failure=Failure("malformed", message))
     plain = as_builtin(payload)
     if isinstance(plain, dict):
-        return _recognised(plain, recorded, 0)
-    if plain is not payload:
-        return _other(plain, recorded)
-    return Reply(
-        failure=Failure(
-            "malformed", f"the reply is a {type(payload).__name__} object, which is neither text nor a dict"
-        ),
-    )
+        return _recognised(plain, asked, 0)
+    return Reply(failure=not_text(None, payload)) if plain is payload else _other(plain, asked)
+
+
+def _list(items: list[Json], asked: Asked) -> Reply:
+    """A bare list: messages, parts, or the events of a stream."""
+    found = read_list(items, asked)
+    if found is not None:
+        return found
+    if any(protocol_of(item) is not None for item in items if isinstance(item, dict)):
+        payload, whole = assemble_events(items)
+        return streamed(read_payload(payload, asked), whole)
+    text = spoken_text(items)
+    return Reply(text=text, failure=not_text(None, items) if text is None else None)

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import Enum
 from math import isfinite
+from typing import Any
 
 import msgspec
 
@@ -16,35 +18,83 @@ __all__ = ["DEEPEST", "as_builtin", "as_json", "decode_json"]
 
 # Nobody's reply is nested deeper; an object that holds itself would be.
 DEEPEST = 50
+_MOST_VISITS = 100_000
 
 
-def as_builtin(value: object, within: tuple[int, ...] = ()) -> object:
-    """An SDK's or a user's object as the dict that it would be in JSON."""
-    if value is None or isinstance(value, (str, bytes, int, float, Reply)):
-        return value
-    if id(value) in within or len(within) > DEEPEST:
-        return "…"
-    inside = (*within, id(value))
-    if type(value) is dict:
-        return {key: as_builtin(part, inside) for key, part in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
-        return [as_builtin(part, inside) for part in value]
-    if isinstance(value, Mapping):
-        return {str(key): part for key, part in value.items()}
+# What frameworks' results are made of, by the attributes that only they have: no framework is imported for it.
+_RESULTS: tuple[tuple[tuple[str, ...], Callable[[Any], Mapping[str, object]]], ...] = (
+    # openai-agents.
+    (
+        ("to_input_list", "final_output"),
+        lambda run: {"messages": run.to_input_list(), "answer": run.final_output},
+    ),
+    # pydantic-ai.
+    (("all_messages", "output"), lambda run: {"messages": run.all_messages(), "answer": run.output}),
+    # dspy and others that keep what they store apart.
+    (("toDict", "keys"), lambda held: held.toDict()),
+)
+
+
+def as_builtin(value: object) -> object:
+    """An SDK's or a user's object as the dict that it would be in JSON; one that nobody knows stays as it is."""
+    return _Plain().plain(value, 0)
+
+
+class _Plain:
+    """Makes objects plain: each visit counts, so that a web of objects that hold each other ends."""
+
+    def __init__(self) -> None:
+        self._visits = 0
+        # The objects that the one under way is inside of.
+        self._within: set[int] = set()
+
+    def plain(self, value: object, depth: int) -> object:
+        if value is None or isinstance(value, (str, bytes, int, float, Reply)):
+            return value.value if isinstance(value, Enum) else value
+        self._visits += 1
+        identity = id(value)
+        if depth > DEEPEST or self._visits > _MOST_VISITS or identity in self._within:
+            return "…"
+        self._within.add(identity)
+        made = self._opened(value, depth + 1)
+        self._within.discard(identity)
+        return made
+
+    def _opened(self, value: object, depth: int) -> object:
+        if isinstance(value, Mapping):
+            return {
+                key if type(key) is str else str(key): self.plain(part, depth) for key, part in value.items()
+            }
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+            return [self.plain(part, depth) for part in value]
+        fields = None if isinstance(value, type) else _fields(value)
+        if fields is None:
+            return value.value if isinstance(value, Enum) else value
+        named = {str(name): self.plain(part, depth) for name, part in fields.items()}
+        # What it was says how it is read where its fields do not.
+        return named if "type" in named else {**named, "$type": type(value).__name__}
+
+
+def _fields(value: Any) -> Mapping[str, object] | None:
+    """An object's fields; None if it is not one that has them for others to see."""
+    for names, made_of in _RESULTS:
+        if all(hasattr(value, name) for name in names):
+            return made_of(value)
     if isinstance(value, msgspec.Struct):
-        return msgspec.structs.asdict(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    if isinstance(getattr(type(value), "model_fields", None), Mapping):
+        # A pydantic model by its fields: its own dump leaves out what a field's declared type does not have.
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
     for method in ("model_dump", "to_dict", "_asdict", "dict"):
         dump = getattr(value, method, None)
-        if callable(dump) and not isinstance(value, type):
+        if callable(dump):
             dumped = dump()
             if isinstance(dumped, Mapping):
-                return dict(dumped)
+                return dumped
     own = getattr(value, "__dict__", None)
-    if isinstance(own, dict) and has_reply_names(own):
-        return dict(own)
-    return value
+    return own if isinstance(own, dict) and has_reply_names(own) else None
 
 
 def as_json(value: object, within: tuple[int, ...] = ()) -> Json:

@@ -6,10 +6,11 @@ import msgspec
 
 from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Reply
-from answerkey.transcripts.conversation import exchanges_of
+from answerkey.transcripts.conversation import Asked, exchanges_of
+from answerkey.transcripts.documents import read_transcript
 from answerkey.transcripts.fields.reply_names import TEXT_NAMES
 from answerkey.transcripts.json_shapes import as_dict
-from answerkey.transcripts.known_formats import looks_like_messages, read_messages
+from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
 __all__ = ["question_in_row", "reply_in_row"]
@@ -25,23 +26,29 @@ def question_in_row(row: Mapping[str, Json]) -> str | None:
             if isinstance(holder.get(name), str):
                 return str(holder[name])
     if looks_like_messages(row.get("messages")):
-        return next((said for said, _ in exchanges_of(read_messages(row["messages"])) if said), None)
+        said = [text for texts, _ in exchanges_of(read_messages(row["messages"])) for text in texts]
+        return next(filter(None, said), None)
     return None
 
 
 def reply_in_row(
-    row: Mapping[str, Json], question: str, turn: int, mapping: ReplyMapping | None = None
+    row: Mapping[str, Json],
+    question: str,
+    turn: int = 0,
+    mapping: ReplyMapping | None = None,
+    *,
+    in_turns: bool = False,
 ) -> Reply | None:
     """The reply to a turn (0 is the first); None if the row has no such turn."""
+    asked = Asked(question, turn, in_turns or turn > 0, recorded=True)
     for name in ("replies", "turns"):
         parts = row.get(name)
         if isinstance(parts, list) and any(_tells_a_reply(part) for part in parts):
-            return _reply(parts[turn], mapping) if turn < len(parts) else None
-    if mapping is None and looks_like_messages(row.get("messages")):
-        found = _in_transcript(row, question, turn)
-        if found is not None or turn:
-            return found
-    return _reply(row, mapping) if turn == 0 else None
+            return _reply(parts[turn], asked, mapping) if turn < len(parts) else None
+    if asked.in_turns and mapping is None and looks_like_messages(row.get("messages")):
+        # What the row says beside them is not said of this turn.
+        return read_transcript(row["messages"], asked)
+    return _reply(row, asked, mapping) if turn == 0 else None
 
 
 def _tells_a_reply(part: object) -> bool:
@@ -49,21 +56,9 @@ def _tells_a_reply(part: object) -> bool:
     return isinstance(part, str) or not _REPLY_NAMES.isdisjoint(as_dict(part))
 
 
-def _in_transcript(row: Mapping[str, Json], question: str, turn: int) -> Reply | None:
-    exchanges = exchanges_of(read_messages(row["messages"]))
-    if len(exchanges) < 2:
-        return None
-    asked = question.strip()
-    same = [reply for said, reply in exchanges if (said or "").strip() == asked]
-    if same:
-        # The same words may have been said twice; then the place in the conversation decides.
-        return exchanges[turn][1] if turn < len(exchanges) and exchanges[turn][1] in same else same[-1]
-    return exchanges[turn][1] if turn and turn < len(exchanges) else None
-
-
-def _reply(part: object, mapping: ReplyMapping | None) -> Reply:
+def _reply(part: object, asked: Asked, mapping: ReplyMapping | None) -> Reply:
     """A reply; one that answerkey wrote itself says how it was observed."""
-    reply = reply_from_payload(part, mapping=mapping, recorded=True)
+    reply = reply_from_payload(part, mapping=mapping, asked=asked)
     evidence = as_dict(as_dict(part).get("reply")).get("evidence", as_dict(part).get("evidence"))
     if isinstance(evidence, dict):
         try:

@@ -9,20 +9,33 @@ from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
 from answerkey.transcripts.admission import admit_reply, plain_reply
+from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.documents import streamed
 from answerkey.transcripts.failures import failure_from_exception, failure_message
-from answerkey.transcripts.fields.content_text import read_text
+from answerkey.transcripts.fields.content_text import type_in_words
+from answerkey.transcripts.fields.error_field import not_text
 from answerkey.transcripts.payloads import read_named, read_payload
-from answerkey.transcripts.plain_json import as_builtin
+from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.streams.whole_stream import assemble_events
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
 
-__all__ = ["ReplyMapping", "reply_from_exception", "reply_from_object", "reply_from_payload"]
+__all__ = [
+    *("ReplyMapping", "Streamed"),
+    *("reply_from_exception", "reply_from_object", "reply_from_payload"),
+]
 
 
 _NOTHING = Reply()
+# What an item of a stream may be once it is plain; anything else nobody knows.
+_READABLE = (dict, list, str, int, float)
 # The expressions whose name is not that of the reply's field.
 _FIELDS = {"error": "failure", "cost": "usage"}
+
+
+class Streamed(list[object]):
+    """What a generator brought, item by item."""
 
 
 class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,21 +64,46 @@ class ReplyMapping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def reply_from_payload(
-    payload: object, *, mapping: ReplyMapping | None = None, recorded: bool = False
+    payload: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
 ) -> Reply:
-    """The Reply in what a chatbot gave back; never raises on its contents.
-
-    In a recorded reply `id` is the question's, elsewhere the reply's own.
-    """
+    """The Reply in what a chatbot gave back to what was `asked`; never raises on its contents."""
     if mapping is not None and isinstance(payload, (dict, list)):
-        return admit_reply(_mapped(payload, mapping, recorded))
-    return admit_reply(read_payload(payload, recorded))
+        return admit_reply(_mapped(payload, mapping, asked))
+    return admit_reply(read_payload(payload, asked))
 
 
-def reply_from_object(value: object, *, mapping: ReplyMapping | None = None) -> Reply:
+def reply_from_object(
+    value: object, *, mapping: ReplyMapping | None = None, asked: Asked = NOT_ASKED
+) -> Reply:
     """The same for a Python object, which may hold anything: what comes out can be written as JSON."""
-    reply = reply_from_payload(as_builtin(value), mapping=mapping)
+    if isinstance(value, Streamed):
+        return _reply_from_stream(value, mapping, asked)
+    reply = reply_from_payload(as_builtin(value), mapping=mapping, asked=asked)
     return plain_reply(reply) if reply.tool_calls or reply.sources else reply
+
+
+def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Asked) -> Reply:
+    """The reply that a generator's items make: pieces of text, or events and messages of any SDK."""
+    if all(isinstance(item, str) for item in items):
+        return reply_from_payload("".join(map(str, items)), mapping=mapping, asked=asked)
+    if all(isinstance(item, bytes) for item in items):
+        return reply_from_payload(b"".join(item for item in items if isinstance(item, bytes)))
+    plain = [as_builtin(item) for item in items]
+    known = [item for item in plain if item is None or isinstance(item, _READABLE)]
+    if not known:
+        return Reply(failure=not_text("stream", plain[0]))
+    payload, whole = assemble_events([as_json(item) for item in known])
+    reply = streamed(reply_from_object(payload, mapping=mapping, asked=asked), whole)
+    odd = [type_in_words(item) for item in plain if not (item is None or isinstance(item, _READABLE))]
+    if not odd:
+        return reply
+    evidence = msgspec.structs.replace(
+        reply.evidence,
+        completeness="partial",
+        tools_observed=False,
+        unread=(*reply.evidence.unread, *dict.fromkeys(odd)),
+    )
+    return msgspec.structs.replace(reply, evidence=evidence)
 
 
 def reply_from_exception(error: BaseException) -> Reply:
@@ -90,11 +128,11 @@ def _compiled(name: str, expression: str) -> "ParsedResult":
         raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
 
 
-def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
+def _mapped(payload: object, mapping: ReplyMapping, asked: Asked) -> Reply:
     """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
     from jmespath.exceptions import JMESPathError
 
-    base = reply_from_payload(payload, recorded=recorded)
+    base = reply_from_payload(payload, asked=asked)
     found: JsonObject = {}
     for name, expression in mapping.expressions().items():
         try:
@@ -104,10 +142,8 @@ def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
             return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
     # What an expression is given for is what it finds, even if that is nothing; the rest is the reply's own.
     fields = {_FIELDS.get(name, name) for name in found} - {"latency_ms", "first_byte_ms"}
-    if "text" in found:
-        found["text"] = read_text(found["text"])
-        if base.failure is not None and base.failure.kind == "malformed":
-            fields.add("failure")
+    if "text" in found and base.failure is not None and base.failure.kind == "malformed":
+        fields.add("failure")
     seen = base.evidence
     evidence = msgspec.structs.replace(
         seen,
@@ -115,7 +151,7 @@ def _mapped(payload: object, mapping: ReplyMapping, recorded: bool) -> Reply:
         sources_observed=seen.sources_observed and "sources" not in found,
     )
     cleared = {field: getattr(_NOTHING, field) for field in fields}
-    reply = read_named(found, recorded, base=msgspec.structs.replace(base, evidence=evidence, **cleared))
+    reply = read_named(found, asked, base=msgspec.structs.replace(base, evidence=evidence, **cleared))
     if reply.text is None and reply.failure is None and mapping.text is not None:
         # Of one reply it is the chatbot's; where it is so of all, the expression is at fault.
         message = f"reply.text = {mapping.text!r} finds nothing in the reply"

@@ -1,4 +1,4 @@
-"""Rows of JSON Lines, JSON, YAML, CSV, Excel and Parquet files, each with the line it stands on.
+"""Rows of JSON Lines, JSON, YAML, CSV, Excel and Parquet files and Inspect logs, each with the line it stands on.
 
 What a file holds decides how it is read; its name is looked at only where the content could be two things.
 """
@@ -15,6 +15,7 @@ from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
 from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
+from answerkey.transcripts.inspect_files import is_eval_archive, is_inspect_log, read_eval_archive, sample_row
 from answerkey.transcripts.row_lists import find_list
 from answerkey.transcripts.table_columns import Purpose, read_columns
 from answerkey.transcripts.tables import (
@@ -124,8 +125,10 @@ def _seekable(stream: io.BufferedReader) -> io.BufferedReader | io.BytesIO:
 
 
 def _archive(stream: io.BufferedReader | io.BytesIO, path: Path) -> RowFile:
+    if is_eval_archive(stream):
+        return RowFile(rows=((None, row) for row in read_eval_archive(stream, path)))
     if not is_workbook(stream):
-        raise InputError("is an archive, but no Excel workbook; unpack it first", path=path)
+        raise InputError("is an archive, but no Excel workbook or Inspect log; unpack it first", path=path)
     stream.seek(0)
     rows, sheet = read_workbook(stream, path)
     return RowFile(rows=rows, guesses=(f"the sheet {sheet!r} of a workbook",), is_table=True)
@@ -223,7 +226,11 @@ def _json(text: str, path: Path, mapping: FieldMap, *, lines: bool) -> RowFile:
 
 def _listed(value: object, path: Path, mapping: FieldMap) -> tuple[tuple[str, ...], list[Any]]:
     chosen = mapping.rows_in(value, path)
-    return ((), chosen) if chosen is not None else find_list(value, path)
+    if chosen is not None:
+        return (), chosen
+    if isinstance(value, dict) and is_inspect_log(value):
+        return (), [sample_row(_object(sample, path, None)) for sample in value["samples"]]
+    return find_list(value, path)
 
 
 def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:

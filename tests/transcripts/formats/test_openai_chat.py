@@ -1,6 +1,7 @@
 from typing import Any
 
 from answerkey.model.reply import ToolCall
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
 
@@ -109,8 +110,9 @@ TRANSCRIPT = [
 ]
 
 
-def test_a_transcript_is_read_from_the_last_user_message() -> None:
-    reply = reply_from_payload({"messages": TRANSCRIPT})
+def test_a_transcript_is_read_from_the_question() -> None:
+    asked = Asked("What is our address?")
+    reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
     assert reply.text == "It is 900 S 9th St."
     assert reply.tool_calls == (
         ToolCall(
@@ -131,15 +133,28 @@ def test_a_transcript_is_read_from_the_last_user_message() -> None:
     )
     assert reply.evidence.kind == "transcript"
     assert reply.evidence.tools_observed
-    assert reply_from_payload(TRANSCRIPT) == reply, "a bare list is a transcript too"
+    assert reply_from_payload(TRANSCRIPT, asked=asked) == reply, "a bare list is a transcript too"
+    earlier = reply_from_payload(TRANSCRIPT, asked=Asked("Earlier question"))
+    assert (earlier.text, earlier.tools_used) == ("Earlier answer", ("old",))
+
+
+def test_a_transcript_without_the_question_is_read_whole() -> None:
+    for asked in (Asked(), Asked("Something else")):
+        reply = reply_from_payload({"messages": TRANSCRIPT}, asked=asked)
+        assert reply.text == "It is 900 S 9th St."
+        assert [(call.name, call.result) for call in reply.tool_calls] == [
+            ("old", "x"),
+            ("query_database", "900 S 9th St"),
+            ("search", '{"error": "index is down"}'),
+        ]
 
 
 def test_a_transcript_beside_the_usual_names() -> None:
     reply = reply_from_payload(
-        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5}, recorded=True
+        {"id": "q1", "answer": "Short.", "messages": TRANSCRIPT, "latency_ms": 5}, asked=Asked(recorded=True)
     )
     assert reply.text == "Short."
-    assert reply.tools_used == ("query_database", "search")
+    assert reply.tools_used == ("old", "query_database", "search")
     assert reply.timings.latency_ms == 5
     named = reply_from_payload({"answer": "Short.", "messages": TRANSCRIPT, "tools_used": ["x"]})
     assert named.tools_used == ("x",)

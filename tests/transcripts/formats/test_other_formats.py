@@ -14,7 +14,9 @@ def test_an_mcp_result() -> None:
     for payload in (result, {"jsonrpc": "2.0", "id": 5, "result": result}):
         reply = reply_from_payload(payload)
         assert (reply.text, reply.failure) == ("22.5 °C", None)
-    assert reply_from_payload({"content": [], "structuredContent": {"t": 1}}).text == '{"t": 1}'
+    structured = reply_from_payload({"content": [], "structuredContent": {"t": 1}})
+    assert structured.failure is not None, "an object is nothing that was said"
+    assert structured.failure.kind == "malformed"
 
 
 def test_mcp_failures() -> None:
@@ -97,12 +99,11 @@ def test_an_adk_invocation() -> None:
         },
     }
     case = {"eval_id": "a", "conversation": [{**turn, "final_response": {"parts": [{"text": "Hi."}]}}, turn]}
-    for payload in (turn, case, {"eval_set_id": "s", "eval_cases": [case]}):
+    rolled = ("roll_die", {"sides": 6}, 4)
+    for payload, times in ((turn, 1), (case, 2), ({"eval_set_id": "s", "eval_cases": [case]}, 2)):
         reply = reply_from_payload(payload)
         assert reply.text == "You got 4."
-        assert [(call.name, call.arguments, call.result) for call in reply.tool_calls] == [
-            ("roll_die", {"sides": 6}, 4)
-        ]
+        assert [(call.name, call.arguments, call.result) for call in reply.tool_calls] == [rolled] * times
 
 
 def test_a_langsmith_run() -> None:

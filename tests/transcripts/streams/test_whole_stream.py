@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerkey.model.reply import Reply
-from answerkey.transcripts.reply_mapping import reply_from_object
+from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
 from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
 from answerkey.transcripts.streams.whole_stream import assemble
 
@@ -241,6 +241,15 @@ _TYPES = st.sampled_from(
         "response.output_item.done",
         "text-delta",
         "tool-input-available",
+        "tool-result",
+        "source-url",
+        "AIMessageChunk",
+        "TOOL_CALL_START",
+        "MESSAGES_SNAPSHOT",
+        "run_item_stream_event",
+        "assistant",
+        "part_start",
+        "agent_run_result",
     ]
 )
 _VALUE = st.recursive(
@@ -262,6 +271,19 @@ _VALUE = st.recursive(
                     "candidates",
                     "content",
                     "item",
+                    "key",
+                    "self",
+                    "messages",
+                    "role",
+                    "event_kind",
+                    "part",
+                    "result",
+                    "step_number",
+                    "tool_call_chunks",
+                    "toolCallId",
+                    "contentBlockDelta",
+                    "contentBlockStart",
+                    "start",
                 ]
             ),
             inner,
@@ -276,3 +298,4 @@ _VALUE = st.recursive(
 @given(st.lists(_VALUE, max_size=5), st.sampled_from(["sse", "lines", "data-stream"]))
 def test_no_stream_whatsoever_crashes(events: list[Any], kind: Any) -> None:
     reply(events, kind)
+    reply_from_object(Streamed(events))

@@ -1,11 +1,11 @@
-"""The text of a reply: a string, or what content parts and odd types amount to."""
+"""The text of a reply: a string, or what content parts amount to; an object is never written out as if it had been said."""
 
 import json
 
 from answerkey.model.json_value import Json
 from answerkey.text.boundary import clean_text
 
-__all__ = ["json_text", "read_text", "safe_text"]
+__all__ = ["json_text", "read_text", "safe_text", "spoken_text", "type_in_words"]
 
 # Parts of these types are not said to the user.
 _UNSPOKEN = frozenset(
@@ -14,6 +14,7 @@ _UNSPOKEN = frozenset(
         *("tool_use", "tool_result", "tool_call", "image", "image_url"),
     }
 )
+_WORDS = {dict: "an object", list: "a list", bool: "true/false", bytes: "bytes", type(None): "null"}
 
 
 def safe_text(text: str) -> str:
@@ -29,14 +30,30 @@ def json_text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def read_text(value: object) -> str | None:
-    """What a content field says: a string, a list of parts ({"type": "text", "text": …}), or JSON for other types."""
-    if value is None:
-        return None
+def type_in_words(value: object) -> str:
+    """What a value is: its class where that is known, else what JSON calls it."""
+    named = value.get("$type") if isinstance(value, dict) else None
+    if isinstance(named, str):
+        return f"a {named} object"
+    return _WORDS.get(type(value), f"a {type(value).__name__} object")
+
+
+def spoken_text(value: object) -> str | None:
+    """What a content field says: a string, a list of parts ({"type": "text", "text": …}) or a number; else None."""
     if isinstance(value, str):
         return safe_text(value)
-    parts = _parts([value] if isinstance(value, dict) else value) if isinstance(value, (list, dict)) else None
-    return json_text(value) if parts is None else "".join(parts)
+    if isinstance(value, (list, dict)):
+        parts = _parts([value] if isinstance(value, dict) else value) if value else None
+        return None if parts is None else "".join(parts)
+    return json_text(value) if isinstance(value, (int, float)) else None
+
+
+def read_text(value: object) -> str | None:
+    """The text of what a tool or a retriever brought, which may be anything: what is no text is shown as JSON."""
+    if value is None:
+        return None
+    said = spoken_text(value)
+    return json_text(value) if said is None else said
 
 
 def _parts(items: list[Json]) -> list[str] | None:
@@ -57,4 +74,5 @@ def _parts(items: list[Json]) -> list[str] | None:
             texts.append(safe_text(value))
         elif not isinstance(kind, str) and "thought" not in item:
             return None
-    return texts
+    # Images and the like say nothing.
+    return texts or None

@@ -4,9 +4,9 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import ERROR_KINDS, Failure
 from answerkey.transcripts.error_kinds import classify_error, kind_of_status
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.content_text import json_text, safe_text
+from answerkey.transcripts.fields.content_text import json_text, safe_text, type_in_words
 
-__all__ = ["read_failure"]
+__all__ = ["not_text", "read_failure"]
 
 _NAMES = ("kind", "type", "name", "code", "status")
 _STATUSES = ("code", "status", "status_code", "statusCode")
@@ -35,6 +35,13 @@ def read_failure(value: object) -> Failure | None:
         "exception",
         "the reply says that there was an error" if value is True else failure_message(json_text(value)),
     )
+
+
+def not_text(name: str | None, value: object) -> Failure:
+    """The failure of a reply whose text is an object: writing it out would grade what nobody was told."""
+    where = "the reply" if name is None else f"the reply's {name}"
+    remedy = "return its text, a dict with the text under 'answer', or say where it is with reply.text"
+    return Failure("malformed", f"{where} is {type_in_words(value)}, not text; {remedy}")
 
 
 def _from_object(value: JsonObject) -> Failure:

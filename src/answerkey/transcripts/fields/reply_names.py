@@ -11,21 +11,15 @@ TEXT_NAMES = (
 # A payload with none of these names can only be in a format if its text field is not text.
 FORMAT_MARKS = frozenset(
     {
-        # OpenAI, Gemini, Ollama, Anthropic and MCP.
-        *(
-            "choices",
-            "candidates",
-            "promptFeedback",
-            "contents",
-            "done",
-            "isError",
-            "jsonrpc",
-            "structuredContent",
-        ),
-        # Transcripts, LangChain and LangSmith.
-        *("messages", "lc", "response_metadata", "run_type"),
-        # The AI SDK.
-        *("parts", "steps", "finishReason", "toolInvocations"),
+        # OpenAI, Gemini, Ollama and MCP.
+        *("choices", "object", "candidates", "promptFeedback", "prompt_feedback", "contents", "done"),
+        *("isError", "jsonrpc", "structuredContent", "structured_content"),
+        # Transcripts, LangChain, LangGraph and LangSmith.
+        *("messages", "lc", "response_metadata", "values", "run_type"),
+        *("gen_ai.input.messages", "gen_ai.output.messages"),
+        # The AI SDK, CrewAI and A2A.
+        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output"),
+        *("contextId", "context_id"),
         # Inspect and ADK.
         *("samples", "conversation", "eval_cases", "evalCases"),
         *("final_response", "finalResponse", "intermediate_data", "intermediateData"),

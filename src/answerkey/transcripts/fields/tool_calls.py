@@ -7,11 +7,13 @@ import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.transcripts.fields.content_text import json_text, safe_text
-from answerkey.transcripts.json_shapes import as_str, pick, read_duration
+from answerkey.transcripts.fields.content_text import json_text, safe_text, spoken_text
+from answerkey.transcripts.json_shapes import as_dict, as_str, pick, read_duration
+from answerkey.transcripts.plain_json import decode_json
 
 __all__ = [
     "UNNAMED",
+    "error_in_result",
     "error_text",
     "looks_like_calls",
     "read_arguments",
@@ -24,9 +26,25 @@ __all__ = [
 UNNAMED = "(unnamed)"
 
 _NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters")
+_ARGUMENTS = (
+    *("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters"),
+    *("tool_kwargs", "rawInput"),
+)
 _RESULTS = ("result", "output", "response", "tool_output", "observation")
-_IDS = ("id", "call_id", "tool_call_id", "toolCallId")
+# A call of the Responses API has an id of its own beside the one that its output refers to.
+_IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
+_RESULT_IDS = ("tool_use_id", *_IDS)
+# Where a result told apart from its call has what was brought back.
+_BROUGHT = ("content", "output", "result", "response", "errorText", "error")
+# Fields of the dialects that say whether a call failed: there the result's own words are not searched for it.
+_FLAGS = frozenset(
+    {"is_error", "isError", "status", "tool_use_id", "toolUseId", "toolCallId", "part_kind", "outcome"}
+)
+# The words by which a call's status, outcome or kind of part says that it failed.
+_FAILED = frozenset(
+    {"error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied"}
+)
+_OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 
 
@@ -66,6 +84,17 @@ def read_call(item: object) -> ToolCall:
         return msgspec.structs.replace(call, result=item[1], result_seen=True)
     if not isinstance(item, dict):
         return _named(UNNAMED if item is None else json_text(item))
+    if (
+        len(item) == 3
+        and item.keys() == _OPENAI
+        and type(function := item["function"]) is dict
+        and function.keys() == _FUNCTION
+    ):
+        # The form that most transcripts have.
+        name, identity = function["name"], item["id"]
+        if type(name) is str and name and name.isascii() and type(identity) is str:
+            arguments, arguments_text = read_arguments(function["arguments"])
+            return ToolCall(name=name, id=identity, arguments=arguments, arguments_text=arguments_text)
     holder = item
     name = item.get("name")
     # OpenAI nests {"function": {"name", "arguments"}}, or {"custom": {"name", "input"}}.
@@ -88,16 +117,72 @@ def read_call(item: object) -> ToolCall:
         arguments_text=arguments_text,
         result=None if result_key is None else holder[result_key],
         result_seen=result_key is not None,
-        error=_error(holder),
+        error=_error(holder, None if result_key is None else holder[result_key]),
         duration_ms=read_duration(pick(holder, *_DURATIONS)),
     )
 
 
-def read_result(identity: object, name: object, result: object, error: str | None) -> ToolCall:
-    """What came of a call, where that is told apart from it; either of the call's id and name may be missing."""
+def read_result(item: JsonObject) -> ToolCall:
+    """What came of a call, where that is told apart from it; the call's id and name may each be missing."""
+    value = brought = next((item[key] for key in _BROUGHT if item.get(key) is not None), None)
+    failed = _error(item, value)
+    if isinstance(value, dict):
+        brought, inner = _opened(value)
+        failed = failed or inner
+    elif isinstance(value, list):
+        text = spoken_text(value)
+        # Bedrock has [{"json": …}].
+        brought = as_dict(value[0]).get("json", value) if text is None and len(value) == 1 else text or value
+    if failed is not None and item.get("part_kind") == "retry-prompt":
+        failed = spoken_text(value) or failed
+    if failed is None and _FLAGS.isdisjoint(item):
+        failed = error_in_result(brought)
+    names = [name for key in _NAMES if isinstance(name := item.get(key), str) and name]
     return ToolCall(
-        name=as_str(name) or UNNAMED, id=as_str(identity), result=result, result_seen=True, error=error
+        name=safe_text(names[0]) if names else UNNAMED,
+        id=as_str(pick(item, *_RESULT_IDS)),
+        result=safe_text(brought) if isinstance(brought, str) else brought,
+        result_seen=True,
+        error=failed,
+        duration_ms=read_duration(pick(item, *_DURATIONS)),
     )
+
+
+def _opened(value: JsonObject) -> tuple[Json, str | None]:
+    """What an object that wraps a result holds, and its error: the AI SDK's, LlamaIndex's and hosted tools'."""
+    if isinstance(kind := value.get("type"), str) and "value" in value:
+        inner = value["value"]
+        return inner, (error_text(inner) or "the call failed") if kind.startswith("error") else None
+    if value.get("type") == "execution-denied":
+        return None, as_str(value.get("reason")) or "the call was denied"
+    if "raw_output" in value:
+        inner = value["raw_output"]
+        return inner, (spoken_text(inner) or "the call failed") if value.get("is_error") is True else None
+    if isinstance(code := value.get("error_code"), str):
+        return value, code
+    return value, None
+
+
+def error_in_result(result: object) -> str | None:
+    """An error that a tool's result admits by itself, for formats without an error flag."""
+    if isinstance(result, str):
+        if result.startswith(
+            ("Error:", "ERROR:", "Error executing tool", "ToolException", "Traceback (most recent call last)")
+        ):
+            return result
+        if not result.startswith("{") or ('"error"' not in result and '"isError"' not in result):
+            return None
+        try:
+            result = json.loads(result)
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(result, dict):
+        error = result.get("error")
+        if isinstance(error, str) and error:
+            return safe_text(error)
+        if result.get("isError") is True or error is True or isinstance(error, dict):
+            return json_text(result.get("error", result.get("content")))
+    return None
 
 
 def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
@@ -110,7 +195,7 @@ def read_arguments(value: object) -> tuple[JsonObject | None, str | None]:
         if not value.strip():
             return {}, None
         try:
-            decoded = json.loads(value)
+            decoded = decode_json(value)
         except (ValueError, RecursionError):
             return None, safe_text(value)
         return (decoded, None) if isinstance(decoded, dict) else (None, safe_text(value))
@@ -135,17 +220,20 @@ def error_text(value: object) -> str | None:
     return "the call failed" if value is True else json_text(value)
 
 
-def _error(item: JsonObject) -> str | None:
+def _error(item: JsonObject, result: object) -> str | None:
     said = error_text(item.get("error", item.get("errorText")))
     if said is not None:
         return said
+    get = item.get
     if (
-        item.get("is_error") is True
-        or item.get("isError") is True
-        or item.get("status") in ("error", "failed")
+        get("is_error") is True
+        or get("isError") is True
+        or get("status") in _FAILED
+        or get("outcome") in _FAILED
     ):
-        result = pick(item, *_RESULTS)
-        return result if isinstance(result, str) and result else "the call failed"
+        return spoken_text(result) or "the call failed"
+    if get("type") in _FAILED or get("part_kind") in _FAILED:
+        return "the call failed"
     return None
 
 

@@ -19,20 +19,28 @@ _COUNTS = {
     "total_tokens": ("total_tokens", "totalTokens", "total", "totalTokenCount", "total_token_count"),
     "reasoning_tokens": (
         *("reasoning_tokens", "reasoningTokens", "reasoning"),
-        *("thoughtsTokenCount", "thoughts_token_count"),
+        *("thoughtsTokenCount", "thoughts_token_count", "output_reasoning_tokens"),
     ),
     "cached_tokens": (
         *("cached_tokens", "cachedTokens", "cached", "cache_read", "cacheReadTokens"),
         *("cache_read_input_tokens", "cachedContentTokenCount", "cached_content_token_count"),
+        *("cacheReadInputTokens", "cache_read_tokens"),
     ),
 }
+# Anthropic and Bedrock count cached tokens apart from the input: the name of the input, and of what is added to it.
+_APART = (
+    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+)
+_ADDED = frozenset(name for _, *apart in _APART for name in apart)
+_FIELD_OF = {name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(names)}
 # Only these are told in an object of details.
 _DETAILED = ("reasoning_tokens", "cached_tokens")
 _DETAILS = (
     *("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails"),
     *("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails"),
 )
-_COST = ("cost", "total_cost", "totalCost", "cost_usd")
+_COST = ("cost", "total_cost", "totalCost", "cost_usd", "total_cost_usd")
 
 
 def read_usage(value: object, cost: object = None) -> Usage | None:
@@ -45,13 +53,18 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
         total_cost = next(
             (number for name in _COST if (number := read_number(value.get(name))) is not None), None
         )
-    counts = {field: _count(value, names) for field, names in _COUNTS.items()}
+    counts = _counts(value)
     for name in _DETAILS:
         details = value.get(name)
         if isinstance(details, dict):
+            told = _counts(details)
             for field in _DETAILED:
-                if counts[field] is None:
-                    counts[field] = _count(details, _COUNTS[field])
+                if field in told:
+                    counts.setdefault(field, told[field])
+    if not _ADDED.isdisjoint(value):
+        for given, *apart in _APART:
+            if given in value and "input_tokens" in counts:
+                counts["input_tokens"] += sum(read_count(value.get(name)) or 0 for name in apart)
     usage = Usage(**counts, cost=total_cost)
     return None if usage == Usage() else usage
 
@@ -67,5 +80,14 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     return Usage(**sums)
 
 
-def _count(value: JsonObject, names: tuple[str, ...]) -> int | None:
-    return next((count for name in names if (count := read_count(value.get(name))) is not None), None)
+def _counts(value: JsonObject) -> dict[str, int]:
+    """The counts in an object, by the fields that they are; of two names for one, the one that is listed first."""
+    counts: dict[str, int] = {}
+    ranks: dict[str, int] = {}
+    for name, part in value.items():
+        known = _FIELD_OF.get(name)
+        if known is not None and (count := read_count(part)) is not None:
+            field, rank = known
+            if rank <= ranks.get(field, rank):
+                counts[field], ranks[field] = count, rank
+    return counts

@@ -5,26 +5,33 @@ from datetime import datetime
 
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Evidence, Reply, Source, Timings, ToolCall
-from answerkey.transcripts.fields.content_text import json_text, read_text
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.fields.content_text import spoken_text
+from answerkey.transcripts.fields.error_field import not_text, read_failure
 from answerkey.transcripts.fields.sources import ranked, read_sources
 from answerkey.transcripts.fields.tool_calls import read_call
+from answerkey.transcripts.formats.shape import Mark
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, pick
 
-__all__ = ["detect", "read"]
+__all__ = ["MARKS", "read"]
 
 
-def detect(payload: JsonObject) -> bool:
-    """`run_type` beside inputs or outputs."""
-    return isinstance(payload.get("run_type"), str) and ("outputs" in payload or "inputs" in payload)
+# `run_type` beside inputs or outputs.
+MARKS: tuple[dict[str, Mark], ...] = (
+    {"run_type": str, "outputs": object},
+    {"run_type": str, "inputs": object},
+)
 
 
-def read(payload: JsonObject, read_format: Callable[[JsonObject], Reply | None]) -> Reply:
+def read(
+    payload: JsonObject, asked: Asked, read_document: Callable[[JsonObject, Asked], Reply | None]
+) -> Reply:
     """The root run's output, which may be in any known format; the runs below it are its calls and sources."""
     outputs = payload.get("outputs")
-    inner = read_format(outputs) if isinstance(outputs, dict) else None
+    inner = read_document(outputs, asked) if isinstance(outputs, dict) else None
     if inner is None:
-        inner = Reply(text=_text(outputs))
+        text = _text(outputs)
+        inner = Reply(text=text, failure=not_text("outputs", outputs) if text is None and outputs else None)
     calls: list[ToolCall] = []
     found: list[Source] = []
     for run in _below(payload, 0):
@@ -38,7 +45,7 @@ def read(payload: JsonObject, read_format: Callable[[JsonObject], Reply | None])
         text=inner.text,
         tool_calls=tuple(calls) or inner.tool_calls,
         sources=sources,
-        failure=read_failure(payload.get("error")),
+        failure=read_failure(payload.get("error")) or inner.failure,
         usage=inner.usage,
         timings=Timings(latency_ms=_milliseconds(payload)),
         evidence=Evidence(kind="log", tools_observed=observed, sources_observed=bool(sources)),
@@ -49,13 +56,11 @@ def read(payload: JsonObject, read_format: Callable[[JsonObject], Reply | None])
 
 def _text(outputs: object) -> str | None:
     if not isinstance(outputs, dict):
-        return read_text(outputs)
+        return spoken_text(outputs)
     for name in ("answer", "output", "response", "text", "result", "content"):
         if isinstance(outputs.get(name), str):
             return str(outputs[name])
-    if len(outputs) == 1:
-        return read_text(next(iter(outputs.values())))
-    return json_text(outputs) if outputs else None
+    return spoken_text(next(iter(outputs.values()))) if len(outputs) == 1 else None
 
 
 def _below(run: JsonObject, depth: int) -> Iterator[JsonObject]:

@@ -1,0 +1,357 @@
+"""Messages and parts of every dialect, read by the words that they use for themselves (dialects)."""
+
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.model.message import Message, Part, Role
+from answerkey.model.reply import Source, ToolCall, Usage
+from answerkey.transcripts.dialects import KEYED_PARTS, MESSAGE_TYPES, PARTS, ROLES, PartWord, part_word
+from answerkey.transcripts.fields.content_text import safe_text, spoken_text
+from answerkey.transcripts.fields.sources import ranked, read_citation, read_source, read_sources
+from answerkey.transcripts.fields.tool_calls import read_call, read_result
+from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, pick
+
+__all__ = ["is_message", "looks_like_messages", "read_message", "read_messages", "read_part", "unread"]
+
+_CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvocations", "function_call")
+_KINDS = ("type", "part_kind", "kind", "block_type", "$type")
+_TEXTS = ("text", "content", "refusal", "value")
+_CALL_LISTS = ("tool_calls", "toolCalls", "toolInvocations")
+_USAGES = ("usage", "usage_metadata", "models_usage", "metadata", "response_metadata", "cost")
+_LONGEST_NAME = 60
+
+
+def looks_like_messages(items: object) -> bool:
+    """Whether a list is one of messages, in any dialect: all but a few odd ones are."""
+    if not isinstance(items, list) or not items:
+        return False
+    known = 0
+    for item in items:
+        if not isinstance(item, dict):
+            return False
+        if is_message(item):
+            known += 1
+        elif "role" not in item and _kind(item) is None:
+            return False
+    return known > 0
+
+
+def is_message(item: JsonObject) -> bool:
+    """Whether an object is a message, or an item that stands for one in a history of the Responses API."""
+    if type(item.get("role")) is str:
+        return not item.keys().isdisjoint(_CONTENTS)
+    item = _unwrapped(item)
+    kind = _kind(item)
+    if kind in MESSAGE_TYPES:
+        return not item.keys().isdisjoint(_CONTENTS) or "role" in item or "total_cost_usd" in item
+    return kind is not None and part_word(kind) in ("call", "result", "hosted") and "function" not in item
+
+
+def read_messages(items: object) -> list[Message]:
+    """The messages of a list, each read by what it says of itself."""
+    return [read_message(item) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def read_message(item: JsonObject) -> Message:
+    """One message; what is not understood of it is kept as an unread part."""
+    given = item.get("role")
+    role = ROLES.get(given) if type(given) is str else None
+    if role is None:
+        return _by_type(_unwrapped(item))
+    if role == "tool":
+        return _tool_message(item, None)
+    return _spoken_message(item, role, None)
+
+
+def unread(kind: str, raw: Json) -> Part:
+    """A part that was not understood, by the name that it gives itself."""
+    return Part("unread", text=safe_text(kind[:_LONGEST_NAME]), raw=raw)
+
+
+def _unwrapped(item: JsonObject) -> JsonObject:
+    """A message out of its serialisation: LangChain's constructor and {type, data}, Claude's lines, agents' items."""
+    kwargs, path = item.get("kwargs"), item.get("id")
+    if isinstance(kwargs, dict) and isinstance(path, list) and "lc" in item:
+        return {**kwargs, "type": path[-1] if path and isinstance(path[-1], str) else None}
+    for name in ("data", "message", "raw_item"):
+        inner = item.get(name)
+        if isinstance(inner, dict) and "content" not in item:
+            return {**inner, "type": item["type"]} if name == "data" and "type" in item else inner
+    return item
+
+
+def _kind(item: JsonObject) -> str | None:
+    for name in _KINDS:
+        kind = item.get(name)
+        if type(kind) is str and kind:
+            return kind
+    return None
+
+
+def _by_type(item: JsonObject) -> Message:
+    """A message that has no role, or an unusual one."""
+    given = item.get("role")
+    if isinstance(given, str) and given in ROLES:
+        return read_message(item)
+    kind = _kind(item)
+    known = MESSAGE_TYPES.get(kind or "")
+    if known is not None:
+        if kind in ("ResultMessage", "result"):
+            # The last of Claude's: what was said last, and what all of it used.
+            said = as_str(item.get("result"))
+            return Message("assistant", (Part("text", text=safe_text(said)),) if said else ())
+        role = "user" if item.get("source") == "user" else known.role
+        if role == "tool":
+            return _tool_message(item, known.items)
+        return _spoken_message(item, role, known.items)
+    if kind is not None and "role" not in item:
+        part = read_part(item)
+        return Message("tool" if part.kind == "result" else "assistant", (part,), None, None)
+    # Somebody speaks whose role nobody knows: most likely the chatbot, but that is not certain.
+    message = _spoken_message(item, "assistant", None)
+    odd = unread(f"role {given}" if isinstance(given, str) else "a message without a role", item)
+    return Message("assistant", (*message.parts, odd), message.usage, message.id)
+
+
+def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Message:
+    content = item.get("content")
+    if type(content) is str and "parts" not in item:
+        parts = [Part("text", content if content.isascii() else safe_text(content))]
+    else:
+        parts = _parts(item, content, items)
+    if role == "assistant":
+        _add_calls(parts, item)
+        if item.get("refusal") is not None and not any(part.kind == "text" for part in parts):
+            parts.append(Part("text", as_str(item["refusal"])))
+        if "annotations" in item:
+            parts += _cited(item["annotations"])
+        usage = None if item.keys().isdisjoint(_USAGES) else _usage(item)
+        return Message(role, tuple(parts), usage, as_str(item.get("id")))
+    if role == "user" and any(part.kind == "result" for part in parts):
+        # A user message that only brings results is a tool's.
+        if not any(part.kind == "text" for part in parts):
+            role = "tool"
+    elif item.get("kind") == "request" and not any(part.kind == "text" for part in parts):
+        # Pydantic AI's first request may hold the instructions only.
+        role = "system"
+    return Message(role, tuple(parts))
+
+
+def _parts(item: JsonObject, content: Json, items: PartWord | None) -> list[Part]:
+    """The parts of a message whose content is more than a string."""
+    listed = item.get("parts")
+    given = listed if isinstance(listed, list) else pick(item, "content", "blocks")
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        said = spoken_text(given)
+        return [unread(_kind(as_dict(given)) or "content", given)] if said is None else [Part("text", said)]
+    parts: list[Part] = []
+    for one in given:
+        if isinstance(one, str):
+            parts.append(Part("text", safe_text(one)))
+        elif not isinstance(one, dict):
+            parts.append(unread(f"a part that is {type(one).__name__}", one))
+        elif one.get("type") == "step-start":
+            # What was said before the last step was not yet the answer.
+            parts = [Part("aside", part.text) if part.kind == "text" else part for part in parts]
+        else:
+            parts.append(read_part(one, items))
+    if type(content) is str and content and not any(part.kind == "text" for part in parts):
+        parts.append(Part("text", safe_text(content)))
+    return parts
+
+
+def _add_calls(parts: list[Part], item: JsonObject) -> None:
+    """Add the calls that stand beside the content; some dialects have them in both places."""
+    made: list[Json] = []
+    for name in _CALL_LISTS:
+        if name in item:
+            made += as_list(item[name])
+    if "invalid_tool_calls" in item:
+        unreadable = "the call's arguments could not be read"
+        for call in as_dicts(item["invalid_tool_calls"]):
+            made.append({**call, "error": call.get("error") or unreadable})
+    if "function_call" in item and isinstance(item["function_call"], dict):
+        made.append(item["function_call"])
+    if not made and "additional_kwargs" in item:
+        # LangChain's messages of older versions keep the provider's own form.
+        made = as_list(as_dict(item["additional_kwargs"]).get("tool_calls"))
+    if not made:
+        return
+    calls = [_invocation(call) if "state" in as_dict(call) else read_call(call) for call in made]
+    known = {part.call.id for part in parts if part.kind == "call" and part.call is not None}
+    parts += [Part("call", None, call) for call in calls if call.id is None or call.id not in known]
+
+
+def _tool_message(item: JsonObject, items: PartWord | None) -> Message:
+    """A tool's message: its parts are results, or it is one itself."""
+    content = item.get("content")
+    if type(content) is not str:
+        found = [part for part in _parts(item, content, items) if part.kind == "result"]
+        if found:
+            return Message("tool", tuple(found))
+    sources = _documents(item["artifact"]) if item.get("artifact") is not None else ()
+    return Message("tool", (Part("result", None, read_result(item), sources),))
+
+
+def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
+    """One part, by its type or by the field that it holds; `otherwise` for one that says neither."""
+    kind = _kind(item)
+    if kind is None or (kind not in PARTS and kind == item.get("$type")):
+        name = next((key for key in KEYED_PARTS if item.get(key) is not None), None)
+        if name is not None:
+            return _keyed_part(name, item)
+        if otherwise is None and kind is None:
+            return unread("a part without a type", item)
+    word = part_word(kind) if kind is not None else otherwise
+    match word or otherwise:
+        case "text":
+            return _text(item)
+        case "call":
+            told = {name: value for name, value in item.items() if value is not None}
+            return Part("call", None, read_call(told))
+        case "result":
+            return Part("result", None, read_result(item), _found(item))
+        case "hosted":
+            return _hosted(str(kind), item)
+        case "ui-call":
+            return Part("call", None, _ui_call(str(kind), item))
+        case "source":
+            given = as_dict(item.get("source")) or item
+            title = pick(given, "title", "filename")
+            return Part("aside", None, None, (read_source({**given, "title": title}, None),))
+        case None:
+            return unread(str(kind), item)
+        case _:
+            return Part("aside")
+
+
+def _text(item: JsonObject) -> Part:
+    said = next((value for name in _TEXTS if (value := item.get(name)) is not None), None)
+    if item.get("thought") is True:
+        return Part("aside", as_str(said))
+    if type(said) is not str:
+        said = spoken_text(as_dict(said).get("value", said)) if said is not None else None
+    notes = item.get("citations") or item.get("annotations")
+    sources = tuple([read_citation(note) for note in as_dicts(notes)]) if notes else ()
+    return Part("text", None if said is None else safe_text(said), None, sources)
+
+
+def _keyed_part(name: str, item: JsonObject) -> Part:
+    value = item[name]
+    inner = as_dict(value)
+    match KEYED_PARTS[name]:
+        case "text":
+            return _text(item)
+        case "call":
+            if name.lower().startswith("executable"):
+                return Part("call", None, ToolCall(name="code_execution", arguments=inner))
+            return Part(
+                "call", None, read_call({key: part for key, part in inner.items() if part is not None})
+            )
+        case "result":
+            if name.lower().startswith("code"):
+                failed = None if inner.get("outcome") in (None, "OUTCOME_OK") else str(inner["outcome"])
+                ran = {"name": "code_execution", "output": inner.get("output"), "error": failed}
+                return Part("result", None, read_result(ran))
+            return Part("result", None, read_result(_gemini_result(inner)))
+        case _:
+            return Part("aside")
+
+
+def _gemini_result(inner: JsonObject) -> JsonObject:
+    """Gemini's result: an object that holds what was brought, or the error."""
+    response = inner.get("response")
+    if not isinstance(response, dict):
+        return inner
+    failed = response.get("error")
+    only = next(iter(response)) if len(response) == 1 else None
+    brought = (
+        response[only]
+        if only in ("output", "result") and only is not None
+        else response.get("output", response)
+    )
+    return {**inner, "response": brought, "status": None, "error": failed}
+
+
+def _hosted(kind: str, item: JsonObject) -> Part:
+    """A call of a tool that the provider runs itself; what it found are sources."""
+    action, results = as_dict(item.get("action")), item.get("results")
+    given = {**action, "queries": item.get("queries"), "code": item.get("code"), "sources": None}
+    call: JsonObject = {
+        "name": kind.removesuffix("_call"),
+        "id": pick(item, "call_id", "id"),
+        "arguments": {name: part for name, part in given.items() if part is not None},
+        "status": item.get("status"),
+    }
+    if results is not None:
+        call["result"] = results
+    return Part("call", None, read_call(call), (*read_sources(results), *read_sources(action.get("sources"))))
+
+
+def _invocation(item: Json) -> ToolCall:
+    # A result that is undefined in JavaScript has no field.
+    return read_call(
+        {"result": None, **item} if isinstance(item, dict) and item.get("state") == "result" else item
+    )
+
+
+def _ui_call(kind: str, part: JsonObject) -> ToolCall:
+    """A call in a UI message of the AI SDK, with what came of it by then."""
+    if isinstance(part.get("toolInvocation"), dict):
+        return _invocation(part["toolInvocation"])
+    state = part.get("state")
+    call: JsonObject = {
+        "name": as_str(part.get("toolName")) or kind.removeprefix("tool-"),
+        "id": part.get("toolCallId"),
+        "input": pick(part, "input", "rawInput"),
+    }
+    if state in ("output-available", "output-error") or part.get("output") is not None:
+        call["output"] = part.get("output")
+    if state == "output-error":
+        call["error"] = part.get("errorText") or True
+    elif state == "output-denied":
+        call["error"] = "the call was denied"
+    return read_call(call)
+
+
+def _cited(notes: Json) -> list[Part]:
+    cited = [as_dict(note.get("url_citation")) for note in as_dicts(notes)]
+    pages = [note for note in cited if as_str(note.get("url"))]
+    return [
+        Part("aside", None, None, (read_citation(note, rank),)) for rank, note in enumerate(pages, start=1)
+    ]
+
+
+def _found(item: JsonObject) -> tuple[Source, ...]:
+    """The search results in what a tool brought."""
+    content = item.get("content")
+    if type(content) is not list:
+        return ()
+    return read_sources(
+        [one for one in as_dicts(content) if one.get("type") in ("search_result", "web_search_result")]
+    )
+
+
+def _documents(value: object) -> tuple[Source, ...]:
+    """Documents that a retriever tool put beside its text."""
+    if isinstance(value, dict):
+        value = value.get("documents", [value] if "page_content" in value else None)
+    return ranked(read_sources([item for item in as_list(value) if _is_document(item)]))
+
+
+def _is_document(item: object) -> bool:
+    if isinstance(item, list) and len(item) == 2:
+        item = item[0]
+    item = as_dict(item)
+    return "page_content" in item or "page_content" in as_dict(item.get("kwargs"))
+
+
+def _usage(item: JsonObject) -> Usage | None:
+    given = pick(item, "usage", "usage_metadata", "models_usage")
+    if given is None:
+        beside = as_dict(item.get("metadata"))
+        given = pick(beside, "usage", "totalUsage") or as_dict(item.get("response_metadata")).get(
+            "token_usage"
+        )
+    return read_usage(given) if given is not None else None

@@ -1,0 +1,201 @@
+"""The streams of model APIs, put together into the documents that would have come whole."""
+
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.transcripts.fields.tool_calls import read_arguments
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, at, pick
+from answerkey.transcripts.streams.pieces import Growing, Pieces
+
+__all__ = ["anthropic", "bedrock", "gemini", "ollama", "openai_chat", "openai_responses"]
+
+_LONGEST_NAME = 1000
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The completion that chunks make, and whether it was told to be finished."""
+    pieces = Pieces()
+    calls = _Calls()
+    document: JsonObject = {"object": "chat.completion"}
+    finish: str | None = None
+    for event in events:
+        document["id"] = document.get("id") or event.get("id")
+        if isinstance(event.get("usage"), dict):
+            document["usage"] = event["usage"]
+        if event.get("error"):
+            document["error"] = event["error"]
+        for choice in as_dicts(event.get("choices"))[:1]:
+            # Some gateways end with a whole message in place of a delta.
+            delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
+            for part in ("content", "refusal"):
+                pieces.add(part, delta.get(part))
+            for fragment in as_dicts(delta.get("tool_calls")):
+                calls.add(fragment)
+            finish = as_str(choice.get("finish_reason")) or finish
+    message: JsonObject = {"role": "assistant", "content": pieces.text("content")}
+    if (refusal := pieces.text("refusal")) is not None:
+        message["refusal"] = refusal
+    if made := calls.finished():
+        message["tool_calls"] = [*made]
+    document["choices"] = [{"index": 0, "message": message, "finish_reason": finish}]
+    return document, finish is not None
+
+
+class _Calls:
+    """Calls out of fragments: by id if that was seen, a new call if its id is new, else by index, else the last one."""
+
+    def __init__(self) -> None:
+        self._functions = Growing()
+        self._calls: list[JsonObject] = []
+        self._at_id: dict[str, int] = {}
+        self._at_index: dict[str, int] = {}
+
+    def add(self, fragment: JsonObject) -> None:
+        identity, index = as_str(fragment.get("id")), fragment.get("index")
+        if identity is not None:
+            place = self._at_id.get(identity)
+        else:
+            last = len(self._calls) - 1 if self._calls else None
+            place = last if index is None else self._at_index.get(str(index))
+        if place is None:
+            place = len(self._calls)
+            self._calls.append({"id": identity or f"call_{place}", "index": index, "type": "function"})
+        if identity is not None:
+            self._at_id[identity] = place
+        if index is not None:
+            self._at_index[str(index)] = place
+        function = as_dict(fragment.get("function"))
+        begun = self._functions.part(place, name="", arguments="")
+        name, arguments = function.get("name"), function.get("arguments")
+        so_far = str(begun["name"])
+        # A name may come in pieces, or be sent again with every fragment.
+        if isinstance(name, str) and name != so_far and len(so_far) < _LONGEST_NAME:
+            begun["name"] = so_far + name
+        if isinstance(arguments, dict):
+            begun["arguments"] = arguments
+        else:
+            self._functions.grow(place, "arguments", arguments)
+
+    def finished(self) -> list[JsonObject]:
+        functions = self._functions.finished()
+        return [{**call, "function": function} for call, function in zip(self._calls, functions, strict=True)]
+
+
+def openai_responses(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The response that a stream's last event brings, or what of it arrived before the stream broke off."""
+    items: list[Json] = []
+    pieces = Pieces()
+    document: JsonObject = {"object": "response"}
+    for event in events:
+        kind = event.get("type")
+        if kind in _ENDS and isinstance(response := event.get("response"), dict):
+            return response, True
+        if kind == "response.created":
+            document["id"] = at(event, "response", "id")
+        elif kind == "response.output_item.done":
+            items.append(event.get("item"))
+            pieces = Pieces()
+        elif kind == "response.output_text.delta":
+            pieces.add("text", event.get("delta"))
+        elif kind == "error":
+            document["error"] = {"code": event.get("code"), "message": event.get("message")}
+    if text := pieces.text("text"):
+        items.append(
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        )
+    return {**document, "output": items}, False
+
+
+def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The message that blocks make which start, grow and stop, and whether its own stop was seen."""
+    message: JsonObject = {"type": "message", "role": "assistant"}
+    blocks = Growing()
+    pieces = Pieces()
+    called: dict[str, JsonObject] = {}
+    finished = False
+    for event in events:
+        kind, index, delta = event.get("type"), str(event.get("index")), as_dict(event.get("delta"))
+        if kind == "message_start":
+            message.update(as_dict(event.get("message")))
+        elif kind == "content_block_start":
+            blocks.part(index, **as_dict(event.get("content_block")))
+        elif kind == "content_block_delta":
+            block = blocks.part(index, type="text")
+            blocks.grow(index, "text", delta.get("text"))
+            if isinstance(delta.get("partial_json"), str):
+                pieces.add(index, delta["partial_json"])
+                called[index] = block
+            if "citation" in delta:
+                as_list(block.setdefault("citations", [])).append(delta["citation"])
+        elif kind == "message_delta":
+            message.update(delta)
+            message["usage"] = {**as_dict(message.get("usage")), **as_dict(event.get("usage"))}
+        elif kind == "message_stop":
+            finished = True
+        elif kind == "error":
+            message["error"] = event.get("error") or True
+    for index, block in called.items():
+        block["input"] = _input(pieces.text(index) or "")
+    message["content"] = [*blocks.finished()]
+    return message, finished
+
+
+def _input(text: str) -> Json:
+    """A call's arguments, which are kept as text where they are no object."""
+    arguments, odd = read_arguments(text)
+    return odd if arguments is None else arguments
+
+
+def bedrock(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """The same for ConverseStream, whose events are named by the field that they hold."""
+    blocks = Growing()
+    calls = Growing()
+    document: JsonObject = {}
+    for event in events:
+        for name, value in event.items():
+            told = as_dict(value)
+            index = str(told.get("contentBlockIndex"))
+            if name == "contentBlockStart" and (started := as_dict(at(told, "start", "toolUse"))):
+                blocks.part(index, toolUse=calls.part(index, **started))
+            elif name == "contentBlockDelta":
+                delta = as_dict(told.get("delta"))
+                begun: JsonObject = {"text": ""} if "text" in delta else {"reasoningContent": {}}
+                blocks.part(index, **begun)
+                blocks.grow(index, "text", delta.get("text"))
+                calls.grow(index, "input", at(delta, "toolUse", "input"))
+            elif name in ("messageStop", "metadata"):
+                document.update(told)
+    for call in calls.finished():
+        call["input"] = _input(str(call.get("input") or ""))
+    return {**document, "output": {"message": {"role": "assistant", "content": [*blocks.finished()]}}}, bool(
+        document.get("stopReason")
+    )
+
+
+def gemini(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """One response from several, which each carry some parts."""
+    parts: list[Json] = []
+    document: JsonObject = {}
+    first: JsonObject = {}
+    for event in events:
+        document.update({name: value for name, value in event.items() if value is not None})
+        for candidate in as_dicts(event.get("candidates"))[:1]:
+            parts += as_dicts(at(candidate, "content", "parts"))
+            first.update({name: value for name, value in candidate.items() if value is not None})
+    document["candidates"] = [{**first, "content": {"role": "model", "parts": parts}}]
+    return document, bool(pick(first, "finishReason", "finish_reason"))
+
+
+def ollama(events: list[JsonObject]) -> tuple[JsonObject, bool]:
+    """One document from messages that each carry a piece; the last one has the counts."""
+    pieces = Pieces()
+    calls: list[Json] = []
+    document: JsonObject = {}
+    for event in events:
+        document.update(event)
+        message = as_dict(event.get("message"))
+        pieces.add("content", message.get("content", event.get("response")))
+        calls += as_list(message.get("tool_calls"))
+    document.pop("response", None)
+    whole: JsonObject = {"role": "assistant", "content": pieces.text("content") or ""}
+    document["message"] = {**whole, "tool_calls": calls} if calls else whole
+    return document, document.get("done") is True

@@ -1,0 +1,233 @@
+"""Long conversations as agents record them: many user messages, ids that repeat, an end in the middle."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from answerkey.model.reply import Reply
+from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
+from answerkey.transcripts.reply_mapping import reply_from_payload
+
+Call = tuple[str, dict[str, Any], str | None]
+
+
+class Scripted:
+    """A conversation of which everything is known, because it was made up: what was said, called and brought, by exchange."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.messages: list[dict[str, Any]] = [{"role": "system", "content": "You are an agent."}]
+        self.asked: list[str] = []
+        self.calls: list[list[Call]] = []
+        self.texts: list[str | None] = []
+        for number in range(self._random.randint(3, 30)):
+            self._exchange(f"Request {number} of {seed}")
+        # How it ends: with the user's last words, with a tool's result, or with an answer.
+        ending = seed % 3
+        if ending == 0:
+            self.asked.append("###STOP###")
+            self.calls.append([])
+            self.texts.append(None)
+            self.messages.append({"role": "user", "content": "###STOP###"})
+        elif ending == 1:
+            self._exchange("One more thing", answers=False)
+
+    def _exchange(self, question: str, answers: bool = True) -> None:
+        self.asked.append(question)
+        self.messages.append({"role": "user", "content": question})
+        calls: list[Call] = []
+        text = None
+        for _ in range(self._random.randint(0 if answers else 1, 3)):
+            said = self._random.choice([None, "", "One moment."])
+            text = said or text
+            calls += self._step(said)
+        if answers:
+            text = f"Answer to {question}"
+            self.messages.append({"role": "assistant", "content": text})
+        self.calls.append(calls)
+        self.texts.append(text)
+
+    def _step(self, said: str | None) -> list[Call]:
+        """Calls side by side, whose results come in any order; the ids begin anew in half of the steps."""
+        made = []
+        for place in range(self._random.randint(1, 3)):
+            identity = (
+                f"call_{place}" if self._random.random() < 0.5 else f"call_{self._random.getrandbits(40)}"
+            )
+            name = self._random.choice(["get_user", "get_order", "update_order"])
+            made.append((identity, name, {"n": self._random.randint(0, 9)}))
+        tool_calls = [
+            {"id": one, "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+            for one, name, given in made
+        ]
+        self.messages.append({"role": "assistant", "content": said, "tool_calls": tool_calls})
+        results = {one: f"result {self._random.getrandbits(40)}" for one, _, _ in made}
+        # Now and then a tool never comes back, and its id is used again later.
+        lost = {one for one, _, _ in made if self._random.random() < 0.05}
+        for one in self._random.sample(sorted(results), len(results)):
+            if one not in lost:
+                self.messages.append({"role": "tool", "tool_call_id": one, "content": results[one]})
+        return [(name, given, None if one in lost else results[one]) for one, name, given in made]
+
+
+def calls_of(reply: Reply) -> list[Call]:
+    return [
+        (call.name, call.arguments or {}, call.result if call.result_seen else None)
+        for call in reply.tool_calls
+    ]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_200_conversations_are_read_exactly(seed: int) -> None:
+    truth = Scripted(seed)
+    whole = reply_from_payload({"messages": truth.messages})
+    assert calls_of(whole) == [call for calls in truth.calls for call in calls]
+    assert whole.text == [text for text in truth.texts if text is not None][-1]
+    assert whole.evidence.tools_observed
+    row = {"id": "q", "messages": truth.messages}
+    for number, question in enumerate(truth.asked):
+        ways = (
+            lambda: reply_in_row(row, question),  # noqa: B023  # called at once
+            lambda: reply_in_row(row, "the wording was changed", number, in_turns=True),  # noqa: B023
+            lambda: reply_from_payload(row, asked=Asked(question, number, number > 0)),  # noqa: B023
+        )
+        reply = ways[(number + seed) % 3]()
+        assert reply is not None
+        assert (reply.text, calls_of(reply)) == (truth.texts[number], truth.calls[number])
+    assert reply_in_row(row, "x", len(truth.asked), in_turns=True) is None
+
+
+def test_a_row_without_a_question_is_known_by_its_first_user_message() -> None:
+    truth = Scripted(1)
+    assert question_in_row({"messages": truth.messages}) == truth.asked[0]
+
+
+def call(identity: str | None, name: str, **given: Any) -> dict[str, Any]:
+    made = {"type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [made if identity is None else {"id": identity, **made}],
+    }
+
+
+def test_a_result_belongs_to_the_newest_open_call_of_its_id() -> None:
+    messages = [
+        call("c", "first"),
+        call("c", "second"),
+        {"role": "tool", "tool_call_id": "c", "content": "of the second"},
+        {"role": "tool", "tool_call_id": "c", "content": "of the first"},
+    ]
+    reply = reply_from_payload({"messages": messages})
+    assert [(one.name, one.result) for one in reply.tool_calls] == [
+        ("first", "of the first"),
+        ("second", "of the second"),
+    ]
+
+
+def test_a_result_told_twice_makes_no_call() -> None:
+    result = {"role": "tool", "tool_call_id": "c", "name": "a", "content": "x"}
+    reply = reply_from_payload({"messages": [call("c", "a"), result, result]})
+    assert reply.tools_used == ("a",)
+
+
+def test_results_without_ids_belong_to_the_newest_open_call_of_their_name() -> None:
+    messages = [
+        call(None, "a", n=1),
+        call(None, "a", n=2),
+        {"role": "tool", "name": "a", "content": "two"},
+        {"role": "tool", "content": "one"},
+    ]
+    reply = reply_from_payload({"messages": messages})
+    assert [one.result for one in reply.tool_calls] == ["one", "two"]
+
+
+def test_the_text_is_the_last_thing_that_the_assistant_said() -> None:
+    said = {"role": "assistant", "content": "Let me look."}
+    called = call("c", "a")
+    result = {"role": "tool", "tool_call_id": "c", "content": "x"}
+    user = {"role": "user", "content": "?"}
+    assert reply_from_payload([user, said, called, result]).text == "Let me look."
+    assert (
+        reply_from_payload([user, said, called, result, {"role": "user", "content": "Well?"}]).text
+        == "Let me look."
+    )
+    assert reply_from_payload([user, called, result]).text is None
+    empty = {"role": "assistant", "content": ""}
+    assert reply_from_payload([user, said, called, result, empty]).text == "", "an empty answer is one"
+
+
+def test_what_is_not_understood_is_named_and_proves_nothing() -> None:
+    odd = {"type": "telepathy", "thought": "…"}
+    for messages in (
+        [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "content": [odd, {"type": "text", "text": "Yes."}]},
+        ],
+        [{"role": "user", "content": "?"}, odd, {"role": "assistant", "content": "Yes."}],
+    ):
+        reply = reply_from_payload({"messages": messages})
+        assert reply.text == "Yes."
+        assert reply.evidence.unread == ("telepathy",)
+        assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+    stranger = reply_from_payload([{"role": "user", "content": "?"}, {"role": "oracle", "content": "Yes."}])
+    assert (stranger.text, stranger.evidence.unread) == ("Yes.", ("role oracle",))
+
+
+def test_messages_in_a_row_are_one_thing_said() -> None:
+    messages = [
+        {"role": "user", "content": "Hello."},
+        {"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "Here."},
+    ]
+    for question in ("Hello.", "Where is it?"):
+        assert reply_from_payload(messages, asked=Asked(question)).text == "Here."
+
+
+def growth(payload: Any, larger: Any) -> float:
+    """How many more steps the interpreter takes for ten times as much: counted, not timed."""
+    import sys
+
+    def steps(given: Any) -> int:
+        taken = 0
+
+        def count(*_: Any) -> Any:
+            nonlocal taken
+            taken += 1
+            return count
+
+        sys.settrace(count)
+        try:
+            reply_from_payload(given)
+        finally:
+            sys.settrace(None)
+        return taken
+
+    return steps(larger) / steps(payload)
+
+
+def repeated(times: int) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "?"}]
+    messages += [call("same", "a", n=number) for number in range(times)]
+    return messages + [{"role": "tool", "tool_call_id": "same", "content": "x"}] * times
+
+
+def at_once(times: int) -> list[dict[str, Any]]:
+    calls = [call(None, "a", n=number)["tool_calls"][0] for number in range(times)]
+    return [{"role": "assistant", "tool_calls": calls}, *[{"role": "tool", "content": "x"}] * times]
+
+
+@pytest.mark.parametrize("make", [repeated, at_once])
+def test_the_work_grows_as_the_transcript_does(make: Any) -> None:
+    assert growth(make(50), make(500)) < 12
+
+
+def test_depth_does_no_harm() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = {"content": [deep], "role": "assistant", "type": "tool_result", "output": [deep]}
+    for payload in (deep, [deep], {"messages": [deep]}, {"output": deep}, {"parts": [deep]}):
+        assert isinstance(reply_from_payload(payload), Reply)

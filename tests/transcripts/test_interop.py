@@ -1,0 +1,81 @@
+"""What real packages' own objects and streams serialise to, recorded by `make interop`: each is read exactly.
+
+The truth in all of them: `query_database` succeeded, `search_document_content` failed, and ANSWER was said. A format that
+does not tell of its calls must say that they were not observed.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerkey.model.reply import Reply
+from answerkey.transcripts.conversation import Asked
+from answerkey.transcripts.documents import FORMATS, formats_of
+from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES
+from answerkey.transcripts.recorded_rows import reply_in_row
+from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
+from answerkey.transcripts.row_files import read_rows
+
+FOLDER = Path(__file__).parent / "interop"
+PATHS = [path for path in sorted(FOLDER.glob("*.json")) if path.stem != "inspect-ai"]
+RECORDED = {path.stem: json.loads(path.read_text()) for path in PATHS}
+ANSWER = "The total is 442300; the lease could not be searched."
+CALLS = [("query_database", {"sql": "SELECT total"}), ("search_document_content", {"query": "lease"})]
+
+
+def check(reply: Reply, seen: str) -> None:
+    assert reply.failure is None
+    assert reply.evidence.unread == ()
+    if seen == "nothing":
+        assert (reply.text, reply.tool_calls, reply.evidence.tools_observed) == (ANSWER, (), False)
+        return
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == CALLS
+    assert reply.evidence.tools_observed
+    assert reply.text == ANSWER or (seen == "calls" and reply.text is None)
+    if seen == "everything":
+        found, failed = reply.tool_calls
+        assert (found.result, found.error) == ("442300", None)
+        assert "index offline" in str(failed.error)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_packages_own_objects(name: str) -> None:
+    recorded = RECORDED[name]
+    payload: Any = Streamed(recorded["payload"]) if recorded["streams"] else recorded["payload"]
+    check(reply_from_object(payload, asked=Asked(recorded["question"])), recorded["seen"])
+    check(reply_from_object(payload), recorded["seen"])
+
+
+@pytest.mark.parametrize("ending", ["eval", "json"])
+def test_whole_logs_of_inspect(ending: str) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [row for _, row in read_rows(FOLDER / f"inspect-ai.{ending}")]
+    assert sorted((row["id"], row["trial"]) for row in rows) == [("q1", 1), ("q1", 2)]
+    for row in rows:
+        assert row["reference_answer"] == "442300"
+        reply = reply_in_row(row, str(row["question"]))
+        assert reply is not None
+        check(reply, "everything")
+
+
+def test_every_package_of_the_table_is_there() -> None:
+    packages = {recorded["package"] for recorded in RECORDED.values()}
+    assert packages == {
+        *("openai", "anthropic", "google-genai", "ollama", "langgraph", "litellm", "openai-agents"),
+        *("pydantic-ai-slim", "claude-agent-sdk", "llama-index-core", "smolagents", "autogen-agentchat"),
+        *("crewai", "mcp", "ag-ui-protocol", "a2a-sdk", "ai"),
+    }
+
+
+def test_no_two_rows_of_the_table_claim_the_same_payload_equally() -> None:
+    for recorded in RECORDED.values():
+        if isinstance(recorded["payload"], dict):
+            claims = [len(row.marks) for row in formats_of(recorded["payload"])]
+            assert len(claims) < 2 or claims[0] > claims[1], recorded["case"]
+
+
+def test_the_first_mark_of_every_format_is_known_to_the_short_way() -> None:
+    first = {next(iter(row.marks)) for row in FORMATS}
+    assert first - set(TEXT_NAMES) - {"type"} <= FORMAT_MARKS
