@@ -26,6 +26,25 @@ def _list_of(items: Json) -> JsonObject:
 
 def run_schema() -> JsonObject:
     """The schema of `run --json`, `show --json` and `report -o x.json`."""
+    document: JsonObject = {
+        "schema": {"const": SCHEMA},
+        "run": _RUN,
+        "summary": _object(
+            {"score": _NUMBER, "grade": _GRADE, "questions": _COUNT, "replies": _COUNT, "coverage": _NUMBER}
+        ),
+        "categories": _list_of(_object({"category": _TEXT, "score": _NUMBER})),
+        "gates": _list_of(_object({"gate": _TEXT, "passed": {"type": "boolean"}, "value": True})),
+        "warnings": _list_of(_TEXT),
+        "results": _list_of(_result()),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A run of answerkey",
+        **_object(document),
+    }
+
+
+def _result() -> JsonObject:
     component = _object({"score": _NUMBER, "weight": _NUMBER, "reason": _TEXT})
     graded: JsonObject = {
         "score": _NUMBER,
@@ -33,57 +52,42 @@ def run_schema() -> JsonObject:
         "passed": {"type": ["boolean", "null"]},
         "components": {"type": "object", "additionalProperties": component},
     }
-    reply = _object(
-        {
-            "text": {"type": ["string", "null"]},
-            "tools_used": _list_of(_TEXT),
-            "tool_calls": _list_of({"type": "object"}),
-            "sources": _list_of({"type": "object"}),
-            "error": {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "message": _TEXT})]},
-            "latency_ms": _NUMBER,
-        }
-    )
-    result = _object(
+    return _object(
         {
             "id": _TEXT,
             "trial": _COUNT,
             "question": _TEXT,
             "category": _TEXT,
             **graded,
-            "reply": reply,
+            "reply": _REPLY,
             "metrics": {"type": "object"},
-            "turns": _list_of(_object({"question": _TEXT, **graded, "reply": reply})),
+            "turns": _list_of(_object({"question": _TEXT, **graded, "reply": _REPLY})),
         },
         "turns",
     )
-    run = _object(
-        {
-            "id": _TEXT,
-            "name": _TEXT,
-            "status": {"enum": ["running", "interrupted", "partial", "complete"]},
-            "created_at": _TEXT,
-            "target": _TEXT,
-            "question_set": _TEXT,
-            "question_set_hash": _TEXT,
-            "repeat": _COUNT,
-            "match": _TEXT,
-            "weights": {"type": "object", "additionalProperties": {"type": "number"}},
-        }
-    )
-    summary = _object(
-        {"score": _NUMBER, "grade": _GRADE, "questions": _COUNT, "replies": _COUNT, "coverage": _NUMBER}
-    )
-    document: JsonObject = {
-        "schema": {"const": SCHEMA},
-        "run": run,
-        "summary": summary,
-        "categories": _list_of(_object({"category": _TEXT, "score": _NUMBER})),
-        "gates": _list_of(_object({"gate": _TEXT, "passed": {"type": "boolean"}, "value": True})),
-        "warnings": _list_of(_TEXT),
-        "results": _list_of(result),
+
+
+_REPLY = _object(
+    {
+        "text": {"type": ["string", "null"]},
+        "tools_used": _list_of(_TEXT),
+        "tool_calls": _list_of({"type": "object"}),
+        "sources": _list_of({"type": "object"}),
+        "error": {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "message": _TEXT})]},
+        "latency_ms": _NUMBER,
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A run of answerkey",
-        **_object(document),
+)
+_RUN = _object(
+    {
+        "id": _TEXT,
+        "name": _TEXT,
+        "status": {"enum": ["running", "interrupted", "partial", "complete"]},
+        "created_at": _TEXT,
+        "target": _TEXT,
+        "question_set": _TEXT,
+        "question_set_hash": _TEXT,
+        "repeat": _COUNT,
+        "match": _TEXT,
+        "weights": {"type": "object", "additionalProperties": {"type": "number"}},
     }
+)

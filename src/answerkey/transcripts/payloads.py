@@ -3,7 +3,7 @@
 import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
-from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall
+from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.documents import read_document, read_list, streamed
 from answerkey.transcripts.failures import failure_message
@@ -83,24 +83,8 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
     tools = made if used is None or (made and looks_like_calls(made)) else used
     calls: tuple[ToolCall, ...] = read_calls(tools) if tools else ()
 
-    sources: tuple[Source, ...] = ()
-    sources_observed = False
-    for name in _SOURCES:
-        if name in payload:
-            found = payload[name]
-            if found is not None:
-                sources_observed = True
-                sources = read_sources(found, passages=name in _PASSAGES)
-            break
-
-    usage = None
-    for name in _USAGES:
-        if name in payload:
-            usage = read_usage(payload[name], get("cost"))
-            break
-    else:
-        if "cost" in payload:
-            usage = read_usage(None, payload["cost"])
+    told_sources = _sources(payload)
+    sources_observed, sources = told_sources is not None, told_sources or ()
 
     if base is _NOTHING:
         if not (has_text or failure or tools_observed or sources_observed):
@@ -124,12 +108,28 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
         sources=sources,
         failure=failure or base.failure,
         timings=_timings(payload, base.timings),
-        usage=usage or base.usage,
+        usage=_usage(payload) or base.usage,
         evidence=evidence,
         conversation_id=_identity(get("conversation_id")) or base.conversation_id,
         response_id=_identity(response_id) or base.response_id,
         trace_id=_identity(get("trace_id")) or base.trace_id,
     )
+
+
+def _sources(payload: JsonObject) -> tuple[Source, ...] | None:
+    """The sources that are told; None if nothing is said of them."""
+    for name in _SOURCES:
+        if name in payload:
+            found = payload[name]
+            return None if found is None else read_sources(found, passages=name in _PASSAGES)
+    return None
+
+
+def _usage(payload: JsonObject) -> Usage | None:
+    for name in _USAGES:
+        if name in payload:
+            return read_usage(payload[name], payload.get("cost"))
+    return read_usage(None, payload["cost"]) if "cost" in payload else None
 
 
 def _timings(payload: JsonObject, base: Timings) -> Timings:
