@@ -172,3 +172,14 @@ def test_the_pages_show_them(project: Path, command: Any, monkeypatch: pytest.Mo
         question = client.get(f"/runs/{run}/questions/q1").text
         assert "looked for please" in question
         assert "8 words, at most 5" in question
+
+
+def test_what_a_scorer_prints_is_no_part_of_the_document(project: Path, command: Any) -> None:
+    loud = SCORERS.replace(
+        "def polite(question, reply):\n", "def polite(question, reply):\n    print('scored')\n"
+    )
+    (project / "my_scorers.py").write_text("print('loaded')\n" + loud)
+    ended = command("run", "golden.jsonl", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document["summary"]["components"]["polite"] == 1.0
+    assert ended.err.count("scored") == 12

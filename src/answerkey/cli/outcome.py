@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
             for path in outputs:
                 check_output(path)
             progress = progress_for_terminal(quiet=as_json, doing=doing)
-            with stopped_like_ctrl_c():
+            # Own scorers and checks may print; standard output belongs to what is concluded.
+            with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
                 run = command(*args, settings=settings, progress=progress, **given)
             return conclude(run, outputs=outputs, as_json=as_json)
 
