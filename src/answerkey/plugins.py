@@ -247,7 +247,8 @@ scorers: Registry[Any] = Registry(
     },
 )
 engines: Registry["EngineFactory"] = Registry(
-    "engine", {"local": "answerkey.engine.local_engine:LocalEngine"}
+    "engine",
+    {"local": "answerkey.engine.local_engine:LocalEngine", "ray": "answerkey.engine.ray_engine:RayEngine"},
 )
 stores: Registry[Any] = Registry(
     "store",

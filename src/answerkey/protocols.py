@@ -194,7 +194,11 @@ class Scorer(Protocol):
 
 
 class Engine(Protocol):
-    """Asks a target many questions."""
+    """Asks a target many questions.
+
+    It may have `placed(target, make)`, which gives the target as it is to be opened and asked: one that asks from other
+    machines makes it there by `make`.
+    """
 
     def ask_all(
         self, target: Target, trials: Iterable[Trial], journal: Callable[[Trial], None] | None = None

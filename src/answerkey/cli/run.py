@@ -42,7 +42,12 @@ __all__ = ["run"]
 @margin_flag
 @judge_flags
 @store_flag
-@click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
+@click.option(
+    "--engine", metavar="E", help="Where the asking happens: local, ray, or one that a package brings."
+)
+@click.option(
+    "--ray-address", metavar="HOST:PORT", help="The Ray cluster; the one of this machine otherwise."
+)
 @ends_with_run("asking")
 def run(
     questions: Path | None,
@@ -57,6 +62,7 @@ def run(
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
+    ray_address: str | None,
     settings: Settings,
     progress: Progress,
 ) -> Run:
@@ -84,5 +90,6 @@ def run(
         margin=margin,
         store=store,
         engine=engine,
+        ray_address=ray_address,
     )
     return evaluate(questions, target, options, settings=settings, progress=progress)

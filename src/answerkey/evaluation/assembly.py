@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +51,15 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, spec: TargetLike) -> Target:
         """The chatbot that a spec means under these settings."""
-        return resolve_target(
+        make = partial(
+            resolve_target,
             spec,
             settings=self.settings.targets,
             concurrency=self.options.concurrency,
             folder=self.settings.folder,
         )
+        placed = getattr(self.engine, "placed", None)
+        return make() if placed is None else placed(make(), make)
 
 
 def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:

@@ -207,7 +207,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     store: str | None = None
     # Seconds to wait for a store that cannot be reached, before the run is interrupted.
     store_patience: float = 300.0
-    engine: Literal["local", "ray"] = "local"
+    # Where the asking happens: local, ray, or one that a package brings.
+    engine: str = "local"
+    # The Ray cluster, as HOST:PORT; None: the one that this machine belongs to.
+    ray_address: str | None = None
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:

@@ -1,0 +1,148 @@
+"""RayEngine: the asking of LocalEngine, with the chatbot's side spread over the workers of a Ray cluster.
+
+Concurrency, rate, timeouts, retries and the journal stay here; a worker opens the target for itself, asks, and stamps the
+times. A worker that is lost loses what it was asking, which is asked again elsewhere.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from answerkey.engine.local_engine import LocalEngine
+from answerkey.engine.ray_cluster import connect, error_line
+from answerkey.errors import AnswerkeyError, TargetUnreachableError
+from answerkey.model.options import Options
+from answerkey.model.reply import Failure, Reply
+from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
+
+__all__ = ["RayEngine"]
+
+
+class RayEngine(LocalEngine):
+    """Asks from the nodes of a cluster."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._options = options
+
+    def placed(self, target: Target, make: Callable[[], Target]) -> Target:
+        """The target as the workers have it; `make` makes it anew, on whatever machine it is called."""
+        return SpreadTarget(target, make, self._options)
+
+
+class _Worker:
+    """One place in the cluster that asks; its methods run there."""
+
+    def __init__(self, make: Callable[[], Target], folder: str) -> None:
+        self._make = make
+        # Where the user is: files are named from there.
+        self._folder = folder
+        self._target: Target | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Open the target; what is wrong with it is raised to whoever waits."""
+        async with self._opening:
+            if self._target is None:
+                with suppress(FileNotFoundError):
+                    # A chatbot that is no file needs no shared folder; one that is says so itself.
+                    os.chdir(self._folder)
+                made = self._make()
+                await made.__aenter__()
+                self._target = made
+
+    async def ask(self, ask: Ask) -> Reply | tuple[Failure, float | None, bool]:
+        """The reply; or why asking again may help, the seconds to wait, and whether it is to be asked in any case."""
+        await self.open()
+        if self._target is None:
+            raise RuntimeError("the target is not open")
+        try:
+            return await self._target.ask(ask)
+        except RetryableError as error:
+            # An exception of ours would come back wrapped in one of Ray's.
+            return error.failure, error.retry_after, isinstance(error, AskAgainError)
+
+    async def close(self) -> None:
+        """Close the target."""
+        if self._target is not None:
+            await self._target.__aexit__(None, None, None)
+
+
+class SpreadTarget:
+    """A target whose asking happens on the workers of a cluster."""
+
+    def __init__(self, target: Target, make: Callable[[], Target], options: Options) -> None:
+        self.name = target.name
+        self.fingerprint = target.fingerprint
+        self.replays = bool(getattr(target, "replays", False))
+        self._make = make
+        self._options = options
+        self._ray: Any = None
+        self._workers: list[Any] = []
+        # Which worker a conversation began on: the target there may know what was said before.
+        self._places: dict[str, Any] = {}
+        self._next = 0
+
+    async def __aenter__(self) -> "SpreadTarget":
+        self._ray = await asyncio.to_thread(connect, self._options.ray_address)
+        processors = int(self._ray.cluster_resources().get("CPU", 1))
+        self._workers = [self._start() for _ in range(max(1, min(self._options.concurrency, processors)))]
+        try:
+            await asyncio.gather(*(worker.open.remote() for worker in self._workers))
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, AnswerkeyError) else None
+            await self.__aexit__()
+            raise (cause or TargetUnreachableError(f"{self.name}: {error_line(error)}")) from None
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        workers, self._workers = self._workers, []
+        await asyncio.gather(*(worker.close.remote() for worker in workers), return_exceptions=True)
+        for worker in workers:
+            self._ray.kill(worker)
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask on a worker; one that is lost on the way is replaced, and the question asked again."""
+        worker = self._worker_for(ask)
+        if worker is None:
+            lost = "the worker that knew the conversation was lost"
+            return Reply(failure=Failure("local_resources", lost))
+        try:
+            answered = await worker.ask.remote(ask)
+        except self._ray.exceptions.RayTaskError as error:
+            # What a chatbot raised is the engine's to describe.
+            raise (error.cause if isinstance(error.cause, Exception) else error) from None
+        except self._ray.exceptions.RayError as error:
+            self._replace(worker)
+            if ask.turn:
+                return Reply(failure=Failure("local_resources", f"a worker was lost: {error_line(error)}"))
+            raise AskAgainError(Failure("local_resources", error_line(error))) from None
+        if isinstance(answered, Reply):
+            return answered
+        failure, retry_after, again = answered
+        raise (AskAgainError if again else RetryableError)(failure, retry_after)
+
+    def _worker_for(self, ask: Ask) -> Any:
+        if ask.turn:
+            return self._places.get(ask.conversation_id)
+        self._next = (self._next + 1) % len(self._workers)
+        worker = self._workers[self._next]
+        self._places[ask.conversation_id] = worker
+        # Older conversations have ended: no more are under way than are asked at once.
+        if len(self._places) > 4 * self._options.concurrency:
+            del self._places[next(iter(self._places))]
+        return worker
+
+    def _replace(self, worker: Any) -> None:
+        """Put a new worker in the place of one that is lost; the first who notices does."""
+        if worker in self._workers:
+            self._workers[self._workers.index(worker)] = self._start()
+            self._places = {name: place for name, place in self._places.items() if place is not worker}
+
+    def _start(self) -> Any:
+        # A chatbot is waited for, not computed: workers share processors with whatever else the cluster does.
+        actor = self._ray.remote(num_cpus=0, max_concurrency=self._options.concurrency)(_Worker)
+        return actor.options(scheduling_strategy="SPREAD").remote(self._make, str(Path.cwd()))

@@ -1,0 +1,139 @@
+"""Asking over a real Ray cluster of two nodes: the same run as from one process, whatever is lost on the way."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from .ray_clusters import Cluster, cluster_of_two
+
+# It answers, notes what it was asked and where, and kills whom a question names: its worker, or the second node.
+BOT = """
+import os
+import signal
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+# Its process is a child of the worker's.
+WORKER = os.getppid()
+
+
+def answer(question, turn=0):
+    with (FOLDER / "asked.log").open("a") as log:
+        log.write(f"{question}\\t{WORKER}\\n")
+    for victim, end in (("worker", lambda: os.kill(WORKER, signal.SIGKILL)), ("node", end_node)):
+        if f"kill the {victim}" in question and first(victim):
+            end()
+    return f"It is {question.split()[0]}."
+
+
+def first(victim):
+    try:
+        (FOLDER / f"{victim}.killed").open("x").close()
+    except FileExistsError:
+        return False
+    return True
+
+
+def end_node():
+    sys.path.append(CODE)
+    from ray_clusters import end_node
+
+    end_node(int((FOLDER / "second.pid").read_text()))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with tempfile.TemporaryDirectory(prefix="ak") as folder, cluster_of_two(Path(folder)) as started:
+        yield started
+
+
+def run(folder: Path, *flags: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "answerkey", "run", "golden.jsonl", "--target", "bot.py:answer"]
+    ended = subprocess.run(
+        [*command, "--json", "--concurrency", "6", *flags],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+def project(folder: Path, deeds: dict[int, str]) -> None:
+    (folder / "bot.py").write_text(f"CODE = {str(Path(__file__).parent)!r}\n{BOT}")
+    rows = [
+        {"id": f"q{n}", "question": f"{n} {deeds.get(n, 'as ever')}", "expected_keywords": [f"{n}."]}
+        for n in range(40)
+    ]
+    rows.append(
+        {
+            "id": "talk",
+            "turns": [{"question": f"{n} in turn", "expected_keywords": [f"{n}."]} for n in (50, 51)],
+        }
+    )
+    (folder / "golden.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def asked(folder: Path) -> list[list[str]]:
+    return [line.split("\t") for line in (folder / "asked.log").read_text().splitlines()]
+
+
+def lasting(document: dict[str, Any]) -> Any:
+    """What does not depend on when and where it was asked."""
+    rows = [
+        (row["id"], row["score"], row["reply"]["text"], row["components"], row["reply"]["error"])
+        for row in document["results"]
+    ]
+    categories = [{k: v for k, v in part.items() if "latency" not in k} for part in document["categories"]]
+    return rows, document["summary"]["score"], document["summary"]["components"], categories
+
+
+def test_the_same_run_as_from_one_process(cluster: Cluster, tmp_path: Path) -> None:
+    project(tmp_path, {})
+    local = run(tmp_path)
+    (tmp_path / "asked.log").unlink()
+    spread = run(tmp_path, "--engine", "ray", "--ray-address", cluster.address)
+    assert lasting(spread) == lasting(local)
+    assert spread["run"]["target_hash"] == local["run"]["target_hash"]
+    assert Counter(question for question, _ in asked(tmp_path)).most_common(1)[0][1] == 1
+    assert len({worker for _, worker in asked(tmp_path)}) > 1
+
+
+def test_a_lost_worker_and_a_lost_node_lose_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    project(tmp_path, {9: "kill the worker", 25: "kill the node"})
+    (tmp_path / "second.pid").write_text(str(cluster.second))
+    document = run(tmp_path, "--engine", "ray", "--ray-address", cluster.address)
+    assert (tmp_path / "worker.killed").exists()
+    assert (tmp_path / "node.killed").exists()
+    assert document["summary"]["score"] == 1.0
+    assert document["summary"]["coverage"] == 1.0
+    assert not psutil.pid_exists(cluster.second) or psutil.Process(cluster.second).status() == "zombie"
+    # At most what was under way is asked again, each time that something is lost.
+    assert len(asked(tmp_path)) <= 42 + 2 * 6
+
+
+def test_no_cluster_is_one_line(tmp_path: Path) -> None:
+    project(tmp_path, {})
+    command = [sys.executable, "-m", "answerkey", "run", "golden.jsonl", "--target", "bot.py:answer"]
+    ended = subprocess.run(
+        [*command, "--engine", "ray", "--ray-address", "127.0.0.1:9"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    [line] = ended.stderr.strip().splitlines()
+    assert line.startswith("answerkey: there is no Ray cluster at 127.0.0.1:9")
