@@ -1,6 +1,9 @@
+import io
+import json
 import re
 from urllib.parse import urlencode
 
+import pyarrow.parquet
 import pytest
 
 from answerkey.model.question import Question, QuestionSet
@@ -43,19 +46,33 @@ def test_every_page_can_be_read_and_runs_nothing_inline(client, path):
 
 def test_the_run_page_shows_the_worst_first_and_one_page_of_rows_only(client):
     text = client.get("/runs/aaaa1").text
-    assert text.count('class="row card"') == 50
+    assert text.count("<tr data-row") == 50
     assert text.index("missing keywords") < text.index("Page 1 of 2")
     assert "likely" in text
     assert "60 questions" in text
 
 
+def test_exactly_the_view_is_exported(client):
+    view = "result=failed&category=tax&sort=-latency_ms&columns=question&columns=why&columns=response_quality"
+    csv = client.get(f"/runs/aaaa1/questions.csv?{view}").text.splitlines()
+    assert csv[0].removeprefix("\ufeff") == "id,question,why,response_quality,latency_ms"
+    assert len(csv) == 21
+    assert csv[1].startswith("q1,What is fact 1 of the tax file?,")
+    parquet = pyarrow.parquet.read_table(io.BytesIO(client.get(f"/runs/aaaa1/questions.parquet?{view}").body))
+    assert parquet.column_names == ["id", "question", "why", "response_quality", "latency_ms"]
+    assert parquet.column("response_quality").to_pylist() == [0.5] * 20
+    assert client.get("/runs/aaaa1/questions.parquet?text=nowhere").status == 200
+    rows = [json.loads(line) for line in client.get(f"/runs/aaaa1/questions.jsonl?{view}").text.splitlines()]
+    assert [row["id"] for row in rows] == [line.split(",")[0] for line in csv[1:]]
+
+
 def test_filters_are_in_the_address_and_lead_to_the_question_and_back(client):
-    text = client.get("/runs/aaaa1?result=failed&category=tax&sort=order").text
+    text = client.get("/runs/aaaa1?result=failed&category=tax&sort=position").text
     link = re.search(r'href="(/runs/aaaa1/questions/q4\?[^"]+)"', text)
     assert link is not None
     question = client.get(link[1].replace("&amp;", "&")).text
     assert "2 of 20" in question
-    assert "/runs/aaaa1/questions/q7?at=2&amp;result=failed&amp;category=tax&amp;sort=order" in question
+    assert "/runs/aaaa1/questions/q7?at=2&amp;result=failed&amp;category=tax&amp;sort=position" in question
 
 
 def test_a_question_shows_found_and_missing_keywords_tools_and_history(client):

@@ -9,7 +9,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Row, Where, signs
-from answerkey.store.question_list import words_condition
+from answerkey.store.row_filter import words_condition
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.writing import OF_RUN, of_run
 
