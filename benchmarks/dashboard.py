@@ -270,7 +270,7 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "compare", pair
     for show in ("regressions", "improvements", "different"):
         yield f"  {show}", f"{pair}&show={show}"
-    yield "  best first, last page", f"{pair}&sort=best&page={questions // 20}"
+    yield "  best first, last page", f"{pair}&sort=-change&page={questions // 20}"
     yield "  a word", f"{pair}&text=item99"
     yield "  the other way round", "/compare?base=large1&run=large0"
     yield "  runs of repeats", "/compare?run=repeat0&run=repeat1"

@@ -34,7 +34,7 @@ PAGES = {
     "run": "/runs/aaaa1",
     "running": "/runs/cccc3",
     "question": "/runs/aaaa1/questions/q1?at=3",
-    "compare": "/compare?run=aaaa1&run=bbbb2&sort=best",
+    "compare": "/compare?run=aaaa1&run=bbbb2&sort=-change",
     "rank": "/compare?run=aaaa1&run=bbbb2&run=old1",
     "choose": "/compare",
     "replies": "/replies",

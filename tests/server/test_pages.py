@@ -84,13 +84,52 @@ def test_a_question_shows_found_and_missing_keywords_tools_and_history(client):
 
 
 def test_the_compare_page_says_how_sure_it_is(client):
-    text = client.get("/compare?run=bbbb2&run=aaaa1&sort=order").text
+    text = client.get("/compare?run=bbbb2&run=aaaa1&sort=position").text
     # The older run is the base, however they are named.
     assert text.index("<bdi>before</bdi>") < text.index("<bdi>after</bdi>")
     assert "Better" in text
     assert "likely between" in text
     assert "<ins>" in text
     assert '<p class="word">Worse</p>' in client.get("/compare?base=bbbb2&run=aaaa1").text
+
+
+def test_every_row_of_a_comparison_says_why(client):
+    text = client.get("/compare?base=bbbb2&run=aaaa1&category=tax").text
+    assert "20 questions" in text
+    assert "no longer says Montrose" in text
+    assert "no longer calls query_database" in text
+    assert (
+        "now ends in an error: timeout" in client.get("/compare?base=bbbb2&run=aaaa1&category=documents").text
+    )
+    [row, *_] = client.get("/api/compare?base=aaaa1&run=bbbb2&category=tax").json["rows"]
+    assert {"tone": "better", "words": "now says Montrose"} in row["why"]
+    lines = client.get("/compare.csv?base=bbbb2&run=aaaa1&category=tax").text.splitlines()
+    assert len(lines) == 21
+    assert "no longer says Montrose" in lines[1]
+
+
+def test_an_empty_reply_is_said_to_be_empty(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "one", good_reply)
+        add_run(store, "two", lambda question, trial: Reply(text=""), day=1)
+    with serving(lambda: open_store(path)) as client:
+        text = client.get("/compare?base=one&run=two").text
+    assert "empty reply" in text
+    assert "<del>" not in text
+
+
+def test_only_comparable_runs_are_offered(tmp_path):
+    path = str(tmp_path / "s.db")
+    other = QuestionSet(name="other", questions=(Question(id="x1", question="Something else?"),))
+    with open_store(path) as store:
+        add_run(store, "one")
+        add_run(store, "two", day=1)
+        add_run(store, "alone", lambda question, trial: Reply(text="yes"), questions=other, day=2)
+    with serving(lambda: open_store(path)) as client:
+        assert 'value="alone"' not in client.get("/compare").text
+        assert 'value="alone"' not in client.get("/compare?run=two").text
+        assert "It takes two runs" in client.get("/compare?run=alone").text
 
 
 def test_regressions_only(client):

@@ -21,6 +21,7 @@ from answerkey.server.cached_figures import feedback_figures
 from answerkey.server.charts import Chart, draw_chart
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
+from answerkey.server.views.compare import CompareQuery, exported_pairs
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.question_table import QuestionFilter, exported_questions
 from answerkey.server.views.runs import TrendPoint, load_trend
@@ -64,6 +65,7 @@ def asset_routes() -> list[Route]:
         Route("/charts/{name}.svg", _give_chart, methods=["GET"]),
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
         Route("/runs/{run}/questions.{ending}", _give_questions, methods=["GET"]),
+        Route("/compare.{ending}", _give_pairs, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -100,6 +102,11 @@ def _give_questions(request: Request) -> Response:
     query, run = read_query(request, QuestionFilter), request.path_params["run"]
     columns, rows = exported_questions(request.app.state.holder.get(), query, run)
     return _table_file(request, columns, rows, f"questions-of-{run}")
+
+
+def _give_pairs(request: Request) -> Response:
+    columns, rows = exported_pairs(request.app.state.holder.get(), read_query(request, CompareQuery))
+    return _table_file(request, columns, rows, "comparison")
 
 
 def _table_file(
