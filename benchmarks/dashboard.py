@@ -245,22 +245,23 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "runs of one set", "/?set=small"
     run = "/runs/large1"
     yield f"run of {questions:,}", run
-    yield "  last page, as asked", f"{run}?page={last}&sort=order"
-    for sort in ("best", "slowest", "costliest"):
-        yield f"  {sort} first", f"{run}?sort={sort}"
+    yield "  last page, as asked", f"{run}?page={last}&sort=position"
+    for sort in ("-score", "-latency_ms", "-cost", "category", "response_quality"):
+        yield f"  by {sort}", f"{run}?sort={sort}"
+    yield "  two ranges", f"{run}?range=score:0.1..0.9&range=response_quality:..0.9"
     yield "  middle page", f"{run}?page={last // 2}"
     for result in ("failed", "passed", "lost", "error"):
         yield f"  {result}", f"{run}?result={result}"
     yield "  grade A", f"{run}?grade=A"
     yield "  one category", f"{run}?category=lease"
     yield "  one kind of error", f"{run}?error=timeout"
-    yield "  one tool, slowest first", f"{run}?tool=query_database&sort=slowest"
+    yield "  one tool, slowest first", f"{run}?tool=query_database&sort=-latency_ms"
     yield "  a word in few replies", f"{run}?text=item99"
-    yield "  a word in most replies", f"{run}?text=montrose&sort=slowest"
+    yield "  a word in most replies", f"{run}?text=montrose&sort=-latency_ms"
     yield "  a word in no reply", f"{run}?text=zebra"
     yield "  word, tool and category", f"{run}?text=montrose&tool=query_database&category=lease&result=passed"
     yield "run of repeats", "/runs/repeat1"
-    yield "  failed, slowest first", "/runs/repeat1?result=failed&sort=slowest"
+    yield "  failed, slowest first", "/runs/repeat1?result=failed&sort=-latency_ms"
     yield "  a word in most replies", "/runs/repeat1?text=montrose"
     yield "question", f"{run}/questions/large-77?at=5"
     yield "  found by a word", f"{run}/questions/large-99?text=item99&at=3"
@@ -269,7 +270,7 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "compare", pair
     for show in ("regressions", "improvements", "different"):
         yield f"  {show}", f"{pair}&show={show}"
-    yield "  best first, last page", f"{pair}&sort=best&page={questions // 20}"
+    yield "  best first, last page", f"{pair}&sort=-change&page={questions // 20}"
     yield "  a word", f"{pair}&text=item99"
     yield "  the other way round", "/compare?base=large1&run=large0"
     yield "  runs of repeats", "/compare?run=repeat0&run=repeat1"

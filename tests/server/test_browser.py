@@ -1,6 +1,7 @@
 """The dashboard in a real browser: every page in light, dark and at phone width, and every flow by mouse and keyboard."""
 
 import http.server
+import json
 import re
 import shutil
 import threading
@@ -33,7 +34,7 @@ PAGES = {
     "run": "/runs/aaaa1",
     "running": "/runs/cccc3",
     "question": "/runs/aaaa1/questions/q1?at=3",
-    "compare": "/compare?run=aaaa1&run=bbbb2&sort=best",
+    "compare": "/compare?run=aaaa1&run=bbbb2&sort=-change",
     "rank": "/compare?run=aaaa1&run=bbbb2&run=old1",
     "choose": "/compare",
     "replies": "/replies",
@@ -174,7 +175,7 @@ def test_rows_by_keyboard_and_the_question_and_back(page):
     page.goto("/runs/aaaa1")
     press(page, "j")
     press(page, "j")
-    expect(page.locator(".row.here")).to_have_count(1)
+    expect(page.locator("tr.here")).to_have_count(1)
     press(page, "Enter")
     page.wait_for_url("**/questions/q5?at=1")
     press(page, "j")
@@ -190,13 +191,38 @@ def test_search_by_keyboard_keeps_its_state_in_the_address(page):
     press(page, "/")
     page.keyboard.type("fact16")
     press(page, "Enter")
-    page.wait_for_url("**/runs/aaaa1?text=fact16&sort=worst#questions")
-    expect(page.locator("ol.rows > li")).to_have_count(1)
+    page.wait_for_url("**/runs/aaaa1?text=fact16#questions")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
     page.locator("select[name=result]").select_option("passed")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_text("No question matches")).to_be_visible()
     page.go_back()
-    expect(page.locator("ol.rows > li")).to_have_count(1)
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+
+
+def test_the_first_question_is_seen_without_scrolling_and_the_table_is_sorted_and_kept(page, tmp_path):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/runs/aaaa1")
+    expect(page.locator("tr[data-row]").first).to_be_in_viewport(ratio=0.8)
+    page.get_by_role("link", name="Time", exact=True).click()
+    page.wait_for_url("**/runs/aaaa1?sort=-latency_ms")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("Time")
+    page.locator("summary", has_text="More").click()
+    page.get_by_label("A measure").select_option("response_quality")
+    page.get_by_label("from").fill("0.4")
+    page.get_by_label("to", exact=True).fill("0.6")
+    page.locator("details[open]").get_by_role("button", name="Show").click()
+    expect(page.locator(".in-force")).to_contain_text("response_quality 0.4..0.6")
+    expect(page.locator("tr[data-row]")).to_have_count(20)
+    page.locator("summary", has_text="Export").click()
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="JSONL").click()
+    loading.value.save_as(tmp_path / "view.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "view.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == [f"q{number}" for number in range(1, 60, 3)]
+    assert list(rows[0])[:4] == ["id", "grade", "question", "category"]
+    page.get_by_role("link", name="response_quality").click()
+    expect(page.locator("tr[data-row]")).to_have_count(50)
 
 
 def test_the_run_switcher(page):

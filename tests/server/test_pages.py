@@ -1,6 +1,9 @@
+import io
+import json
 import re
 from urllib.parse import urlencode
 
+import pyarrow.parquet
 import pytest
 
 from answerkey.model.question import Question, QuestionSet
@@ -43,19 +46,33 @@ def test_every_page_can_be_read_and_runs_nothing_inline(client, path):
 
 def test_the_run_page_shows_the_worst_first_and_one_page_of_rows_only(client):
     text = client.get("/runs/aaaa1").text
-    assert text.count('class="row card"') == 50
+    assert text.count("<tr data-row") == 50
     assert text.index("missing keywords") < text.index("Page 1 of 2")
     assert "likely" in text
     assert "60 questions" in text
 
 
+def test_exactly_the_view_is_exported(client):
+    view = "result=failed&category=tax&sort=-latency_ms&columns=question&columns=why&columns=response_quality"
+    csv = client.get(f"/runs/aaaa1/questions.csv?{view}").text.splitlines()
+    assert csv[0].removeprefix("\ufeff") == "id,question,why,response_quality,latency_ms"
+    assert len(csv) == 21
+    assert csv[1].startswith("q1,What is fact 1 of the tax file?,")
+    parquet = pyarrow.parquet.read_table(io.BytesIO(client.get(f"/runs/aaaa1/questions.parquet?{view}").body))
+    assert parquet.column_names == ["id", "question", "why", "response_quality", "latency_ms"]
+    assert parquet.column("response_quality").to_pylist() == [0.5] * 20
+    assert client.get("/runs/aaaa1/questions.parquet?text=nowhere").status == 200
+    rows = [json.loads(line) for line in client.get(f"/runs/aaaa1/questions.jsonl?{view}").text.splitlines()]
+    assert [row["id"] for row in rows] == [line.split(",")[0] for line in csv[1:]]
+
+
 def test_filters_are_in_the_address_and_lead_to_the_question_and_back(client):
-    text = client.get("/runs/aaaa1?result=failed&category=tax&sort=order").text
+    text = client.get("/runs/aaaa1?result=failed&category=tax&sort=position").text
     link = re.search(r'href="(/runs/aaaa1/questions/q4\?[^"]+)"', text)
     assert link is not None
     question = client.get(link[1].replace("&amp;", "&")).text
     assert "2 of 20" in question
-    assert "/runs/aaaa1/questions/q7?at=2&amp;result=failed&amp;category=tax&amp;sort=order" in question
+    assert "/runs/aaaa1/questions/q7?at=2&amp;result=failed&amp;category=tax&amp;sort=position" in question
 
 
 def test_a_question_shows_found_and_missing_keywords_tools_and_history(client):
@@ -67,13 +84,52 @@ def test_a_question_shows_found_and_missing_keywords_tools_and_history(client):
 
 
 def test_the_compare_page_says_how_sure_it_is(client):
-    text = client.get("/compare?run=bbbb2&run=aaaa1&sort=order").text
+    text = client.get("/compare?run=bbbb2&run=aaaa1&sort=position").text
     # The older run is the base, however they are named.
     assert text.index("<bdi>before</bdi>") < text.index("<bdi>after</bdi>")
     assert "Better" in text
     assert "likely between" in text
     assert "<ins>" in text
     assert '<p class="word">Worse</p>' in client.get("/compare?base=bbbb2&run=aaaa1").text
+
+
+def test_every_row_of_a_comparison_says_why(client):
+    text = client.get("/compare?base=bbbb2&run=aaaa1&category=tax").text
+    assert "20 questions" in text
+    assert "no longer says Montrose" in text
+    assert "no longer calls query_database" in text
+    assert (
+        "now ends in an error: timeout" in client.get("/compare?base=bbbb2&run=aaaa1&category=documents").text
+    )
+    [row, *_] = client.get("/api/compare?base=aaaa1&run=bbbb2&category=tax").json["rows"]
+    assert {"tone": "better", "words": "now says Montrose"} in row["why"]
+    lines = client.get("/compare.csv?base=bbbb2&run=aaaa1&category=tax").text.splitlines()
+    assert len(lines) == 21
+    assert "no longer says Montrose" in lines[1]
+
+
+def test_an_empty_reply_is_said_to_be_empty(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        add_run(store, "one", good_reply)
+        add_run(store, "two", lambda question, trial: Reply(text=""), day=1)
+    with serving(lambda: open_store(path)) as client:
+        text = client.get("/compare?base=one&run=two").text
+    assert "empty reply" in text
+    assert "<del>" not in text
+
+
+def test_only_comparable_runs_are_offered(tmp_path):
+    path = str(tmp_path / "s.db")
+    other = QuestionSet(name="other", questions=(Question(id="x1", question="Something else?"),))
+    with open_store(path) as store:
+        add_run(store, "one")
+        add_run(store, "two", day=1)
+        add_run(store, "alone", lambda question, trial: Reply(text="yes"), questions=other, day=2)
+    with serving(lambda: open_store(path)) as client:
+        assert 'value="alone"' not in client.get("/compare").text
+        assert 'value="alone"' not in client.get("/compare?run=two").text
+        assert "It takes two runs" in client.get("/compare?run=alone").text
 
 
 def test_regressions_only(client):

@@ -18,7 +18,8 @@ from answerkey.store.feedback_sums import feedback_stats
 from answerkey.store.judgements import SqlJudgements
 from answerkey.store.people import People
 from answerkey.store.production import ProductionFilter, ProductionReplies
-from answerkey.store.question_list import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList
+from answerkey.store.row_filter import RowFilter
 from answerkey.store.schema import TABLES, VERSION
 from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore

@@ -25,7 +25,7 @@ def store(store_url):
 def test_what_changed_between_two_runs(store, show, expected, repeat):
     base = add_run(store, "old")
     candidate = add_run(store, "new", good_reply, day=1, repeat=repeat)
-    rows, total = Pairs(store, base, [candidate]).page(show=show, sort="order")
+    rows, total = Pairs(store, base, [candidate]).page(show=show, sort="position")
     assert ([row.id for row in rows], total) == (expected, len(expected))
 
 
@@ -38,6 +38,13 @@ def test_losses_come_first_with_the_replies_of_both(store):
     assert rows[0].question == "What is fact 2 of the documents file?"
 
 
+def test_one_category_only(store):
+    base, candidate = add_run(store, "old", good_reply), add_run(store, "new", day=1)
+    rows, total = Pairs(store, base, [candidate]).page(category="tax", limit=1)
+    assert ([row.id for row in rows], total) == (["q1"], 2)
+    assert [card.total for card in rows[0].cards] == [1.0, 0.4]
+
+
 def test_runs_of_different_sets_are_paired_by_id(store):
     base = add_run(store, "old", questions=golden(6))
     candidate = add_run(store, "new", questions=golden(4), day=1)
@@ -48,5 +55,5 @@ def test_runs_of_different_sets_are_paired_by_id(store):
 def test_three_runs_side_by_side_and_words_in_any_reply(store):
     infos = [add_run(store, name, day=day) for day, name in enumerate(("a", "b"))]
     infos.append(add_run(store, "c", good_reply, day=2))
-    rows, total = Pairs(store, infos[0], infos[1:]).page(text="FACT1 in", sort="best")
+    rows, total = Pairs(store, infos[0], infos[1:]).page(text="FACT1 in", sort="-change")
     assert (total, rows[0].id, rows[0].scores) == (1, "q1", (0.4, 0.4, 1.0))

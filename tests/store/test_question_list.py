@@ -1,9 +1,12 @@
 import pytest
+from msgspec.structs import replace
 
-from answerkey.errors import UnknownNameError
+from answerkey.errors import UnknownNameError, UsageError
+from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.store import open_store
-from answerkey.store.question_list import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList
+from answerkey.store.row_filter import RowFilter
 
 from .filling import add_run, golden, good_reply
 
@@ -42,14 +45,48 @@ def test_the_worst_questions_come_first_and_the_total_counts_all(store):
         (RowFilter(tool="query"), []),
         (RowFilter(text="FACT4"), ["q4"]),
         (RowFilter(text="%"), []),
-        (RowFilter(sort="order"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
-        (RowFilter(sort="slowest"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
-        (RowFilter(sort="best", category="tax"), ["q1", "q4"]),
+        (RowFilter(persona="owner"), ["q2", "q4", "q0"]),
+        (RowFilter(tag="odd", sort="position"), ["q1", "q3", "q5"]),
+        (RowFilter(tag="od"), []),
+        (RowFilter(range=("score:0.3..0.5",)), ["q1", "q4"]),
+        (RowFilter(measure="score", low=0.3, high=0.5), ["q1", "q4"]),
+        (RowFilter(range=("score:..0.9", "response_quality:0.5..")), ["q1", "q4"]),
+        (RowFilter(sort="-response_quality"), ["q0", "q3", "q1", "q4", "q2", "q5"]),
+        (RowFilter(sort="tool_usage", category="tax"), ["q1", "q4"]),
+        (RowFilter(sort="-id"), ["q5", "q4", "q3", "q2", "q1", "q0"]),
+        (RowFilter(sort="category"), ["q2", "q5", "q0", "q3", "q1", "q4"]),
+        (RowFilter(sort="-spread"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (RowFilter(sort="position"), ["q0", "q1", "q2", "q3", "q4", "q5"]),
+        (RowFilter(sort="-latency_ms"), ["q2", "q5", "q1", "q4", "q0", "q3"]),
+        (RowFilter(sort="-score", category="tax"), ["q1", "q4"]),
     ],
 )
-def test_filters_and_orders(store, wanted, expected):
-    info = add_run(store, "r1")
-    assert ids(QuestionList(store).rows(info, wanted)) == expected
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_filters_and_orders(store, wanted, expected, repeat):
+    questions = QuestionSet(
+        name="golden",
+        questions=tuple(
+            replace(question, persona=("owner", "tenant")[place % 2], tags=("odd",) * (place % 2))
+            for place, question in enumerate(golden())
+        ),
+    )
+    info = add_run(store, "r1", questions=questions, repeat=repeat)
+    listed = QuestionList(store)
+    assert ids(listed.rows(info, wanted)) == expected
+    assert [row.id for row in listed.every_row(info, wanted)] == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (RowFilter(sort="sideways"), "no measure 'sideways'"),
+        (RowFilter(range=("score",)), "write a name and two numbers"),
+        (RowFilter(range=("score:a..b",)), "write a name and two numbers"),
+    ],
+)
+def test_what_cannot_be_sorted_or_filtered_by_is_said(store, wanted, message):
+    with pytest.raises(UsageError, match=message):
+        QuestionList(store).rows(add_run(store, "r1"), wanted)
 
 
 def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(store):
@@ -58,7 +95,7 @@ def test_a_question_asked_several_times_is_one_row_with_the_mean_of_its_trials(s
         return reply if trial == 1 else type(reply)(text="nothing")
 
     info = add_run(store, "r1", flaky, repeat=2)
-    rows, total = QuestionList(store).rows(info, RowFilter(sort="order"))
+    rows, total = QuestionList(store).rows(info, RowFilter(sort="position"))
     assert total == 6
     assert (rows[0].trials, rows[0].trials_passed, rows[0].score) == (2, 1, pytest.approx(0.6))
     # The row's reasons are those of the worst trial.

@@ -27,6 +27,15 @@ class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None = None
     cost: float | None = None
     tools: tuple[str, ...] = ()
+    persona: str | None = None
+    tags: tuple[str, ...] = ()
+    # Of its trials: the lowest and the highest score.
+    lowest: float | None = None
+    highest: float | None = None
+    # Every component and metric, as the mean of the trials that have a value.
+    measures: dict[str, float | None] = {}
+    # The beginning of what was said last in its first trial.
+    reply: str = ""
 
 
 class QuestionRow(QuestionFigures, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from answerkey.model.scorecard import grade
 from answerkey.report.story import component_words
+from answerkey.report.table import cell_text
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     change_text,
@@ -56,6 +57,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
     )
     environment.filters.update(
         brief=lambda text, width=120: one_line(str(text), width),
+        cell=cell_text,
         change=change_text,
         component=component_words,
         delta=points_change,

@@ -1,10 +1,11 @@
 """What pages load besides themselves: style sheets, the script, charts, whole replies and files to download."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from starlette.requests import Request
@@ -14,12 +15,15 @@ from starlette.routing import Route
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
 from answerkey.report.markup import compact_css, report_style
+from answerkey.report.table import ENDINGS, Column, write_table
 from answerkey.report.value_wording import name_words
 from answerkey.server.cached_figures import feedback_figures
 from answerkey.server.charts import Chart, draw_chart
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
+from answerkey.server.views.compare import CompareQuery, exported_pairs
 from answerkey.server.views.question import load_full_reply
+from answerkey.server.views.question_table import QuestionFilter, exported_questions
 from answerkey.server.views.runs import TrendPoint, load_trend
 from answerkey.store.feedback_book import Day, FeedbackFilter
 from answerkey.store.question_list import HistoryPoint, QuestionList
@@ -29,7 +33,7 @@ from answerkey.text.moments import local_time
 __all__ = ["asset_routes", "draw_charts"]
 
 # What the dashboard adds to the report's style sheet; a later one overrides those before it.
-_SHEETS = ("frame.css", "lists.css", "trial.css", "compare.css", "judging.css", "media.css")
+_SHEETS = ("frame.css", "lists.css", "trial.css", "compare.css", "judging.css", "media.css", "work_table.css")
 # The colour of each tenth of the score is that of its grade.
 _TINTS = ("F", "F", "F", "F", "F", "F", "D", "C", "B", "A")
 _TENTHS = tuple(f"{step * 10}–{step * 10 + 10}%" for step in range(10))
@@ -60,6 +64,8 @@ def asset_routes() -> list[Route]:
         Route("/static/{name}", _give_static_file, methods=["GET"]),
         Route("/charts/{name}.svg", _give_chart, methods=["GET"]),
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
+        Route("/runs/{run}/questions.{ending}", _give_questions, methods=["GET"]),
+        Route("/compare.{ending}", _give_pairs, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -90,6 +96,34 @@ def _give_whole_reply(request: Request) -> Response:
     store = request.app.state.holder.get()
     text = load_full_reply(store, **request.path_params, trial=query.trial, turn=query.turn)
     return Response(text.encode("utf-8", "replace"), media_type="text/plain")
+
+
+def _give_questions(request: Request) -> Response:
+    query, run = read_query(request, QuestionFilter), request.path_params["run"]
+    columns, rows = exported_questions(request.app.state.holder.get(), query, run)
+    return _table_file(request, columns, rows, f"questions-of-{run}")
+
+
+def _give_pairs(request: Request) -> Response:
+    columns, rows = exported_pairs(request.app.state.holder.get(), read_query(request, CompareQuery))
+    return _table_file(request, columns, rows, "comparison")
+
+
+def _table_file(
+    request: Request, columns: Sequence[Column], rows: Iterable[Sequence[Any]], name: str
+) -> Response:
+    """Exactly what a page's table shows, as a file to keep."""
+    ending = request.path_params["ending"]
+    if ending not in ENDINGS:
+        raise UnknownNameError(f"there is no .{ending[:20]} of this table: {', '.join(ENDINGS)}")
+    kept = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)[:80]
+    return StreamingResponse(
+        write_table(columns, rows, ending),
+        media_type={"csv": "text/csv", "jsonl": "application/jsonl"}.get(
+            ending, "application/vnd.apache.parquet"
+        ),
+        headers={"content-disposition": f'attachment; filename="{kept}.{ending}"'},
+    )
 
 
 def _give_proposed_cases(request: Request) -> Response:

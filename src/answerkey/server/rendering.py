@@ -120,10 +120,14 @@ class _Linker:
         self._path = path
         self._query = [(name, value) for name, value in parse_qsl(query) if name != "theme"]
 
+    def fields(self, *without: str) -> list[tuple[str, str]]:
+        """What this page's address says, for a form that changes something else."""
+        return [(name, value) for name, value in self._query if name not in without]
+
     def __call__(self, **changes: Any) -> str:
         unchanged = [(name, value) for name, value in self._query if name not in changes]
         given = [(name, value) for name, value in changes.items() if value not in (None, "")]
-        query = urlencode(unchanged + given)
+        query = urlencode(unchanged + given, doseq=True)
         return f"{quote(self._path)}?{query}" if query else quote(self._path)
 
 

@@ -7,7 +7,8 @@ from answerkey.server.assets import draw_charts
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
-from answerkey.store.question_list import QuestionList, RowFilter
+from answerkey.store.question_list import QuestionList
+from answerkey.store.row_filter import RowFilter
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

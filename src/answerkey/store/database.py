@@ -155,6 +155,14 @@ class Database(ABC):
         """A condition with its value: whether a list of tools, each between line breaks, holds this one."""
         return f"{expression} LIKE ? ESCAPE '!'", _anywhere(f"\n{tool}\n".replace("\0", ""))
 
+    @abstractmethod
+    def json_text(self, expression: str, field: str) -> str:
+        """SQL for a text in a JSON object."""
+
+    @abstractmethod
+    def json_texts(self, expression: str, field: str) -> str:
+        """A query for the texts of a list in a JSON object."""
+
     def close(self) -> None:
         """Close the connections."""
         while self._idle:

@@ -6,17 +6,17 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import round_score
+from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Row, Where, signs
-from answerkey.store.question_list import words_condition
+from answerkey.store.row_filter import words_condition
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.writing import OF_RUN, of_run
 
 __all__ = ["PairRow", "PairSort", "Pairs", "Show"]
 
 Show = Literal["regressions", "improvements", "different", "all"]
-PairSort = Literal["worst", "best", "order"]
+PairSort = Literal["change", "-change", "position", "-position"]
 
 _QUESTION_SHOWN = 300
 
@@ -30,6 +30,9 @@ class PairRow(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[float | None, ...]
     # What each run replied last, in its first trial; None: a null reply.
     replies: tuple[str | None, ...]
+    # Of each run's first trial; None: it has none.
+    cards: tuple[Scorecard | None, ...]
+    latencies_ms: tuple[float | None, ...]
 
 
 class Pairs:
@@ -43,19 +46,22 @@ class Pairs:
         self,
         *,
         show: Show = "all",
-        sort: PairSort = "worst",
+        sort: PairSort = "change",
         text: str | None = None,
+        category: str | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[list[PairRow], int]:
         """A page of questions that all runs have, and how many match."""
-        query, values = self._joined(show, sort, text)
+        query, values = self._joined(show, sort, text, category)
         with self._database.reading() as connection:
             rows = connection.run(f"{query} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
             trials = [self._first_trials(connection, number, rows) for number in range(len(self._infos))]
         return [_pair(row, trials) for row in rows], int(rows[0][0]) if rows else 0
 
-    def _joined(self, show: Show, sort: PairSort, text: str | None) -> tuple[str, list[Any]]:
+    def _joined(
+        self, show: Show, sort: PairSort, text: str | None, category: str | None
+    ) -> tuple[str, list[Any]]:
         """Rows of: how many match, then score and position in each run."""
         # Runs of the same set are paired by the place in it, which is the same as by id and faster.
         same_set = len({info.question_set_hash for info in self._infos}) == 1
@@ -81,6 +87,12 @@ class Pairs:
             differ = [f"ABS({change}) > {EPSILON!r}" for change in changes]
             differ += [f"g{n}.reply_digest != g0.reply_digest" for n in range(1, len(self._infos))]
             where.add(" OR ".join(differ))
+        if category is not None:
+            in_category = (
+                "SELECT c.position FROM scorecards c JOIN questions q ON q.key = c.question "
+                f"WHERE {OF_RUN} AND q.category = ?"
+            )
+            where.add(f"g0.position IN ({in_category})", *of_run(self._infos[0]), category)
         if text:
             found: list[str] = []
             for number, info in enumerate(self._infos):
@@ -93,9 +105,10 @@ class Pairs:
                 where.values += [*of_run(info), *wanted]
             where.add(" OR ".join(found))
         order = {
-            "worst": f"{changes[0]}, g0.position",
-            "best": f"{changes[0]} DESC, g0.position",
-            "order": "g0.position",
+            "change": f"{changes[0]}, g0.position",
+            "-change": f"{changes[0]} DESC, g0.position",
+            "position": "g0.position",
+            "-position": "g0.position DESC",
         }
         columns = ", ".join(f"g{number}.score, g{number}.position" for number in range(len(self._infos)))
         query = f"SELECT COUNT(*) OVER (), {columns} FROM {tables} WHERE {where} ORDER BY {order[sort]}"
@@ -119,6 +132,8 @@ def _pair(row: Row, trials: Sequence[dict[int, Trial]]) -> PairRow:
         question="" if asked is None else asked.question[:_QUESTION_SHOWN],
         scores=tuple(None if score is None else round_score(score) for score in scores),
         replies=tuple(None if trial is None else trial.reply.text for trial in found),
+        cards=tuple(None if trial is None else trial.scorecard for trial in found),
+        latencies_ms=tuple(None if trial is None else trial.latency_ms for trial in found),
     )
 
 

@@ -84,6 +84,14 @@ class PostgresqlDatabase(Database):
             return StoreAwayError(f"{said}; check the address and that the server runs")
         return StoreError(f"{said}; check the address and that the server runs")
 
+    def json_text(self, expression: str, field: str) -> str:
+        """SQL for a text in a JSON object."""
+        return f"({expression}::json ->> '{field}')"
+
+    def json_texts(self, expression: str, field: str) -> str:
+        """A query for the texts of a list in a JSON object."""
+        return f"SELECT json_array_elements_text({expression}::json -> '{field}')"
+
     def journal_path(self, run_id: str) -> Path | None:
         """In the user's folder of states, by the database's address: the server may be gone when it is needed."""
         folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"

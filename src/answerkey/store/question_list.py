@@ -1,56 +1,31 @@
 """QuestionList: a run's questions page by page, filtered and sorted in the database; no run is ever read whole."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from math import fsum, isnan
+from typing import Any
 
 import msgspec
 
-from answerkey.errors import UnknownNameError
+from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import ReplyKey
 from answerkey.model.question_figures import QuestionRow
 from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import Scorecard, grade, round_score
-from answerkey.store.database import EPSILON, Connection, Database, Where, signs
-from answerkey.store.feedback_book import ShortText
+from answerkey.model.scorecard import grade, round_score
+from answerkey.model.trial import Trial
+from answerkey.store.database import EPSILON, Connection, Where, signs
+from answerkey.store.packing import read_measures, unpack_values
+from answerkey.store.row_filter import COUNTED, RowFilter, of_questions, of_trials
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.stored_info import read_run_info
 from answerkey.store.writing import OF_RUN, of_run
 
-__all__ = ["Facets", "HistoryPoint", "QuestionList", "RowFilter", "Sort", "words_condition"]
+__all__ = ["Facets", "HistoryPoint", "QuestionList"]
 
-Sort = Literal["worst", "best", "slowest", "order", "costliest"]
-
-_BOUNDS = {"A": (0.9, 9.0), "B": (0.8, 0.9), "C": (0.7, 0.8), "D": (0.6, 0.7), "F": (-9.0, 0.6)}
-_ORDERS: dict[Sort, str] = {
-    "worst": "COALESCE(score, -1.0), position",
-    "best": "COALESCE(score, -1.0) DESC, position",
-    "slowest": "COALESCE(latency_ms, -1.0) DESC, position",
-    "costliest": "COALESCE(cost, -1.0) DESC, position",
-    "order": "position",
-}
-# A question over its trials; asked once, there is nothing to add up.
-_ONCE = "c.position, c.score, 1 AS trials, c.passed AS trials_passed, c.error_kind, c.latency_ms, c.cost"
-_OFTEN = (
-    "c.position, AVG(c.score) AS score, COUNT(*) AS trials, SUM(c.passed) AS trials_passed, "
-    "MAX(c.error_kind) AS error_kind, MAX(c.latency_ms) AS latency_ms, SUM(c.cost) AS cost"
-)
 _WITH_QUESTION = " JOIN questions q ON q.key = c.question"
 _WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
-
-
-class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of a run's questions are wanted, and in what order."""
-
-    category: ShortText | None = None
-    grade: Literal["A", "B", "C", "D", "F"] | None = None
-    result: Literal["failed", "passed", "lost", "error"] | None = None
-    # A kind of error.
-    error: ShortText | None = None
-    # A tool that was called.
-    tool: ShortText | None = None
-    # Words in the question or the reply.
-    text: ShortText | None = None
-    sort: Sort = "worst"
+# Questions whose rows are read at a time, where all are wanted.
+_CHUNK = 500
 
 
 class Facets(msgspec.Struct, frozen=True):
@@ -58,6 +33,8 @@ class Facets(msgspec.Struct, frozen=True):
 
     categories: dict[str, int]
     errors: dict[str, int]
+    personas: dict[str, int] = {}
+    tags: dict[str, int] = {}
 
 
 class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,15 +54,6 @@ class HistoryPoint(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None
 
 
-def words_condition(
-    database: Database, text: str, question: str = "q", replies: str = "r"
-) -> tuple[str, ...]:
-    """A condition with its values: whether words are in a question or in the replies to it."""
-    asked, wanted = database.contains(f"COALESCE({question}.folded, {question}.asked)", text)
-    said, _ = database.contains(f"COALESCE({replies}.folded, {replies}.text)", text)
-    return f"{asked} OR {said}", wanted, wanted
-
-
 class QuestionList:
     """Reads what lists of questions show."""
 
@@ -96,101 +64,137 @@ class QuestionList:
         self, info: RunInfo, wanted: RowFilter, *, limit: int = 50, offset: int = 0
     ) -> tuple[list[QuestionRow], int]:
         """A page of a run's questions, and how many match in all."""
+        with self._database.reading() as connection:
+            if wanted.measures:
+                every = self._by_measures(connection, info, wanted)
+                positions, total = every[offset : offset + limit], len(every)
+            else:
+                positions, total = self._sorted(connection, info, wanted, limit, offset)
+            found = self._chosen(connection, info, positions)
+        return [found[position] for position in positions if position in found], total
+
+    def every_row(self, info: RunInfo, wanted: RowFilter) -> Iterator[QuestionRow]:
+        """All that match, in their order; never all of them in memory."""
+        with self._database.reading() as connection:
+            if wanted.measures:
+                positions = self._by_measures(connection, info, wanted)
+            else:
+                positions, _ = self._sorted(connection, info, wanted, 2**31 - 1, 0)
+        for start in range(0, len(positions), _CHUNK):
+            part = positions[start : start + _CHUNK]
+            with self._database.reading() as connection:
+                found = self._chosen(connection, info, part)
+            yield from (found[position] for position in part if position in found)
+
+    def _sorted(
+        self, connection: Connection, info: RunInfo, wanted: RowFilter, limit: int, offset: int
+    ) -> tuple[list[int], int]:
+        """The positions of a page's questions, and how many there are in all."""
         grouped, values = self._grouped(info, wanted)
         # Which ones first, and all about those afterwards: sorting narrow rows takes a tenth of sorting wide ones.
         # How many there are in all comes along where texts are searched, which are long: they are read once for both.
         searched = bool(wanted.text or wanted.tool)
         counted = "COUNT(*) OVER ()" if searched else "0"
-        query = f"SELECT position, {counted} FROM ({grouped}) AS g ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
-        with self._database.reading() as connection:
-            chosen = connection.run(query, (*values, limit, offset)).fetchall()
-            positions = [position for position, _ in chosen]
-            total = chosen[0][1] if searched and chosen else None
-            if total is None:
-                total = connection.value(f"SELECT COUNT(*) FROM ({grouped}) AS g", values)
-            found = self._chosen(connection, info, positions)
-        return [found[position] for position in positions if position in found], int(total)
+        # What has no value is the worst: first where the smallest are, and last where the largest are.
+        _, descending = wanted.order
+        order = (
+            "sorted IS NULL, sorted DESC, position" if descending else "sorted IS NOT NULL, sorted, position"
+        )
+        query = f"SELECT position, {counted} FROM ({grouped}) AS g ORDER BY {order} LIMIT ? OFFSET ?"
+        chosen = connection.run(query, (*values, limit, offset)).fetchall()
+        total = chosen[0][1] if searched and chosen else None
+        if total is None:
+            total = connection.value(f"SELECT COUNT(*) FROM ({grouped}) AS g", values)
+        return [position for position, _ in chosen], int(total)
+
+    def _by_measures(self, connection: Connection, info: RunInfo, wanted: RowFilter) -> list[int]:
+        """The positions of all questions that match, where components or metrics decide which and in what order."""
+        grouped, values = self._grouped(info, wanted)
+        sorted_by = dict(connection.run(f"SELECT position, sorted FROM ({grouped}) AS g", values).fetchall())
+        means = self._means(connection, info, wanted.measures)
+        limits = [one for one in wanted.ranges if one.name in means]
+        kept = [
+            position
+            for position in sorted_by
+            if all(one.holds(means[one.name].get(position)) for one in limits)
+        ]
+        name, descending = wanted.order
+        by = means.get(name, sorted_by)
+        known = sorted(
+            (position for position in kept if by.get(position) is not None),
+            key=lambda position: (-by[position], position) if descending else (by[position], position),
+        )
+        unknown = sorted(position for position in kept if by.get(position) is None)
+        return known + unknown if descending else unknown + known
+
+    def _means(
+        self, connection: Connection, info: RunInfo, names: Sequence[str]
+    ) -> dict[str, dict[int, float]]:
+        """Component or metric → position → its mean over the trials; raises UsageError for a name that none has."""
+        query = (
+            "SELECT c.position, m.name, c.measured FROM scorecards c JOIN names m ON m.key = c.measures "
+            f"WHERE {OF_RUN} ORDER BY c.position"
+        )
+        given: dict[str, dict[int, list[float]]] = {name: {} for name in names}
+        places: dict[str, list[tuple[str, int]]] = {}
+        for position, measures, measured in connection.run(query, of_run(info)):
+            if measures not in places:
+                read = read_measures(measures)
+                columns = (*read.components, *read.metrics)
+                places[measures] = [(name, columns.index(name)) for name in names if name in columns]
+            values = unpack_values(measured)
+            for name, place in places[measures]:
+                if not isnan(values[place]):
+                    given[name].setdefault(position, []).append(values[place])
+        for name in names:
+            if places and not any(name in dict(known) for known in places.values()):
+                raise UsageError(f"this run has no measure {name[:60]!r} to sort or filter by")
+        return {
+            name: {position: fsum(values) / len(values) for position, values in found.items()}
+            for name, found in given.items()
+        }
 
     def _chosen(
         self, connection: Connection, info: RunInfo, positions: Sequence[int]
     ) -> dict[int, QuestionRow]:
         if not positions:
             return {}
-        every, values = self._grouped(info, RowFilter(), positions)
-        figures = connection.run(every, values).fetchall()
         query = f"{RESULTS} AND c.position IN ({signs(positions)}) ORDER BY c.position, c.trial"
-        worst: dict[int, Scorecard] = {}
-        first: dict[int, Any] = {}
+        trials: dict[int, list[Trial]] = {}
         for row in connection.run(query, (*of_run(info), *positions)):
             trial = read_result(row)
-            known = worst.get(trial.position)
-            if known is None or _rank(trial.scorecard.total) < _rank(known.total):
-                worst[trial.position] = trial.scorecard
-            first.setdefault(trial.position, trial)
-        found = {}
-        for position, score, trials, trials_passed, error_kind, latency_ms, cost in figures:
-            if position not in first:
-                continue
-            asked, score = first[position], None if score is None else round_score(score)
-            found[position] = QuestionRow(
-                id=asked.question.id,
-                position=position,
-                question=asked.question.question[:300],
-                category=asked.question.category,
-                score=score,
-                grade=None if score is None else grade(score),
-                passed=score is not None and score >= info.pass_mark,
-                trials=trials,
-                trials_passed=int(trials_passed),
-                error=error_kind,
-                latency_ms=latency_ms,
-                cost=cost,
-                tools=tuple(dict.fromkeys(name for reply in asked.replies for name in reply.tools_used)),
-                scorecard=worst[position],
-            )
-        return found
+            trials.setdefault(trial.position, []).append(trial)
+        return {position: _row(info, asked) for position, asked in trials.items()}
 
-    def _grouped(
-        self, info: RunInfo, wanted: RowFilter, positions: Sequence[int] | None = None
-    ) -> tuple[str, list[Any]]:
-        """A query for the figures of a run's questions, with its values."""
+    def _grouped(self, info: RunInfo, wanted: RowFilter) -> tuple[str, list[Any]]:
+        """A query for the positions of a run's questions and what they are sorted by, with its values."""
         once = info.repeat == 1
         where = Where(OF_RUN, *of_run(info))
-        if positions is not None:
-            where.add(f"c.position IN ({signs(positions)})", *positions)
-        trials = self._of_trials(wanted)
-        joined = ""
-        if wanted.category is not None or wanted.text or wanted.tool:
-            joined = _WITH_QUESTION + (_WITH_REPLIES if wanted.text or wanted.tool else "")
+        trials = of_trials(wanted, self._database)
+        searched = bool(wanted.text or wanted.tool)
+        name, _ = wanted.order
+        sorted_by = COUNTED.get(name, "c.position")
+        by_question = _WITH_QUESTION if name in ("id", "category") else ""
+        joined = by_question
+        if searched or wanted.category is not None or wanted.persona is not None or wanted.tag is not None:
+            joined = _WITH_QUESTION + (_WITH_REPLIES if searched else "")
         if trials and once:
             where.add(str(trials), *trials.values)
         elif trials:
             # A question is wanted if one of its trials is, and its figures are still those of all of them.
             some = f"SELECT c.position FROM scorecards c{joined} WHERE {OF_RUN} AND {trials}"
             where.add(f"c.position IN ({some})", *of_run(info), *trials.values)
-            joined = ""
-        scored = _scored("c.score" if once else "AVG(c.score)", wanted, info)
-        if once and scored:
+            joined = by_question
+        # Asked once, there is nothing to add up.
+        value = (lambda name: _of_one(COUNTED[name])) if once else COUNTED.__getitem__
+        scored = of_questions(wanted, info, value)
+        if once:
             where.add(str(scored), *scored.values)
-        query = f"SELECT {_ONCE if once else _OFTEN} FROM scorecards c{joined} WHERE {where}"
+        sorted_by = _of_one(sorted_by) if once else sorted_by
+        query = f"SELECT c.position, {sorted_by} AS sorted FROM scorecards c{joined} WHERE {where}"
         if once:
             return query, where.values
         return f"{query} GROUP BY c.position HAVING {scored}", [*where.values, *scored.values]
-
-    def _of_trials(self, wanted: RowFilter) -> Where:
-        """What single trials are filtered by."""
-        where = Where()
-        if wanted.text:
-            where.add(*words_condition(self._database, wanted.text))
-        if wanted.tool:
-            where.add(*self._database.has_tool("r.tools", wanted.tool))
-        if wanted.category is not None:
-            where.add("q.category = ?", wanted.category)
-        if wanted.error is not None:
-            where.add("c.error_kind = ?", wanted.error)
-        if wanted.result == "error":
-            where.add("c.error_kind IS NOT NULL")
-        return where
 
     def facets(self, info: RunInfo) -> Facets:
         """The categories and error kinds of a run."""
@@ -270,20 +274,49 @@ class QuestionList:
         return points
 
 
-def _scored(score: str, wanted: RowFilter, info: RunInfo) -> Where:
-    """What questions are filtered by, over their trials."""
-    where = Where()
-    if wanted.grade is not None:
-        low, high = _BOUNDS[wanted.grade]
-        where.add(f"{score} >= ? AND {score} < ?", low - EPSILON, high - EPSILON)
-    if wanted.result == "failed":
-        where.add(f"{score} IS NULL OR {score} < ?", info.pass_mark - EPSILON)
-    elif wanted.result == "passed":
-        where.add(f"{score} >= ?", info.pass_mark - EPSILON)
-    elif wanted.result == "lost":
-        where.add(f"{score} IS NULL OR {score} < ?", 1 - EPSILON)
-    return where
+def _of_one(total: str) -> str:
+    """What adds up trials, of a single one."""
+    return "0.0" if " - " in total else re.sub(r"^[A-Z]+\((.*)\)$", r"\1", total)
 
 
-def _rank(score: float | None) -> float:
-    return -1.0 if score is None else score
+def _row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
+    asked, cards = trials[0], [trial.scorecard for trial in trials]
+    scores = [card.total for card in cards if card.total is not None]
+    score = round_score(fsum(scores) / len(scores)) if scores else None
+    measured: dict[str, list[float | None]] = {}
+    for card in cards:
+        for name, part in card.components.items():
+            measured.setdefault(name, []).append(part.value)
+        for name, value in card.metrics.items():
+            measured.setdefault(name, []).append(value)
+    latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
+    costs = [reply.usage.cost for trial in trials for reply in trial.replies if reply.usage is not None]
+    known_costs = [cost for cost in costs if cost is not None]
+    return QuestionRow(
+        id=asked.question.id,
+        position=asked.position,
+        question=asked.question.question[:300],
+        category=asked.question.category,
+        persona=asked.question.persona,
+        tags=asked.question.tags,
+        score=score,
+        grade=None if score is None else grade(score),
+        passed=score is not None and score >= info.pass_mark,
+        trials=len(trials),
+        trials_passed=sum(card.passed for card in cards),
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        error=next((card.error.kind for card in cards if card.error is not None), None),
+        latency_ms=max(latencies, default=None),
+        cost=fsum(known_costs) if known_costs else None,
+        tools=tuple(dict.fromkeys(name for reply in asked.replies for name in reply.tools_used)),
+        measures={name: mean_of(values) for name, values in measured.items()},
+        reply=(asked.replies[-1].text or "")[:300] if asked.replies else "",
+        scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
+    )
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of those that there are."""
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known else None

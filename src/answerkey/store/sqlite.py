@@ -126,6 +126,14 @@ class SqliteDatabase(Database):
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
 
+    def json_text(self, expression: str, field: str) -> str:
+        """SQL for a text in a JSON object."""
+        return f"json_extract({expression}, '$.{field}')"
+
+    def json_texts(self, expression: str, field: str) -> str:
+        """A query for the texts of a list in a JSON object."""
+        return f"SELECT value FROM json_each({expression}, '$.{field}')"
+
     def journal_path(self, run_id: str) -> Path | None:
         """Beside the file."""
         return None if self._temporary is not None else Path(f"{self._path}.{run_id}.journal")

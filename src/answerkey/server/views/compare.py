@@ -1,6 +1,8 @@
 """The Compare page: runs side by side, with a verdict that says how sure it is, and what changed in the replies."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -9,6 +11,8 @@ from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
+from answerkey.report.changes import Change, changes_between
+from answerkey.report.table import Column, Table, TableRow
 from answerkey.server.cached_figures import compare_stored, rank_stored
 from answerkey.server.views.measures import MeasureTable, measure_tables, tone_of
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
@@ -16,7 +20,7 @@ from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, alike, word_diff
 
-__all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "load_compare"]
+__all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "exported_pairs", "load_compare"]
 
 _PAGE = 20
 # With more than two runs a row is much longer.
@@ -28,6 +32,21 @@ _ALIKE = 0.3
 # Categories and metrics beyond these are in `answerkey compare --json`.
 _MOST_MEASURES = 50
 _MOST_LISTED = 10
+_EXPORTED_AT_ONCE = 1_000
+
+_COLUMNS = (
+    Column(name="question", title="Question", sort="position"),
+    Column(name="category", title="Category"),
+    Column(name="base", title="Base", kind="score"),
+    Column(name="candidate", title="Candidate", kind="score"),
+    Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
+    Column(name="why", title="Why", kind="why", note="What the first trial did otherwise than the base’s"),
+    Column(name="base_ms", title="Base’s time", kind="ms"),
+    Column(name="candidate_ms", title="Candidate’s time", kind="ms"),
+    Column(name="id", title="Id"),
+)
+# A page has no room for the others; they are in the file.
+_SHOWN = 6
 
 
 class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +55,9 @@ class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
     show: Show = "all"
-    sort: PairSort = "worst"
+    sort: PairSort = "change"
     text: ShortText | None = None
+    category: ShortText | None = None
     page: PageNumber = 1
 
 
@@ -73,6 +93,9 @@ class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     # Each reply as it differs from the base's; the base's own, and one that shares little with it, are whole.
     # None: a null reply.
     replies: tuple[tuple[Piece, ...] | None, ...]
+    # Of the first candidate: why it scores otherwise than the base.
+    why: tuple[Change, ...]
+    latencies_ms: tuple[float | None, ...]
     same_text: bool
     # Which replies share so little with the base's that marking differences would only hide them.
     other_text: tuple[bool, ...]
@@ -114,13 +137,29 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
         return () if self.versus is None else measure_tables(self.versus)
 
     @property
+    def table(self) -> Table:
+        """The rows as a table of differences."""
+        candidate = quote(self.sides[1].info.id, safe="") if len(self.sides) > 1 else ""
+        return Table(
+            columns=_COLUMNS[:_SHOWN],
+            offered=_COLUMNS,
+            rows=tuple(
+                TableRow(
+                    address=f"/runs/{candidate}/questions/{quote(row.id, safe='')}",
+                    cells=compared_cells(row)[:_SHOWN],
+                )
+                for row in self.rows
+            ),
+            sort=self.query.sort,
+        )
+
+    @property
     def suggested(self) -> dict[str, str]:
-        """Which runs the form proposes while there are not two: the one given, and the newest beside it."""
-        newest, before = self.recent[0].id, self.recent[1].id
-        if not self.sides:
-            return {"base": before, "run": newest}
-        given = self.sides[0].info.id
-        return {"base": before if given == newest else newest, "run": given}
+        """Which runs the form proposes while there are not two: the one given, or the newest, and the one before it."""
+        candidate = self.sides[0].info if self.sides else self.recent[0]
+        others = [info for info in self.recent if comparable(info, candidate) and info.id != candidate.id]
+        earlier = [info for info in others if info.created_at <= candidate.created_at]
+        return {"base": (earlier or others)[0].id, "run": candidate.id}
 
 
 def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
@@ -128,13 +167,16 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
     infos = _runs(store, query)
     if len(infos) < 2:
         sides = tuple(Side(info, None, None) for info in infos)
-        recent = store.list_infos(limit=_RECENT)
-        known = {info.id for info in recent}
-        recent += [info for info in infos if info.id not in known]
+        recent = _offered(store.list_infos(limit=_RECENT), infos)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
     rows, total = Pairs(store, infos[0], infos[1:]).page(
-        show=query.show, sort=query.sort, text=query.text, limit=size, offset=(query.page - 1) * size
+        show=query.show,
+        sort=query.sort,
+        text=query.text,
+        category=query.category,
+        limit=size,
+        offset=(query.page - 1) * size,
     )
     versus = ranking = problem = None
     unpaired = 0
@@ -160,6 +202,62 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         paging=Paging(query.page, size, total),
         rows=tuple(_row(row) for row in rows),
     )
+
+
+def comparable(first: RunInfo, second: RunInfo) -> bool:
+    """Whether runs asked the same golden set, or versions of it."""
+    return first.question_set_hash == second.question_set_hash or first.question_set == second.question_set
+
+
+def _offered(recent: list[RunInfo], given: list[RunInfo]) -> list[RunInfo]:
+    """Runs that can be compared with the one given, or with another of them; newest first."""
+    known = {info.id for info in recent}
+    recent += [info for info in given if info.id not in known]
+    if given:
+        return [info for info in recent if comparable(info, given[0])]
+    return [info for info in recent if sum(comparable(info, other) for other in recent) > 1]
+
+
+def compared_cells(row: CompareRow) -> tuple[Any, ...]:
+    """A question in two runs, in the table's columns."""
+    change, latencies = row.changes[0], row.latencies_ms
+    return (
+        row.question,
+        row.category,
+        row.scores[0],
+        row.scores[1],
+        change,
+        row.why,
+        *latencies[:2],
+        row.id,
+    )
+
+
+def exported_pairs(
+    store: SqlStore, query: CompareQuery
+) -> tuple[tuple[Column, ...], Iterator[tuple[Any, ...]]]:
+    """The columns and every row of the table of two runs, for a file."""
+    infos = _runs(store, query)
+    if len(infos) != 2:
+        raise UsageError("two runs are exported: name a base and a run")
+    pairs = Pairs(store, infos[0], infos[1:])
+    return _COLUMNS, (
+        tuple(_plain(value) for value in compared_cells(_row(row, in_full=False)))
+        for row in _every(pairs, query)
+    )
+
+
+def _every(pairs: Pairs, query: CompareQuery) -> Iterator[PairRow]:
+    """All pairs that match, some at a time."""
+    wanted = {"show": query.show, "sort": query.sort, "text": query.text, "category": query.category}
+    start = 0
+    while rows := pairs.page(**wanted, limit=_EXPORTED_AT_ONCE, offset=start)[0]:  # type: ignore[arg-type]
+        yield from rows
+        start += _EXPORTED_AT_ONCE
+
+
+def _plain(value: Any) -> Any:
+    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _runs(store: SqlStore, query: CompareQuery) -> list[RunInfo]:
@@ -189,15 +287,19 @@ def _cut(found: Comparison) -> Comparison:
     )
 
 
-def _row(row: PairRow) -> CompareRow:
+def _row(row: PairRow, *, in_full: bool = True) -> CompareRow:
+    """A row; without its differing texts where only its figures are wanted."""
     base = row.replies[0]
-    shown: list[tuple[Piece, ...] | None] = [None if base is None else (Piece("same", base[:_REPLY]),)]
+    shown: list[tuple[Piece, ...] | None] = [
+        None if base is None else (Piece("same", base[:_REPLY]),) if base else ()
+    ]
     others = [False]
     for reply in row.replies[1:]:
-        pieces = [] if reply is None else word_diff(base or "", reply, most=_REPLY)
-        others.append(bool(base and reply) and alike(pieces) < _ALIKE)
-        if reply is not None and (others[-1] or not base):
-            pieces = [Piece("same", reply[:_REPLY])]
+        # Nothing is not a changed text.
+        pieces = word_diff(base, reply, most=_REPLY) if base and reply and in_full else []
+        others.append(bool(pieces) and alike(pieces) < _ALIKE)
+        if reply is not None and (others[-1] or not pieces):
+            pieces = [Piece("same", reply[:_REPLY])] if reply else []
         shown.append(None if reply is None else tuple(pieces))
     first = row.scores[0]
     return CompareRow(
@@ -208,6 +310,8 @@ def _row(row: PairRow) -> CompareRow:
         grades=tuple(None if score is None else grade(score) for score in row.scores),
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),
         replies=tuple(shown),
+        why=changes_between(*row.cards[:2]),
+        latencies_ms=row.latencies_ms,
         same_text=all(reply == base for reply in row.replies[1:]),
         other_text=tuple(others),
     )

@@ -83,7 +83,8 @@ def measure_tables(found: Comparison) -> tuple[MeasureTable, ...]:
         for part in found.metrics
     )
     looked_at = [
-        f"Intervals of 95%; p-values corrected for looking at {words}."
+        f"Each interval holds by itself, at 95%; p-values and verdicts are corrected for looking at {words}, "
+        "so that an interval may exclude zero without a verdict."
         for words in (
             count(len(components), "component"),
             count(len(categories), "category", "categories"),

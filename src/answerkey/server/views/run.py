@@ -1,16 +1,17 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
-from typing import Any
-from urllib.parse import urlencode
+from collections.abc import Callable
 
 import msgspec
 
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import story_sentences
+from answerkey.report.table import Table
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
-from answerkey.store.question_list import Facets, QuestionList, RowFilter
+from answerkey.server.views.question_table import QuestionFilter, question_table
+from answerkey.store.question_list import Facets, QuestionList
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
 
@@ -20,17 +21,10 @@ _PAGE = 50
 _REFERENCES = 3
 
 
-class RunQuery(RowFilter, frozen=True, kw_only=True):
-    """Which of the run's questions, and in what order."""
+class RunQuery(QuestionFilter, frozen=True, kw_only=True):
+    """Which of the run's questions, how they are shown, and which page of them."""
 
     page: PageNumber = 1
-
-    def parameters(self, **more: Any) -> str:
-        """The filters that are set, after `more`, as the query of an address."""
-        names = ("text", "result", "grade", "category", "error", "tool")
-        chosen = {name: value for name in names if (value := getattr(self, name))}
-        order = {} if self.sort == "worst" else {"sort": self.sort}
-        return urlencode({**more, **chosen, **order})
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +50,26 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     references: dict[str, str]
     paging: Paging
     rows: tuple[QuestionView, ...]
+
+    @property
+    def table(self) -> Table:
+        """The rows in the columns that were chosen."""
+        metrics = () if self.summary is None else self.summary.metrics
+        return question_table(self.info, self.query, metrics, self.rows, self.paging.offset)
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """What the rows are filtered by in words, each with the address of the page without it."""
+        names = ("text", "result", "grade", "category", "persona", "tag", "error", "tool")
+        given = [(name, value) for name in names if (value := getattr(self.query, name)) is not None]
+        chosen = [
+            (f"{name} {value}", f"{link(**{name: None, 'page': None})}#questions") for name, value in given
+        ]
+        ranges = [str(one) for one in self.query.ranges]
+        for one in ranges:
+            others = [other for other in ranges if other != one]
+            without = link(range=others or None, measure=None, low=None, high=None, page=None)
+            chosen.append((one.replace(":", " "), f"{without}#questions"))
+        return chosen
 
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
@@ -96,4 +110,8 @@ def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
 def _facets(summary: Summary) -> Facets:
     """A finished run's summary has them already."""
     categories = sorted((part.name, part.questions) for part in summary.categories)
-    return Facets(dict(categories), summary.errors)
+    named = {
+        kind: {part.name: part.questions for part in sorted(parts, key=lambda part: part.name)}
+        for kind, parts in summary.slices.items()
+    }
+    return Facets(dict(categories), summary.errors, named.get("persona", {}), named.get("tag", {}))
