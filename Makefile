@@ -1,34 +1,41 @@
-# make demo: set up, grade the embedded chatbot, and rank its variants. make test: set up and run every check's tests.
+# make demo: install the core, grade the embedded chatbot, and rank its variants. make test: install everything and run every check's tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
-# What every command and every page loads.
+# Bytecode is made at once: where Python may not write it, each start would compile anew. Of the packages that every command and
+# every page loads; the shell looks for them, not make, which would look before they are installed.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
+COMPILE := $(BIN)/python -m compileall -q -j 0 src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
 .PHONY: setup demo test crash lint lock bench interop clean
 
 setup: $(STAMP)
 
-# uv installs in parallel and checks the hashes of requirements.lock; it comes from pip itself, so nothing is pre-installed.
-$(STAMP): pyproject.toml requirements.lock
+# What answerkey needs at run time and nothing else, in the versions and with the hashes of requirements.lock. uv installs in
+# parallel; it comes from pip, so nothing is pre-installed.
+$(CORE): pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
-# Compiled now: where Python may not write bytecode, each start would compile it anew. The shell looks for the
-# folders, not make, which would look before they are installed.
-	@$(BIN)/python -m compileall -q -j 0 src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraints requirements.lock -e .
+	@$(COMPILE)
 	@touch $@
 
-demo: setup
+# The extras, and what development needs.
+$(STAMP): $(CORE)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(COMPILE)
+	@touch $@
+
+demo: $(CORE)
 	@$(BIN)/answerkey run --name demo -o demo-report.html
 	@echo; echo "Its weaker and its faulty version beside it:"
 	@for variant in basic flaky; do \
 		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
 	done
 	@$(BIN)/answerkey compare demo demo-basic demo-flaky
-	@echo "The report is demo-report.html: open it in a browser. Every run: $(BIN)/answerkey serve"
+	@echo "The report is demo-report.html: open it in a browser. Every run in the browser: make setup, then $(BIN)/answerkey serve"
 
 test: setup
 	$(BIN)/python -m pytest -n auto
