@@ -4,27 +4,29 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
+UV := $(or $(shell command -v uv),$(BIN)/uv)
 # Bytecode is made at once: where Python may not write it, each start would compile anew. Of the packages that every command and
 # every page loads; the shell looks for them, not make, which would look before they are installed.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
-COMPILE := $(BIN)/python -m compileall -q -j 0 src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
+COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
 .PHONY: setup demo test crash lint lock bench interop clean
 
 setup: $(STAMP)
 
-# What answerkey needs at run time and nothing else, in the versions and with the hashes of requirements.lock. uv installs in
-# parallel; it comes from pip, so nothing is pre-installed.
+# What answerkey needs at run time and nothing else, in the versions and with the hashes of requirements.lock. Where there is no uv,
+# which installs in parallel, pip brings it; where there is no pip, Python brings that.
 $(CORE): pyproject.toml requirements.lock
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraints requirements.lock -e .
+	$(PYTHON) -m venv --without-pip $(VENV)
+	@test -x $(UV) || $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check "uv>=0.5" || \
+		{ $(BIN)/python -m ensurepip && $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"; }
+	$(UV) pip install --quiet --python $(BIN)/python --constraints requirements.lock -e .
 	@$(COMPILE)
 	@touch $@
 
 # The extras, and what development needs.
 $(STAMP): $(CORE)
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(COMPILE)
 	@touch $@
 
@@ -47,7 +49,7 @@ crash: setup
 # Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
 interop: setup
 	@failed=0; for script in interop/bots/*.py interop/datasets/*.py; do \
-		timeout 300 $(BIN)/uv run --quiet --no-project --with-editable . --script $$script || failed=1; \
+		timeout 300 $(UV) run --quiet --no-project --with-editable . --script $$script || failed=1; \
 	done; \
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
 	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \
@@ -60,7 +62,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 lock:
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) demo-report.html
