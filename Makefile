@@ -10,7 +10,7 @@ UV := $(or $(shell command -v uv),$(BIN)/uv)
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
-.PHONY: setup demo test crash lint lock bench interop clean
+.PHONY: setup demo test crash lint lock bench interop docs release-check clean
 
 setup: $(STAMP)
 
@@ -54,6 +54,18 @@ interop: setup
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
 	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \
 	exit $$failed
+
+# Built and installed as a user would, every page of the documentation is run with the core alone.
+release-check: setup
+	rm -rf $(VENV)/release
+	$(UV) build --quiet --out-dir $(VENV)/release
+	$(UV) venv --quiet --python $(BIN)/python $(VENV)/release/core
+	$(UV) pip install --quiet --python $(VENV)/release/core/bin/python --constraints requirements.lock $(VENV)/release/*.whl
+	ANSWERKEY_RELEASE=$(CURDIR)/$(VENV)/release/core/bin $(BIN)/python -m pytest tests/test_release.py
+
+# The documentation as a site, with search and the Python reference, in site/.
+docs: setup
+	$(BIN)/mkdocs build --strict
 
 lint: setup
 	$(BIN)/ruff check .

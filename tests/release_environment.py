@@ -1,5 +1,6 @@
 """An environment that has the wheel and its core dependencies and nothing else, without the network."""
 
+import compileall
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def core_environment(folder: Path) -> Path:
     (site,) = (folder / "environment" / "lib").glob("python3.*/site-packages")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(site)
+    compileall.compile_dir(site, quiet=1)
     (unpacked,) = site.glob("answerkey-*.dist-info")
     for name in _needed(PathDistribution(unpacked).requires or []):
         found = distribution(name)
