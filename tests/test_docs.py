@@ -20,6 +20,20 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_the_readme_shows_what_a_run_prints(tmp_path: Path) -> None:
+    shown = re.search(
+        r"^```text\n(demo · .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert shown
+    done = run_shell("answerkey run --name demo", tmp_path, Path(sys.executable).parent)
+    printed = iter(done.stdout.splitlines())
+    for line in filter(None, shown[1].splitlines()):
+        # The excerpt leaves lines out, and ends of lines.
+        assert any(other.startswith(line) for other in printed), (
+            f"README.md: {line!r} is not what a run prints"
+        )
+
+
 def test_make_targets_that_are_shown_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     shown = {
