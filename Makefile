@@ -1,34 +1,43 @@
-# make demo: set up, grade the embedded chatbot, and rank its variants. make test: set up and run every check's tests.
+# make demo: install the core, grade the embedded chatbot, and rank its variants. make test: install everything and run every check's tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
-# What every command and every page loads.
+UV := $(or $(shell command -v uv),$(BIN)/uv)
+# Bytecode is made at once: where Python may not write it, each start would compile anew. Of the packages that every command and
+# every page loads; the shell looks for them, not make, which would look before they are installed.
 LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
+COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
-.PHONY: setup demo test crash lint lock bench interop clean
+.PHONY: setup demo test crash lint lock bench interop docs release-check clean
 
 setup: $(STAMP)
 
-# uv installs in parallel and checks the hashes of requirements.lock; it comes from pip itself, so nothing is pre-installed.
-$(STAMP): pyproject.toml requirements.lock
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
-# Compiled now: where Python may not write bytecode, each start would compile it anew. The shell looks for the
-# folders, not make, which would look before they are installed.
-	@$(BIN)/python -m compileall -q -j 0 src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
+# What answerkey needs at run time and nothing else, in the versions and with the hashes of requirements.lock. Where there is no uv,
+# which installs in parallel, pip brings it; where there is no pip, Python brings that.
+$(CORE): pyproject.toml requirements.lock
+	$(PYTHON) -m venv --without-pip $(VENV)
+	@test -x $(UV) || $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check "uv>=0.5" || \
+		{ $(BIN)/python -m ensurepip && $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"; }
+	$(UV) pip install --quiet --python $(BIN)/python --constraints requirements.lock -e .
+	@$(COMPILE)
 	@touch $@
 
-demo: setup
+# The extras, and what development needs.
+$(STAMP): $(CORE)
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(COMPILE)
+	@touch $@
+
+demo: $(CORE)
 	@$(BIN)/answerkey run --name demo -o demo-report.html
 	@echo; echo "Its weaker and its faulty version beside it:"
 	@for variant in basic flaky; do \
 		$(BIN)/answerkey run --target demo:$$variant --name demo-$$variant --json > /dev/null || exit $$?; \
 	done
 	@$(BIN)/answerkey compare demo demo-basic demo-flaky
-	@echo "The report is demo-report.html: open it in a browser. Every run: $(BIN)/answerkey serve"
+	@echo "The report is demo-report.html: open it in a browser. Every run in the browser: make setup, then $(BIN)/answerkey serve"
 
 test: setup
 	$(BIN)/python -m pytest -n auto
@@ -39,12 +48,24 @@ crash: setup
 
 # Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
 interop: setup
-	@failed=0; for script in interop/bots/*.py interop/datasets/*.py; do \
-		timeout 300 $(BIN)/uv run --quiet --no-project --with-editable . --script $$script || failed=1; \
+	@failed=0; for script in interop/bots/*.py interop/datasets/*.py examples/langgraph/agent.py; do \
+		timeout 300 $(UV) run --quiet --no-project --with-editable . --script $$script || failed=1; \
 	done; \
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
 	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \
 	exit $$failed
+
+# Built and installed as a user would, every page of the documentation is run with the core alone.
+release-check: setup
+	rm -rf $(VENV)/release
+	$(UV) build --quiet --out-dir $(VENV)/release
+	$(UV) venv --quiet --python $(BIN)/python $(VENV)/release/core
+	$(UV) pip install --quiet --python $(VENV)/release/core/bin/python --constraints requirements.lock $(VENV)/release/*.whl
+	ANSWERKEY_RELEASE=$(CURDIR)/$(VENV)/release/core/bin $(BIN)/python -m pytest tests/test_release.py
+
+# The documentation as a site, with search and the Python reference, in site/.
+docs: setup
+	$(BIN)/mkdocs build --strict
 
 lint: setup
 	$(BIN)/ruff check .
@@ -53,7 +74,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 lock:
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) demo-report.html

@@ -1,66 +1,46 @@
 """Documentation cannot rot: its commands run, its links lead somewhere, and no command goes unmentioned."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def commands(page: Path) -> list[tuple[str, int]]:
-    """The commands of a page's console blocks with the exit code that each says it has ("# exit 1")."""
-    found: list[tuple[str, int]] = []
-    for block in _BLOCK.findall(page.read_text()):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                code = re.search(r"#\s*exit (\d+)\s*$", line)
-                found.append((line[2:], int(code[1]) if code else 0))
-            elif line.startswith("> ") or line == ">":
-                command, code = found[-1]
-                found[-1] = (f"{command}\n{line[2:]}", code)
-    return found
-
-
-# `make` would set up a second environment; the targets it names are checked instead.
-RUNNABLE = [page for page in PAGES if any(not command.startswith("make") for command, _ in commands(page))]
+from documented import PAGES, ROOT, RUNNABLE, commands, every_command, run_shell
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
 def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    programs = Path(sys.executable).parent
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ANSWERKEY_", "GITHUB_"))
-    }
-    environment = {**kept, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     for command, code in commands(page):
-        if command.startswith("make"):
-            continue
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        done = run_shell(command, tmp_path, Path(sys.executable).parent)
         assert done.returncode == code, (
             f"{page.name}: $ {command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
         assert "Traceback" not in done.stderr
 
 
+def test_the_readme_shows_what_a_run_prints(tmp_path: Path) -> None:
+    shown = re.search(
+        r"^```text\n(demo · .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert shown
+    done = run_shell("answerkey run --name demo", tmp_path, Path(sys.executable).parent)
+    printed = iter(done.stdout.splitlines())
+    for line in filter(None, shown[1].splitlines()):
+        # The excerpt leaves lines out, and ends of lines.
+        assert any(other.startswith(line) for other in printed), (
+            f"README.md: {line!r} is not what a run prints"
+        )
+
+
 def test_make_targets_that_are_shown_exist() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     shown = {
-        command.split()[1] for page in PAGES for command, _ in commands(page) if command.startswith("make ")
+        command.split()[1]
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]
+        for command, _ in every_command(page)
+        if command.startswith("make ")
     }
     assert {"demo", "test"} <= shown <= targets
 

@@ -1,6 +1,7 @@
 """The package's door and what walking through it costs."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,17 @@ def test_the_version_is_one() -> None:
     from importlib.metadata import version
 
     assert version("answerkey") == answerkey.__version__
+    root = Path(__file__).parents[1]
+    shown = {
+        found
+        for page in ("docs/ci.md", "examples/ci/.github/workflows/chatbot.yml")
+        for found in re.findall(r"(?:answerkey@|rev: )v([\d.]+)", (root / page).read_text())
+    }
+    assert shown == {answerkey.__version__}
+    # What changed since the last release, or the release that this is.
+    newest = re.search(r"^## (.+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest
+    assert newest[1] == "Unreleased" or newest[1].startswith(answerkey.__version__)
 
 
 def test_templates_style_sheets_and_scripts_are_written_to_be_read() -> None:
