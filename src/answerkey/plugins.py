@@ -228,7 +228,7 @@ targets: Registry["TargetFactory"] = Registry(
         "url": "answerkey.targets.http_target:make_http_target",
         "python": "answerkey.targets.isolated_target:make_isolated_target",
         "cmd": "answerkey.targets.command_target:make_command_target",
-        "openai": "answerkey.targets.openai_target:make_openai_target",
+        "openai": "answerkey.targets.model_target:make_openai_target",
         "replay": "answerkey.targets.replay_target:make_replay_target",
         "demo": "answerkey.targets.demo_target:make_demo_target",
     },

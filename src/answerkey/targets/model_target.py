@@ -1,0 +1,211 @@
+"""The targets `openai:`, `anthropic:`, `gemini:` and `ollama:`: a model behind its provider's API, with a loop over tools."""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from answerkey.errors import ConfigError
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.model.reply import Failure, Reply, ToolCall
+from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.providers.model_api import ModelApi, Prompt, Step, read_step
+from answerkey.providers.openai_chat import OPENAI_CHAT
+from answerkey.targets.chat_histories import UnderWay
+from answerkey.targets.http_client import Endpoint, Response, read_endpoint
+from answerkey.targets.http_reply import read_error, retry_after_seconds
+from answerkey.targets.http_session import FAILURES, TargetSession, is_refused
+from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
+from answerkey.targets.model_turn import ModelTurn, TimedStep
+from answerkey.targets.secrets import Secrets, safe_url, settings_hash
+from answerkey.targets.table_settings import read_settings
+from answerkey.targets.worker_threads import WorkerThreads
+from answerkey.text.boundary import decode_text
+from answerkey.transcripts.admission import admit_reply
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.plain_json import decode_json
+
+__all__ = ["ModelSettings", "ModelTarget", "OpenAISettings", "make_openai_target"]
+
+_MOST_BYTES = 16 * 1024 * 1024
+# What a provider says when it may do better in a moment; a step has no effect of its own, so it can be made again.
+_RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a model under test, whatever its provider."""
+
+    # Where the API is; by default what the provider's environment variable says, or its own address.
+    base_url: str | None = None
+    # By default from the provider's environment variable; a local server may need none.
+    api_key: str | None = None
+    system: str | None = None
+    tools: list[ToolSettings] = []
+    # How often the model may call tools before it must answer.
+    max_turns: int = 10
+    # Further fields of the request: temperature, seed, max_tokens, …
+    parameters: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    verify_tls: bool = True
+    ca_file: str | None = None
+
+
+class OpenAISettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model behind OpenAI's API, or one that is compatible with it."""
+
+    # The model's name.
+    openai: str
+
+
+def make_openai_target(rest: str, context: TargetContext) -> "ModelTarget":
+    """The factory of the kind `openai`."""
+    settings = read_settings(context, OpenAISettings)
+    return ModelTarget(OPENAI_CHAT, "openai", settings.openai, settings, context=context)
+
+
+class ModelTarget:
+    """A model with tools as a chatbot."""
+
+    def __init__(
+        self,
+        api: ModelApi,
+        kind: str,
+        model: str,
+        settings: ModelSettings,
+        *,
+        context: TargetContext | None = None,
+        secrets: Secrets | None = None,
+    ) -> None:
+        if settings.max_turns < 1:
+            raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
+        context = context or TargetContext(settings={})
+        self.name = context.name or f"{kind}:{model}"
+        self._base = settings.base_url or os.environ.get(api.base_url_env) or api.base_url
+        self.fingerprint = settings_hash(
+            kind, msgspec.structs.replace(settings, base_url=safe_url(self._base), api_key=None)
+        )
+        self.settings = settings
+        self._api = api
+        self._model = model
+        self._secrets = secrets or Secrets()
+        self._concurrency = context.concurrency
+        self._folder = context.folder
+        self._turns: UnderWay[ModelTurn] = UnderWay(context.concurrency)
+        self._tools: dict[str, Tool] = {}
+        self._session = TargetSession(
+            self.name,
+            self._secrets,
+            verify_tls=settings.verify_tls,
+            ca_file=settings.ca_file,
+            most_bytes=_MOST_BYTES,
+        )
+
+    async def __aenter__(self) -> "ModelTarget":
+        settings, where = self.settings, f"target {self.name}:"
+        base = str(self._secrets.expand(self._base, f"{where} base_url")).rstrip("/")
+        self._endpoint = self._read_endpoint(base)
+        headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
+        key = self._key(base)
+        if key:
+            headers.update(self._api.headers(key))
+        headers.update(self._secrets.expand(settings.headers, f"{where} headers"))
+        self._tools = make_tools(settings.tools, self._secrets, self._folder)
+        self._threads = WorkerThreads(self._concurrency)
+        await self._session.open(self._endpoint, safe_url(base), headers)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._session.close()
+        self._threads.close()
+
+    def _read_endpoint(self, base: str) -> Endpoint:
+        shown = f"target {self.name}: base_url {safe_url(base)!r}"
+        if not base.startswith(("http://", "https://")):
+            raise ConfigError(f"{shown} is not an http:// or https:// address")
+        try:
+            return read_endpoint(base + self._api.path(self._model, False))
+        except ValueError:
+            raise ConfigError(f"{shown} is not a valid address") from None
+
+    def _key(self, base: str) -> str | None:
+        if self.settings.api_key is not None:
+            key = self._secrets.expand(self.settings.api_key, f"target {self.name}: api_key")
+            if key == self.settings.api_key:
+                self._secrets.add("api_key", key)
+            return str(key)
+        names = self._api.key_env
+        found = next((name for name in names if name in os.environ), None)
+        if found is None and not (names and base.startswith(self._api.base_url)):
+            return None
+        return str(self._secrets.expand("${" + (found or names[0]) + "}", f"target {self.name}"))
+
+    async def ask(self, ask: Ask) -> Reply:
+        """Ask the model, run the tools that it calls, and go on until it answers; asked again, from where it stood."""
+        turn = self._turns.get(ask.conversation_id)
+        if turn is None or turn.finished or turn.turn != ask.turn:
+            turn = ModelTurn(self._api, ask.turn, turn.before(ask.turn) if turn else [], ask.question)
+            self._turns.keep(ask.conversation_id, turn)
+        reply = await turn.go_on(
+            lambda messages: self._step(messages, ask.traceparent), self._call, self.settings.max_turns
+        )
+        return self._secrets.redact_reply(admit_reply(reply))
+
+    async def _step(self, messages: Sequence[JsonObject], traceparent: str | None) -> TimedStep:
+        """One request; raises RetryableError if it may be made again."""
+        prompt = Prompt(
+            model=self._model,
+            messages=messages,
+            system=self.settings.system,
+            tools=[tool.spec for tool in self._tools.values()],
+            parameters=self.settings.parameters,
+        )
+        body = json.dumps(self._api.body(prompt)).encode()
+        begun = time.perf_counter()
+        try:
+            async with await self._session.request(
+                "POST", self._endpoint, body=body, traceparent=traceparent
+            ) as response:
+                step = await self._read(response)
+        except FAILURES as error:
+            if isinstance(error, ConnectionError) and not is_refused(error):
+                message = failure_message(self._secrets.redact(f"the connection broke: {error}"))
+                raise RetryableError(Failure("connection", message)) from error
+            failed = Step(reply=self._session.failed(error))
+            return TimedStep(step=failed, begun=begun, ended=time.perf_counter())
+        return TimedStep(
+            step=step, begun=response.begun, ended=response.last_byte, resent=int(response.resent)
+        )
+
+    async def _read(self, response: Response) -> Step:
+        if response.status >= 300:
+            return Step(reply=await self._refusal(response))
+        raw = await response.read(_MOST_BYTES)
+        try:
+            payload: Json = decode_json(decode_text(raw)[0])
+        except (ValueError, RecursionError) as error:
+            message = failure_message(f"the reply is not valid JSON: {error}")
+            return Step(reply=Reply(failure=Failure("malformed", message)))
+        return read_step(self._api, payload)
+
+    async def _refusal(self, response: Response) -> Reply:
+        """The reply of a status that is not success; raises RetryableError if the step may be made again."""
+        try:
+            reply = await read_error(response, self._secrets)
+        except RetryableError as error:
+            if "insufficient_quota" in error.failure.message:
+                # Nobody pays in the next minute.
+                return Reply(failure=error.failure)
+            raise
+        if reply.failure is not None and response.status in _RETRIED:
+            wait = retry_after_seconds(response.headers.get("retry-after"))
+            raise RetryableError(reply.failure, wait)
+        return reply
+
+    async def _call(self, wanted: ToolCall) -> ToolCall:
+        tool = self._tools.get(wanted.name)
+        if tool is None:
+            return msgspec.structs.replace(wanted, error=f"there is no tool {wanted.name!r}")
+        return await tool.call(wanted, self._threads, self._session.client)
