@@ -6,7 +6,11 @@ from typing import Any
 
 from aiohttp import web
 
+from answerkey.engine.local_engine import LocalEngine
+from answerkey.model.options import Options
+from answerkey.model.question import Question
 from answerkey.model.reply import Reply
+from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
 from answerkey.targets.resolve import resolve_target
 
@@ -85,3 +89,15 @@ class Model:
             return [await target.ask(one) for one in asks or [Ask(question="What?", conversation_id="c")]]
 
         return self.use(each, **settings)
+
+    def ask_in_a_run(
+        self, question: Question | None = None, retries: int = 3, **settings: Any
+    ) -> list[Reply]:
+        """The replies to a question's turns, asked as a run asks them."""
+
+        async def run(target: Target) -> list[Reply]:
+            engine = LocalEngine(Options(retries=retries))
+            trial = Trial(question or Question(id="q", question="What?"))
+            return [reply async for done in engine.ask_all(target, [trial]) for reply in done.replies]
+
+        return self.use(run, **settings)

@@ -6,13 +6,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from answerkey.engine.local_engine import LocalEngine
 from answerkey.errors import ConfigError
-from answerkey.model.options import Options
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply
-from answerkey.model.trial import Trial
-from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.resolve import resolve_target
 
 from .asking import ask
@@ -164,18 +160,6 @@ def test_settings_that_are_wrong() -> None:
         Model().ask(tools=[{"name": "a", "result": 1}, {"name": "a", "result": 2}])
 
 
-def through_the_engine(model: Model, question: Question | None = None, **settings: Any) -> list[Reply]:
-    """The replies to a question, asked as a run asks it."""
-    retries = settings.pop("retries", 3)
-
-    async def run(target: Target) -> list[Reply]:
-        engine = LocalEngine(Options(retries=retries))
-        trial = Trial(question or Question(id="q", question="What?"))
-        return [reply async for done in engine.ask_all(target, [trial]) for reply in done.replies]
-
-    return model.use(run, **settings)
-
-
 def turned_away(status: int = 429) -> web.Response:
     return web.json_response({"error": {"message": "slow"}}, status=status, headers={"Retry-After": "0"})
 
@@ -208,7 +192,7 @@ def test_a_step_that_is_turned_away_is_made_again_and_tools_run_once(
         turned_away(529),
         completion({"content": "Both are booked."}),
     )
-    (reply,) = through_the_engine(model, tools=[tool], retries=4)
+    (reply,) = model.ask_in_a_run(tools=[tool], retries=4)
     assert log.read_text() == "1\n2\n"
     assert (reply.text, reply.failure) == ("Both are booked.", None)
     assert [(call.arguments, call.result) for call in reply.tool_calls] == [({"n": 1}, 2), ({"n": 2}, 4)]
@@ -222,7 +206,7 @@ def test_a_step_that_is_turned_away_is_made_again_and_tools_run_once(
 def test_retries_that_are_used_up_keep_what_was_done(counter: tuple[Path, dict[str, str]]) -> None:
     log, tool = counter
     model = Model(calling(("book", '{"n": 1}')), *[turned_away() for _ in range(3)])
-    (reply,) = through_the_engine(model, tools=[tool], retries=2)
+    (reply,) = model.ask_in_a_run(tools=[tool], retries=2)
     assert reply.failure is not None
     assert reply.failure.kind == "rate_limit"
     assert reply.tools_used == ("book",)
@@ -233,7 +217,7 @@ def test_retries_that_are_used_up_keep_what_was_done(counter: tuple[Path, dict[s
 def test_a_quota_that_is_used_up_is_not_asked_again() -> None:
     used_up = web.json_response({"error": {"message": "pay", "type": "insufficient_quota"}}, status=429)
     model = Model(used_up)
-    (reply,) = through_the_engine(model)
+    (reply,) = model.ask_in_a_run()
     assert reply.failure is not None
     assert reply.failure.message == "HTTP 429: insufficient_quota: pay"
     assert len(model.requests) == 1
@@ -248,8 +232,8 @@ def test_later_turns_are_sent_the_tool_messages_of_earlier_ones() -> None:
         completion({"content": "two"}),
     )
     turns = tuple(Question(id=f"c#{n}", question=f"q{n}") for n in range(2))
-    replies = through_the_engine(
-        model, Question(id="c", question="q0", turns=turns), tools=[{"name": "fixed", "result": 7}]
+    replies = model.ask_in_a_run(
+        Question(id="c", question="q0", turns=turns), tools=[{"name": "fixed", "result": 7}]
     )
     assert [reply.text for reply in replies] == ["one", "two"]
     assert [reply.tools_used for reply in replies] == [("fixed",), ("fixed",)], "each turn has its own calls"

@@ -4,7 +4,8 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,8 +13,8 @@ from answerkey.errors import ConfigError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.protocols import Ask, RetryableError, TargetContext
+from answerkey.providers.known_apis import KNOWN_APIS
 from answerkey.providers.model_api import ModelApi, Prompt, Step, read_step
-from answerkey.providers.openai_chat import OPENAI_CHAT
 from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.http_client import Endpoint, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
@@ -26,9 +27,13 @@ from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.text.boundary import decode_text
 from answerkey.transcripts.admission import admit_reply
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
+from answerkey.transcripts.streams.whole_stream import assemble_events, decode_event
 
-__all__ = ["ModelSettings", "ModelTarget", "OpenAISettings", "make_openai_target"]
+__all__ = ["ModelSettings", "ModelTarget", "make_model_target"]
 
 _MOST_BYTES = 16 * 1024 * 1024
 # What a provider says when it may do better in a moment; a step has no effect of its own, so it can be made again.
@@ -46,6 +51,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     tools: list[ToolSettings] = []
     # How often the model may call tools before it must answer.
     max_turns: int = 10
+    # Whether the answer is streamed, which times its first word.
+    stream: bool = False
     # Further fields of the request: temperature, seed, max_tokens, …
     parameters: dict[str, Any] = {}
     headers: dict[str, str] = {}
@@ -53,17 +60,42 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ca_file: str | None = None
 
 
-class OpenAISettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _OpenAISettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model behind OpenAI's API, or one that is compatible with it."""
 
-    # The model's name.
+    # The model's name, here and below.
     openai: str
+    # Which of its two APIs.
+    api: Literal["chat", "responses"] = "chat"
 
 
-def make_openai_target(rest: str, context: TargetContext) -> "ModelTarget":
-    """The factory of the kind `openai`."""
-    settings = read_settings(context, OpenAISettings)
-    return ModelTarget(OPENAI_CHAT, "openai", settings.openai, settings, context=context)
+class _AnthropicSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    anthropic: str
+
+
+class _GeminiSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    gemini: str
+
+
+class _OllamaSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ollama: str
+
+
+_SETTINGS: dict[str, type[ModelSettings]] = {
+    "openai": _OpenAISettings,
+    "anthropic": _AnthropicSettings,
+    "gemini": _GeminiSettings,
+    "ollama": _OllamaSettings,
+}
+
+
+def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
+    """The factory of the four kinds."""
+    kind = next(kind for kind in _SETTINGS if kind in context.settings)
+    settings = read_settings(context, _SETTINGS[kind])
+    responses = getattr(settings, "api", None) == "responses"
+    api = KNOWN_APIS["openai responses" if responses else kind]
+    return ModelTarget(api, kind, str(getattr(settings, kind)), settings, context=context)
 
 
 class ModelTarget:
@@ -90,6 +122,8 @@ class ModelTarget:
         self.settings = settings
         self._api = api
         self._model = model
+        # Some write it among the parameters.
+        self._stream = settings.stream or settings.parameters.get("stream") is True
         self._secrets = secrets or Secrets()
         self._concurrency = context.concurrency
         self._folder = context.folder
@@ -105,7 +139,7 @@ class ModelTarget:
 
     async def __aenter__(self) -> "ModelTarget":
         settings, where = self.settings, f"target {self.name}:"
-        base = str(self._secrets.expand(self._base, f"{where} base_url")).rstrip("/")
+        base = self._full_address(str(self._secrets.expand(self._base, f"{where} base_url")))
         self._endpoint = self._read_endpoint(base)
         headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
         key = self._key(base)
@@ -121,12 +155,19 @@ class ModelTarget:
         await self._session.close()
         self._threads.close()
 
+    def _full_address(self, base: str) -> str:
+        """The base address; `host:port`, as OLLAMA_HOST has it, is one too, and what the paths begin with may be at its end."""
+        if "://" not in base:
+            base = f"http://{base}" + ("" if ":" in base else f":{urlsplit(self._api.base_url).port or 80}")
+        first = "/" + self._api.path(self._model, False).split("/")[1]
+        return base.rstrip("/").removesuffix(first)
+
     def _read_endpoint(self, base: str) -> Endpoint:
         shown = f"target {self.name}: base_url {safe_url(base)!r}"
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{shown} is not an http:// or https:// address")
         try:
-            return read_endpoint(base + self._api.path(self._model, False))
+            return read_endpoint(base + self._api.path(self._model, self._stream))
         except ValueError:
             raise ConfigError(f"{shown} is not a valid address") from None
 
@@ -138,7 +179,7 @@ class ModelTarget:
             return str(key)
         names = self._api.key_env
         found = next((name for name in names if name in os.environ), None)
-        if found is None and not (names and base.startswith(self._api.base_url)):
+        if found is None and not (names and base == self._api.base_url and base.startswith("https:")):
             return None
         return str(self._secrets.expand("${" + (found or names[0]) + "}", f"target {self.name}"))
 
@@ -160,7 +201,8 @@ class ModelTarget:
             messages=messages,
             system=self.settings.system,
             tools=[tool.spec for tool in self._tools.values()],
-            parameters=self.settings.parameters,
+            stream=self._stream,
+            parameters={name: value for name, value in self.settings.parameters.items() if name != "stream"},
         )
         body = json.dumps(self._api.body(prompt)).encode()
         begun = time.perf_counter()
@@ -168,7 +210,7 @@ class ModelTarget:
             async with await self._session.request(
                 "POST", self._endpoint, body=body, traceparent=traceparent
             ) as response:
-                step = await self._read(response)
+                step, first_word = await self._read(response)
         except FAILURES as error:
             if isinstance(error, ConnectionError) and not is_refused(error):
                 message = failure_message(self._secrets.redact(f"the connection broke: {error}"))
@@ -176,19 +218,46 @@ class ModelTarget:
             failed = Step(reply=self._session.failed(error))
             return TimedStep(step=failed, begun=begun, ended=time.perf_counter())
         return TimedStep(
-            step=step, begun=response.begun, ended=response.last_byte, resent=int(response.resent)
+            step=step,
+            begun=response.begun,
+            first_word=first_word,
+            ended=response.last_byte,
+            resent=int(response.resent),
         )
 
-    async def _read(self, response: Response) -> Step:
+    async def _read(self, response: Response) -> tuple[Step, float | None]:
+        """The step in a response, and when its first word came if it was streamed."""
         if response.status >= 300:
-            return Step(reply=await self._refusal(response))
+            return Step(reply=await self._refusal(response)), None
+        kind = stream_kind(response.content_type, False)
+        if kind is not None:
+            return await self._read_stream(response, EventReader(kind))
         raw = await response.read(_MOST_BYTES)
         try:
             payload: Json = decode_json(decode_text(raw)[0])
         except (ValueError, RecursionError) as error:
             message = failure_message(f"the reply is not valid JSON: {error}")
-            return Step(reply=Reply(failure=Failure("malformed", message)))
-        return read_step(self._api, payload)
+            return Step(reply=Reply(failure=Failure("malformed", message))), None
+        return read_step(self._api, payload), None
+
+    async def _read_stream(self, response: Response, reader: EventReader) -> tuple[Step, float | None]:
+        """A streamed step. One that ends before its end was only half said, and is made again like one that was refused."""
+        events: list[Json] = []
+        first_word: float | None = None
+        async for chunk in response.chunks():
+            for event in map(decode_event, reader.feed(chunk)):
+                events.append(event)
+                if first_word is None and self._api.speaks(as_dict(event)):
+                    first_word = response.last_byte
+            if reader.done:
+                # Some servers keep the connection open after the last event.
+                break
+        events += map(decode_event, reader.feed(b"", last=True))
+        payload, whole = assemble_events(events, done=reader.done)
+        if not whole:
+            failure = read_failure(as_dict(payload).get("error"))
+            raise RetryableError(failure or Failure("connection", "the stream broke off before its end"))
+        return read_step(self._api, payload), first_word
 
     async def _refusal(self, response: Response) -> Reply:
         """The reply of a status that is not success; raises RetryableError if the step may be made again."""

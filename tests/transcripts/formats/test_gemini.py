@@ -52,7 +52,7 @@ def test_an_answer_in_both_spellings(payload: dict[str, Any]) -> None:
     reply = reply_from_payload(payload)
     assert reply.text == "The ring is gold."
     assert reply.usage is not None
-    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (8, 5, 16)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (8, 8, 16)
     assert reply.response_id == "abc"
 
 
