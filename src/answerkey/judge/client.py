@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from answerkey.judge.ledger import read_spent
 from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
+from answerkey.model.prices import Price, price_of
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, read_endpoint
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.http_session import is_refused
@@ -67,7 +69,9 @@ class _Dialect(msgspec.Struct):
 class JudgeClient:
     """Asks judges at one endpoint."""
 
-    def __init__(self, settings: JudgeSettings, *, endpoint: str | None = None) -> None:
+    def __init__(
+        self, settings: JudgeSettings, prices: Mapping[str, Price], *, endpoint: str | None = None
+    ) -> None:
         base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         parts = urlsplit(base)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -79,6 +83,7 @@ class JudgeClient:
             )
         self.base_url = base.rstrip("/")
         self._settings = settings
+        self._prices = prices
         self._address = (parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
         loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
         # What a judgement's key knows of the endpoint. The local judge has another port each time it is started.
@@ -96,6 +101,10 @@ class JudgeClient:
         self._nobody_there = 0
         # Model (or "" for all) → why nothing more is asked of it.
         self._down: dict[str, str] = {}
+
+    def price(self, model: str) -> Price | None:
+        """What a judge costs, if that is known."""
+        return self._settings.prices or price_of(model, self._prices, base_url=self.base_url)
 
     def _read_key(self, *, optional: bool) -> str | None:
         name = self._settings.api_key_env
@@ -202,7 +211,7 @@ class JudgeClient:
             said = self._said(f"the judge at {self.base_url} cannot be reached: {_cause(error)}")
             raise _FailedCallError(said) from None
         if status == 200:
-            return self._completion(content)
+            return self._completion(content, self.price(model))
         message, param, code = _error(content)
         reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
         if status in (400, 422):
@@ -276,7 +285,7 @@ class JudgeClient:
                 return True
         return False
 
-    def _completion(self, content: bytes) -> Completion:
+    def _completion(self, content: bytes, price: Price | None) -> Completion:
         try:
             raw = msgspec.json.decode(content)
             choice = raw["choices"][0]
@@ -293,7 +302,7 @@ class JudgeClient:
             self._secrets.redact(text) if isinstance(text, str) else "",
             refusal if isinstance(refusal, str) and refusal else None,
             finish if isinstance(finish, str) else None,
-            read_spent(raw.get("usage"), self._settings.prices),
+            read_spent(raw.get("usage"), price),
         )
 
     def _note_absence(self, reason: str) -> None:

@@ -116,7 +116,7 @@ class Panel:
         again = False
         while True:
             length = sum(len(message["content"]) for message in messages)
-            async with self._client.slots, self._ledger.reserved(length):
+            async with self._client.slots, self._ledger.reserved(length, self._client.price(model)):
                 completion = await self._client.complete(model, messages, inquiry.schema, seed=seed)
                 self._ledger.add(completion.spent)
             text, spent = completion.text, completion.spent

@@ -82,7 +82,8 @@ class OpenAITarget:
             raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
         self.name = name or f"openai:{settings.openai}"
         base = settings.base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_URL
-        self._base = base
+        # What its price is found by.
+        self.model, self.base_url = settings.openai, base
         self.fingerprint = settings_hash(
             "openai", msgspec.structs.replace(settings, base_url=safe_url(base), api_key=None)
         )
@@ -102,7 +103,7 @@ class OpenAITarget:
 
     async def __aenter__(self) -> "OpenAITarget":
         settings, where = self._settings, f"target {self.name}:"
-        base = str(self._secrets.expand(self._base, f"{where} base_url")).rstrip("/")
+        base = str(self._secrets.expand(self.base_url, f"{where} base_url")).rstrip("/")
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{where} base_url {safe_url(base)!r} is not an http:// or https:// address")
         try:
