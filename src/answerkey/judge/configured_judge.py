@@ -56,7 +56,7 @@ class Judge:
         if settings.model != LOCAL:
             # Only to find a missing key, price or a bad address before anything is asked.
             client = JudgeClient(settings, self.prices)
-            free = next((model for model in settings.models if client.price(model) is None), None)
+            free = next((name for name, seat in client.seats.items() if seat.price is None), None)
             if settings.budget is not None and free is not None:
                 raise ConfigError(
                     f"a judge's budget needs its prices: --judge-price IN/OUT, or [prices] {free!r} = "
@@ -71,6 +71,8 @@ class Judge:
             *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
             *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
             *((CLAIMS_HASH,) if settings.claims else ()),
+            # What a judge costs changes no verdict.
+            *(msgspec.structs.replace(own, prices=None) for own in settings.judges.values()),
         ]
         encoded = msgspec.json.encode(parts, order="deterministic")
         return f"judge/1/{blake2b(encoded, digest_size=8).hexdigest()}"

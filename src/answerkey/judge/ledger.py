@@ -8,9 +8,8 @@ from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.prices import Price
 from answerkey.model.reply import Usage
-from answerkey.transcripts.fields.usage import read_usage
 
-__all__ = ["Ledger", "read_spent"]
+__all__ = ["Ledger", "spent_on"]
 
 # Before the first verdict nobody knows how long they are; later the longest seen counts.
 _OUTPUT_GUESS = 600
@@ -18,11 +17,11 @@ _OUTPUT_GUESS = 600
 _CHARS_PER_TOKEN = 2.5
 
 
-def read_spent(usage: object, price: Price | None) -> Spent:
-    """What the `usage` of a completion comes to; a cost that the provider states itself counts without a price."""
-    read = read_usage(usage) or Usage()
-    cost = read.cost if price is None else price.cost(read)
-    return Spent(read.input_tokens or 0, read.output_tokens or 0, cost)
+def spent_on(usage: Usage | None, price: Price | None) -> Spent:
+    """What a completion's usage comes to; a cost that the provider states itself counts without a price."""
+    used = usage or Usage()
+    cost = used.cost if price is None else price.cost(used)
+    return Spent(used.input_tokens or 0, used.output_tokens or 0, cost)
 
 
 class Ledger:

@@ -195,7 +195,7 @@ async def open_judging(
         client = await opened.enter_async_context(JudgeClient(settings, judge.prices, endpoint=endpoint))
         cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
         before = Spent() if store is None else store.spent_on(run_id)
-        priced = all(client.price(model) is not None for model in settings.models)
+        priced = all(seat.price is not None for seat in client.seats.values())
         ledger = Ledger(settings.budget, before, priced=priced)
         panel = Panel(settings, client, cache, ledger)
         session = JudgingSession(judge, client, panel, ledger)

@@ -14,6 +14,7 @@ from answerkey.text.keyword import MatchMode, Threshold
 __all__ = [
     "TOOL_MODES",
     "GroundedSettings",
+    "JudgeModel",
     "JudgeSettings",
     "MatchSettings",
     "Options",
@@ -111,11 +112,27 @@ def _check_least(settings: msgspec.Struct, section: str, **least: int) -> None:
             raise ConfigError(f"{section}{name} = {value}: must be at least {smallest}")
 
 
+class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One judge of a panel where it differs from the others: the settings of `[judge.judges.NAME]`."""
+
+    # The provider's name of the model; None: NAME.
+    model: str | None = None
+    # Whose API it is; None: as NAME begins (`anthropic:…`, `gemini:…`), or OpenAI's.
+    provider: Literal["openai", "anthropic", "gemini"] | None = None
+    base_url: str | None = None
+    # The environment variable that holds its key; empty: it needs none; None: the provider's usual one.
+    api_key_env: str | None = None
+    prices: Price | None = None
+
+
 class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
 
     # A model's name, or several for a panel; "local" is the small model that needs no key.
+    # `anthropic:MODEL` and `gemini:MODEL` are asked by those providers' own APIs.
     model: str | tuple[str, ...] = ()
+    # Name → how that judge is asked, where it differs from what follows.
+    judges: dict[str, JudgeModel] = {}
     # An OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
     base_url: str | None = None
     # The environment variable that holds the key; empty: no key is sent.
