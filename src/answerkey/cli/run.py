@@ -8,6 +8,7 @@ from answerkey.cli.flags import (
     AskingFlags,
     JudgeFlags,
     asking_flags,
+    budget_flag,
     gate_flag,
     judge_flags,
     map_flag,
@@ -40,6 +41,7 @@ __all__ = ["run"]
     help="Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
 )
 @margin_flag
+@budget_flag
 @judge_flags
 @store_flag
 @click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
@@ -54,6 +56,7 @@ def run(
     baseline: str | None,
     confirm: int | None,
     margin: float | None,
+    budget: float | None,
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
@@ -82,6 +85,7 @@ def run(
         baseline=baseline,
         confirm=confirm,
         margin=margin,
+        budget=budget,
         store=store,
         engine=engine,
     )

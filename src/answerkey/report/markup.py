@@ -14,6 +14,7 @@ from answerkey.report.story import component_words
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     change_text,
+    cost_line,
     count,
     judge_line,
     metric_range_text,
@@ -79,7 +80,11 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         zip=lambda first, second: zip(first, second, strict=True),
     )
     environment.globals.update(
-        count=count, judge_line=judge_line, meanings=GRADE_MEANINGS, metric_range=metric_range_text
+        cost_line=cost_line,
+        count=count,
+        judge_line=judge_line,
+        meanings=GRADE_MEANINGS,
+        metric_range=metric_range_text,
     )
     return environment
 

@@ -115,13 +115,14 @@ class ModelTarget:
             raise ConfigError(f"max_turns = {settings.max_turns}: must be at least 1")
         context = context or TargetContext(settings={})
         self.name = context.name or f"{kind}:{model}"
-        self._base = settings.base_url or os.environ.get(api.base_url_env) or api.base_url
+        # What its price is found by.
+        self.model = model
+        self.base_url = settings.base_url or os.environ.get(api.base_url_env) or api.base_url
         self.fingerprint = settings_hash(
-            kind, msgspec.structs.replace(settings, base_url=safe_url(self._base), api_key=None)
+            kind, msgspec.structs.replace(settings, base_url=safe_url(self.base_url), api_key=None)
         )
         self.settings = settings
         self._api = api
-        self._model = model
         # Some write it among the parameters.
         self._stream = settings.stream or settings.parameters.get("stream") is True
         self._secrets = secrets or Secrets()
@@ -139,7 +140,7 @@ class ModelTarget:
 
     async def __aenter__(self) -> "ModelTarget":
         settings, where = self.settings, f"target {self.name}:"
-        base = self._full_address(str(self._secrets.expand(self._base, f"{where} base_url")))
+        base = self._full_address(str(self._secrets.expand(self.base_url, f"{where} base_url")))
         self._endpoint = self._read_endpoint(base)
         headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
         key = self._key(base)
@@ -159,7 +160,7 @@ class ModelTarget:
         """The base address; `host:port`, as OLLAMA_HOST has it, is one too, and what the paths begin with may be at its end."""
         if "://" not in base:
             base = f"http://{base}" + ("" if ":" in base else f":{urlsplit(self._api.base_url).port or 80}")
-        first = "/" + self._api.path(self._model, False).split("/")[1]
+        first = "/" + self._api.path(self.model, False).split("/")[1]
         return base.rstrip("/").removesuffix(first)
 
     def _read_endpoint(self, base: str) -> Endpoint:
@@ -167,7 +168,7 @@ class ModelTarget:
         if not base.startswith(("http://", "https://")):
             raise ConfigError(f"{shown} is not an http:// or https:// address")
         try:
-            return read_endpoint(base + self._api.path(self._model, self._stream))
+            return read_endpoint(base + self._api.path(self.model, self._stream))
         except ValueError:
             raise ConfigError(f"{shown} is not a valid address") from None
 
@@ -197,7 +198,7 @@ class ModelTarget:
     async def _step(self, messages: Sequence[JsonObject], traceparent: str | None) -> TimedStep:
         """One request; raises RetryableError if it may be made again."""
         prompt = Prompt(
-            model=self._model,
+            model=self.model,
             messages=messages,
             system=self.settings.system,
             tools=[tool.spec for tool in self._tools.values()],

@@ -42,7 +42,12 @@ SDK: dict[str, Any] = {
     "candidates": [
         {"content": {"parts": [{"text": "The ring is gold."}], "role": "model"}, "finish_reason": "STOP"}
     ],
-    "usage_metadata": {"prompt_token_count": 8, "candidates_token_count": 5, "total_token_count": 16},
+    "usage_metadata": {
+        "prompt_token_count": 8,
+        "candidates_token_count": 5,
+        "thoughts_token_count": 3,
+        "total_token_count": 16,
+    },
     "response_id": "abc",
 }
 
