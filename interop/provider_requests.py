@@ -100,7 +100,7 @@ def problem_with(name: str) -> str | None:
     done = [ToolCall(name="t", id=step.calls[0].id, result={"a": 1}, result_seen=True)]
     failed = [ToolCall(name="t", id=step.calls[0].id, error="no")]
     messages = [
-        api.said("Hello"),
+        api.said("user", "Hello"),
         *step.kept,
         *api.results(done),
         *step.kept,

@@ -45,7 +45,10 @@ def test_geminis_own_api(scripted: ScriptedJudge, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("model", "reason"),
-    [("anthropic:refuse", "the judge refused: I would rather not."), ("gemini:blocked", "refused: SAFETY")],
+    [
+        ("anthropic:refuse", "the judge refused: I would rather not."),
+        ("gemini:blocked", "blocked the prompt: SAFETY"),
+    ],
 )
 def test_a_refusal_is_unscored(scripted: ScriptedJudge, model: str, reason: str) -> None:
     settings = JudgeSettings(model=model, base_url=scripted.address, canaries=False)

@@ -8,10 +8,12 @@ from aiohttp import web
 
 from answerkey.engine.local_engine import LocalEngine
 from answerkey.model.options import Options
+from answerkey.model.prices import Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
+from answerkey.targets.priced_target import PricedTarget
 from answerkey.targets.resolve import resolve_target
 
 __all__ = ["USAGE", "Model", "calling", "completion"]
@@ -91,12 +93,19 @@ class Model:
         return self.use(each, **settings)
 
     def ask_in_a_run(
-        self, question: Question | None = None, retries: int = 3, **settings: Any
+        self,
+        question: Question | None = None,
+        *,
+        retries: int = 3,
+        price: Price | None = None,
+        **settings: Any,
     ) -> list[Reply]:
         """The replies to a question's turns, asked as a run asks them."""
 
         async def run(target: Target) -> list[Reply]:
             engine = LocalEngine(Options(retries=retries))
+            if price is not None:
+                target = PricedTarget(target, price)
             trial = Trial(question or Question(id="q", question="What?"))
             return [reply async for done in engine.ask_all(target, [trial]) for reply in done.replies]
 

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from answerkey.errors import ConfigError
+from answerkey.model.prices import Price
 from answerkey.model.question import Question
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.resolve import resolve_target
@@ -315,3 +316,16 @@ def test_output_of_a_model_that_makes_no_sense() -> None:
         (reply,) = Model(web.json_response(payload)).ask()
         assert reply.failure is not None
         assert reply.failure.kind == "malformed"
+
+
+def test_tokens_cost_what_the_price_says_even_where_the_turn_fails() -> None:
+    price = Price(input=100.0, output=1000.0)
+    model = Model(calling(("fixed", "{}")), completion({"content": "7"}))
+    (reply,) = model.ask_in_a_run(price=price, tools=[{"name": "fixed", "result": 7}])
+    assert reply.usage is not None
+    assert reply.usage.cost == pytest.approx((20 * 100 + 10 * 1000) / 1e6), "of both steps"
+    model = Model(calling(("fixed", "{}")), turned_away(), turned_away())
+    (reply,) = model.ask_in_a_run(price=price, retries=1, tools=[{"name": "fixed", "result": 7}])
+    assert reply.failure is not None
+    assert reply.usage is not None
+    assert reply.usage.cost == pytest.approx((10 * 100 + 5 * 1000) / 1e6)

@@ -183,14 +183,21 @@ class JudgeClient:
     def _completion(self, content: bytes, seat: Seat) -> Completion:
         try:
             answered = seat.read(msgspec.json.decode(content))
-        except (msgspec.DecodeError, LookupError, TypeError, AttributeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            answered = None
+        if answered is None:
             raise _unreachable(
                 f"{seat.base_url} answered something that is no chat completion; is base_url right?"
-            ) from None
+            )
+        refusal = None
+        if answered.finish == "refusal":
+            refusal = answered.text or "it gave no reason"
+        elif answered.finish != "length" and answered.failure is not None:
+            refusal = answered.failure.message
         return Completion(
-            self._secrets.redact(answered.text),
-            answered.refusal,
-            answered.finish,
+            self._secrets.redact(answered.text or ""),
+            refusal,
+            "content_filter" if answered.finish == "filter" else answered.finish,
             spent_on(answered.usage, seat.price),
         )
 

@@ -6,11 +6,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from answerkey.errors import ConfigError
-from answerkey.judge.judge_apis import JUDGE_APIS, JudgeApi, Request
 from answerkey.model.options import JudgeModel, JudgeSettings
 from answerkey.model.prices import Price, price_of
+from answerkey.model.reply import Reply
+from answerkey.providers.known_apis import KNOWN_APIS
+from answerkey.providers.model_api import ModelApi, Prompt, read_step
 from answerkey.targets.http_client import Endpoint, read_endpoint
 from answerkey.targets.secrets import Secrets
+from answerkey.transcripts.json_shapes import as_dict
 
 __all__ = ["FORMS", "Seat"]
 
@@ -77,7 +80,7 @@ class Seat:
             "Content-Type": "application/json",
             **(self._api.headers(self._key) if self._key is not None else {}),
         }
-        return read_endpoint(self.base_url + self._api.path(self.model)), headers
+        return read_endpoint(self.base_url + self._api.path(self.model, False)), headers
 
     def body(
         self, messages: Sequence[Mapping[str, str]], schema: dict[str, Any], seed: int
@@ -89,14 +92,24 @@ class Seat:
             name = "max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"
             parameters[name] = settings.max_tokens
         kept = {name: value for name, value in parameters.items() if name not in self.dropped}
-        asked = Request(
-            model=self.model, messages=messages, schema=schema, form=FORMS[self.form], parameters=kept
+        form = FORMS[self.form]
+        prompt = Prompt(
+            model=self.model,
+            system="\n\n".join(one["content"] for one in messages if one["role"] == "system"),
+            messages=[
+                self._api.said("assistant" if one["role"] == "assistant" else "user", one["content"])
+                for one in messages
+                if one["role"] != "system"
+            ],
+            schema=schema if form == "json_schema" else None,
+            as_json=form == "json_object",
+            parameters=kept,
         )
-        return {**self._api.body(asked), **settings.extra}
+        return {**self._api.body(prompt), **settings.extra}
 
-    def read(self, raw: Any) -> Any:
-        """What an answer says; raises at what is none."""
-        return self._api.read(raw)
+    def read(self, raw: Any) -> Reply | None:
+        """What an answer says; None if it is none."""
+        return read_step(self._api, raw).reply if self._api.answers(as_dict(raw)) else None
 
     def adapt(self, message: str, param: str) -> bool:
         """Ask otherwise where the endpoint said which part of the request it does not take."""
@@ -123,14 +136,14 @@ class Seat:
         return reason + remedies.get(status, "")
 
 
-def provider_of(name: str, own: JudgeModel) -> tuple[str, JudgeApi]:
+def provider_of(name: str, own: JudgeModel) -> tuple[str, ModelApi]:
     """The provider of a judge: as configured, as its name begins (`anthropic:MODEL`), or else OpenAI's API."""
     prefix = name.partition(":")[0]
-    kind = own.provider or (prefix if ":" in name and prefix in JUDGE_APIS else "openai")
-    return kind, JUDGE_APIS[kind]
+    kind = own.provider or (prefix if ":" in name and prefix in KNOWN_APIS else "openai")
+    return kind, KNOWN_APIS[kind]
 
 
-def _base_url(name: str, own: JudgeModel, settings: JudgeSettings, kind: str, api: JudgeApi) -> str:
+def _base_url(name: str, own: JudgeModel, settings: JudgeSettings, kind: str, api: ModelApi) -> str:
     others = {provider_of(one, settings.judges.get(one, JudgeModel()))[0] for one in settings.models}
     # The panel's address is that of judges of one kind; of several kinds, it is OpenAI's.
     shared = settings.base_url if kind == "openai" or others == {kind} else None
@@ -147,8 +160,9 @@ def _base_url(name: str, own: JudgeModel, settings: JudgeSettings, kind: str, ap
     return base.rstrip("/")
 
 
-def _key_env(own: JudgeModel, settings: JudgeSettings, api: JudgeApi) -> str:
+def _key_env(own: JudgeModel, settings: JudgeSettings, api: ModelApi) -> str:
     if own.api_key_env is not None:
         return own.api_key_env
-    usual = JUDGE_APIS["openai"].key_env
-    return api.key_env if settings.api_key_env == usual else settings.api_key_env
+    if settings.api_key_env not in KNOWN_APIS["openai"].key_env:
+        return settings.api_key_env
+    return next((name for name in api.key_env if name in os.environ), api.key_env[0])

@@ -118,7 +118,7 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     # The provider's name of the model; None: NAME.
     model: str | None = None
     # Whose API it is; None: as NAME begins (`anthropic:…`, `gemini:…`), or OpenAI's.
-    provider: Literal["openai", "anthropic", "gemini"] | None = None
+    provider: Literal["openai", "anthropic", "gemini", "ollama"] | None = None
     base_url: str | None = None
     # The environment variable that holds its key; empty: it needs none; None: the provider's usual one.
     api_key_env: str | None = None
@@ -129,7 +129,7 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
 
     # A model's name, or several for a panel; "local" is the small model that needs no key.
-    # `anthropic:MODEL` and `gemini:MODEL` are asked by those providers' own APIs.
+    # `anthropic:MODEL`, `gemini:MODEL` and `ollama:MODEL` are asked by those providers' own APIs.
     model: str | tuple[str, ...] = ()
     # Name → how that judge is asked, where it differs from what follows.
     judges: dict[str, JudgeModel] = {}

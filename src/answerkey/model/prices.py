@@ -63,7 +63,9 @@ def price_of(model: str | None, configured: Mapping[str, Price], *, base_url: st
 def priced(reply: Reply, price: Price) -> Reply:
     """A reply with its cost, where it does not state that itself."""
     own = reply.usage or Usage()
-    cost = None if own.cost is not None or reply.failure is not None else price.cost(own)
+    # Tokens are paid for even where nothing came of them.
+    in_vain = reply.failure is not None and own.input_tokens is None and own.output_tokens is None
+    cost = None if own.cost is not None or in_vain else price.cost(own)
     if cost is None:
         return reply
     return msgspec.structs.replace(reply, usage=msgspec.structs.replace(own, cost=round(cost, 12)))

@@ -13,6 +13,7 @@ __all__ = ["ANTHROPIC"]
 _VERSION = "2023-06-01"
 # The API wants a limit in every request; all models of the last years can say so much.
 _MAX_TOKENS = 8192
+_WITHOUT = frozenset(("seed",))
 
 
 def _body(prompt: Prompt) -> JsonObject:
@@ -32,8 +33,7 @@ def _body(prompt: Prompt) -> JsonObject:
         body["stream"] = True
     if prompt.schema is not None:
         body["output_config"] = {"format": {"type": "json_schema", "schema": prompt.schema}}
-    # It takes no seed.
-    given = {name: value for name, value in prompt.parameters.items() if name != "seed"}
+    given = {name: value for name, value in prompt.parameters.items() if name not in _WITHOUT}
     return with_parameters(body, given, {"stop": ("stop_sequences",)})
 
 
@@ -72,9 +72,10 @@ ANTHROPIC = ModelApi(
     path=lambda model, stream: "/v1/messages",
     headers=lambda key: {"x-api-key": key, "anthropic-version": _VERSION},
     body=_body,
-    said=lambda text: {"role": "user", "content": text},
+    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("content"), list),
     taken=_taken,
     results=_results,
     speaks=lambda event: bool(as_str(as_dict(event.get("delta")).get("text"))),
+    without=_WITHOUT,
 )

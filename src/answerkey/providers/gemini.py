@@ -17,6 +17,7 @@ _PLACES = {
     "seed": ("generationConfig", "seed"),
     "top_p": ("generationConfig", "topP"),
     "stop": ("generationConfig", "stopSequences"),
+    "schema": ("generationConfig", "responseJsonSchema"),
 }
 
 
@@ -39,11 +40,10 @@ def _body(prompt: Prompt) -> JsonObject:
             for tool in prompt.tools
         ]
         body["tools"] = [{"functionDeclarations": declared}]
+    if prompt.schema is not None or prompt.as_json:
+        body["generationConfig"] = {"responseMimeType": "application/json"}
     if prompt.schema is not None:
-        body["generationConfig"] = {
-            "responseMimeType": "application/json",
-            "responseJsonSchema": prompt.schema,
-        }
+        with_parameters(body, {"schema": prompt.schema}, _PLACES)
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
@@ -71,7 +71,10 @@ GEMINI = ModelApi(
     path=_path,
     headers=lambda key: {"x-goog-api-key": key},
     body=_body,
-    said=lambda text: {"role": "user", "parts": [{"text": text}]},
+    said=lambda speaker, text: {
+        "role": "model" if speaker == "assistant" else "user",
+        "parts": [{"text": text}],
+    },
     answers=lambda payload: bool(as_dicts(payload.get("candidates"))) or "promptFeedback" in payload,
     taken=_taken,
     results=_results,

@@ -6,7 +6,7 @@ wants back unchanged (signatures of thoughts, ids) goes back unchanged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,7 @@ __all__ = ["ModelApi", "Prompt", "Step", "ToolSpec", "read_step", "result_text",
 
 # The parameters that every API has under a name of its own; others are sent as they are given.
 Place = tuple[str, ...]
+Speaker = Literal["user", "assistant"]
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -44,8 +45,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     # `temperature`, `max_tokens`, `seed`, `top_p` and `stop` are written as the API calls them.
     parameters: Mapping[str, Json] = {}
-    # The JSON Schema that the answer must meet; None: it may be any text.
+    # The JSON Schema that the answer must meet; None: it may be any text, or any JSON.
     schema: JsonObject | None = None
+    as_json: bool = False
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +76,8 @@ class ModelApi(NamedTuple):
     # Key → headers.
     headers: Callable[[str], dict[str, str]]
     body: Callable[[Prompt], JsonObject]
-    # What a user says, as a message.
-    said: Callable[[str], JsonObject]
+    # What the user or the assistant says, as a message.
+    said: Callable[[Speaker, str], JsonObject]
     # Whether a payload is an answer of this API at all.
     answers: Callable[[JsonObject], bool]
     # An answer's calls for us to make, and what goes back of it.
@@ -84,6 +86,8 @@ class ModelApi(NamedTuple):
     results: Callable[[Sequence[ToolCall]], tuple[JsonObject, ...]]
     # Whether an event of a stream has a word of the answer in it.
     speaks: Callable[[JsonObject], bool]
+    # Of the usual parameters those that it does not have.
+    without: frozenset[str] = frozenset()
 
 
 def read_step(api: ModelApi, payload: Json) -> Step:

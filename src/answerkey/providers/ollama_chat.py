@@ -32,6 +32,8 @@ def _body(prompt: Prompt) -> JsonObject:
         body["tools"] = [function_tool(tool) for tool in prompt.tools]
     if prompt.schema is not None:
         body["format"] = prompt.schema
+    elif prompt.as_json:
+        body["format"] = "json"
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
@@ -64,7 +66,7 @@ OLLAMA = ModelApi(
     path=lambda model, stream: "/api/chat",
     headers=bearer,
     body=_body,
-    said=lambda text: {"role": "user", "content": text},
+    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("message"), dict),
     taken=_taken,
     results=_results,

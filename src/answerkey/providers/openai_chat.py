@@ -40,6 +40,8 @@ def _body(prompt: Prompt) -> JsonObject:
     if prompt.schema is not None:
         named: JsonObject = {"name": "answer", "strict": True, "schema": prompt.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": named}
+    elif prompt.as_json:
+        body["response_format"] = {"type": "json_object"}
     return with_parameters(body, prompt.parameters, {})
 
 
@@ -79,7 +81,7 @@ OPENAI_CHAT = ModelApi(
     path=lambda model, stream: "/chat/completions",
     headers=bearer,
     body=_body,
-    said=lambda text: {"role": "user", "content": text},
+    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: bool(as_dicts(payload.get("choices"))),
     taken=_taken,
     results=_results,

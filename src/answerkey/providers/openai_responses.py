@@ -36,6 +36,8 @@ def _body(prompt: Prompt) -> JsonObject:
         body["text"] = {
             "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": prompt.schema}
         }
+    elif prompt.as_json:
+        body["text"] = {"format": {"type": "json_object"}}
     return with_parameters(body, prompt.parameters, {"max_tokens": ("max_output_tokens",)})
 
 
@@ -61,7 +63,7 @@ OPENAI_RESPONSES = ModelApi(
     path=lambda model, stream: "/responses",
     headers=bearer,
     body=_body,
-    said=lambda text: {"role": "user", "content": text},
+    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("output"), list),
     taken=_taken,
     results=_results,

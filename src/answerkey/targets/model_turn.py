@@ -41,7 +41,7 @@ class ModelTurn:
         self.finished = False
         self._history = history
         # In the API's own form: what is sent with the next step, and at the end what later turns begin with.
-        self.messages: list[JsonObject] = [*history, api.said(question)]
+        self.messages: list[JsonObject] = [*history, api.said("user", question)]
         self._api = api
         self._calls: list[ToolCall] = []
         self._sources: list[Source] = []

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
+
 from answerkey.model.prices import Price, priced
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask, Target
+from answerkey.protocols import Ask, RetryableError, Target
 
 __all__ = ["PricedTarget"]
 
@@ -33,4 +35,11 @@ class PricedTarget:
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask it, and reckon what that cost."""
-        return priced(await self._target.ask(ask), self._price)
+        try:
+            return priced(await self._target.ask(ask), self._price)
+        except RetryableError as error:
+            if error.so_far is not None:
+                error.so_far = priced(
+                    msgspec.structs.replace(error.so_far, failure=error.failure), self._price
+                )
+            raise
