@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
     from answerkey.evaluation.calibrating import calibrate
     from answerkey.evaluation.experiment import Experiment
-    from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
+    from answerkey.model.options import JudgeSettings, Options, Scoring
+    from answerkey.model.prices import Price
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
     from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
     from answerkey.model.run import Run
@@ -35,9 +36,9 @@ _LOCATIONS = {
     "Experiment": "answerkey.evaluation.experiment",
     "ExpectedTool": "answerkey.model.question",
     "Failure": "answerkey.model.reply",
-    "JudgePrices": "answerkey.model.options",
     "JudgeSettings": "answerkey.model.options",
     "Options": "answerkey.model.options",
+    "Price": "answerkey.model.prices",
     "Question": "answerkey.model.question",
     "QuestionSet": "answerkey.model.question",
     "Reply": "answerkey.model.reply",
@@ -71,9 +72,9 @@ __all__ = [
     "ExpectedTool",
     "Experiment",
     "Failure",
-    "JudgePrices",
     "JudgeSettings",
     "Options",
+    "Price",
     "Question",
     "QuestionSet",
     "Reply",

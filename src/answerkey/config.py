@@ -12,12 +12,12 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import (
     GroundedSettings,
-    JudgePrices,
     JudgeSettings,
     MatchSettings,
     Options,
     Scoring,
 )
+from answerkey.model.prices import Price
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
@@ -57,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Conditions that every run must meet: {expressions = ["score >= 0.85"]} or a plain list.
     gates: list[str] | dict[str, Any] = []
     judge: JudgeSettings = JudgeSettings()
+    # What models, or targets by their name, cost: "gpt-4o-mini" = {input = 0.15, output = 0.60}.
+    prices: dict[str, Price] = {}
     server: dict[str, Any] = {}
     # The file that all this came from.
     path: str | None = None
@@ -87,6 +89,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             judge=given.get("judge", self.judge),
             gates=base.gates or self.gate_expressions,
             map=base.map or self.map,
+            prices=base.prices or self.prices,
         )
 
 
@@ -217,8 +220,8 @@ def _explain(error: msgspec.ValidationError, path: str | None, section: str, mod
             "grounded": GroundedSettings,
             "match": MatchSettings,
             "judge": JudgeSettings,
-            "judge.prices": JudgePrices,
-        }.get(inside, model)
+            "judge.prices": Price,
+        }.get("judge.prices" if inside.startswith("prices") else inside, model)
         fields = inner.__struct_fields__
         close = get_close_matches(name, fields, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(fields))}"

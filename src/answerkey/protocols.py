@@ -56,15 +56,21 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 class RetryableError(Exception):
     """How a target tells the engine that asking again may help: the chatbot turned the question away before it worked on it.
 
-    That is 429, 503 or a refused connection. A target never retries itself.
+    That is 429, 503 or a refused connection. A target never retries itself. One that works in steps goes on, when it is
+    asked again, from the step that failed.
     """
 
-    def __init__(self, failure: Failure, retry_after: float | None = None) -> None:
+    def __init__(
+        self, failure: Failure, retry_after: float | None = None, so_far: Reply | None = None
+    ) -> None:
         super().__init__(failure.message)
         # What the reply's failure is if the retries are used up.
         self.failure = failure
         # Seconds that the chatbot asked to wait; None if it did not say.
         self.retry_after = retry_after
+        # What was done by then and will not be done again: the reply's if the retries are used up. Its latency is that
+        # of this attempt's part.
+        self.so_far = so_far
 
 
 class AskAgainError(RetryableError):

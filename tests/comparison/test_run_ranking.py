@@ -54,3 +54,25 @@ def test_letters_of_overlapping_groups() -> None:
     # 0 and 2 differ, and nothing else: 1 belongs to both groups.
     assert _letters(3, {(0, 1): False, (0, 2): True, (1, 2): False}) == ["a", "ab", "b"]
     assert _letters(3, {(0, 1): True, (0, 2): True, (1, 2): True}) == ["a", "b", "c"]
+
+
+def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
+    level = {f"q{i}": 0.8 for i in range(10)}
+    runs = [
+        make_run(level, name="cheap", cost=0.001),
+        make_run(level, name="dear", cost=0.004, wording={"q1": "Asked otherwise?"}),
+        make_run(level, name="free"),
+    ]
+    judges = [{"model": "one", "reliable": False}, {"model": "two", "reliable": True}, {}]
+    runs = [
+        msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
+        for run, judge in zip(runs, judges, strict=True)
+    ]
+    ranking = answerkey.rank(runs)
+    found = {run.name: run for run in ranking.runs}
+    assert [found[name].cost_per_point for name in found] == [0.00125, 0.005, None]
+    assert [cost and cost.mean for cost in (found[name].cost for name in found)] == [0.001, 0.004, None]
+    assert [found[name].pareto for name in found] == [True, False, True]
+    assert "runs cheap and dear were judged by different models (one and two)" in ranking.notes
+    assert any("the judge of run cheap" in note and "failed its canaries" in note for note in ranking.notes)
+    assert "1 questions were edited between the runs and are paired by id" in ranking.notes

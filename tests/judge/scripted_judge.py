@@ -189,6 +189,43 @@ class Judge:
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
         return completion(body, verdict(body, honest_grade(fields)))
 
+    async def messages(self, request: web.Request) -> web.Response:
+        """The same judge behind Anthropic's API."""
+        body = await request.json()
+        chat = {**body, "messages": [{"role": "system", "content": body["system"]}, *body["messages"]]}
+        data = read_data(chat["messages"])
+        headers = {name: request.headers.get(name) for name in ("x-api-key", "anthropic-version")}
+        self.log.append({"api": "anthropic", "request": body, "headers": headers, "data": data})
+        if body["model"] == "noschema" and "output_config" in body:
+            return error(400, "output_config: Extra inputs are not permitted")
+        refused = body["model"] == "refuse"
+        text = "I would rather not." if refused else verdict(chat, honest_grade(data["fields"]))
+        return web.json_response(
+            {
+                "type": "message",
+                "content": [{"type": "thinking", "thinking": "…"}, {"type": "text", "text": text}],
+                "stop_reason": "refusal" if refused else "end_turn",
+                "usage": {"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 50},
+            }
+        )
+
+    async def generate(self, request: web.Request) -> web.Response:
+        """The same judge behind Gemini's API."""
+        body, model = await request.json(), request.match_info["model"]
+        said = [{"role": "user", "content": one["parts"][0]["text"]} for one in body["contents"]]
+        system = body["systemInstruction"]["parts"][0]["text"]
+        chat = {"messages": [{"role": "system", "content": system}, *said]}
+        data = read_data(chat["messages"])
+        headers = {"x-goog-api-key": request.headers.get("x-goog-api-key")}
+        self.log.append({"api": "gemini", "request": body, "headers": headers, "data": data, "model": model})
+        used = {"promptTokenCount": 1000, "candidatesTokenCount": 40, "thoughtsTokenCount": 60}
+        if model == "blocked":
+            return web.json_response({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": used})
+        text = verdict(chat, honest_grade(data["fields"]))
+        parts = [{"text": "Let me see.", "thought": True}, {"text": text[:9]}, {"text": text[9:]}]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+        return web.json_response({"candidates": [candidate], "usageMetadata": used})
+
 
 def error(status: int, message: str, *, code: str = "", param: str = "", headers: Any = None) -> web.Response:
     body = {"error": {"message": message, "code": code or None, "param": param or None, "type": "error"}}
@@ -231,6 +268,8 @@ async def main(port: int) -> None:
 
     app = web.Application(client_max_size=64 * 2**20)
     app.router.add_post("/v1/chat/completions", judge.complete)
+    app.router.add_post("/v1/messages", judge.messages)
+    app.router.add_post("/v1beta/models/{model}:generateContent", judge.generate)
     app.router.add_get("/log", log)
     app.router.add_get("/count", count)
     app.router.add_post("/reset", reset)

@@ -9,7 +9,8 @@ import pytest
 
 import answerkey
 from answerkey.judge.configured_judge import Judge
-from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
+from answerkey.model.options import JudgeSettings, Scoring
+from answerkey.model.prices import Price
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Score
@@ -128,7 +129,7 @@ def test_a_fence_around_the_claims_is_read(scripted: ScriptedJudge) -> None:
 
 
 def test_claims_are_paid_once(scripted: ScriptedJudge, tmp_path: Path) -> None:
-    settings = scripted.settings(prices=JudgePrices(input=1.0, output=4.0))
+    settings = scripted.settings(prices=Price(input=1.0, output=4.0))
     with open_store(str(tmp_path / "s.db")) as store:
         first, paid = judge_all(settings, (INCOME, REPLY), run_id="a", store=SqlJudgements(store))
         again, free = judge_all(settings, (INCOME, REPLY), run_id="b", store=SqlJudgements(store))
@@ -141,7 +142,7 @@ def test_claims_are_paid_once(scripted: ScriptedJudge, tmp_path: Path) -> None:
 
 
 def test_the_budget_holds_for_claims(scripted: ScriptedJudge) -> None:
-    prices = JudgePrices(input=1.0, output=4.0)
+    prices = Price(input=1.0, output=4.0)
     _, whole = judge_all(scripted.settings(prices=prices), (INCOME, REPLY))
     settings = scripted.settings(prices=prices, budget=0.6 * whole["cost"])
     _, document = judge_all(settings, (INCOME, REPLY))

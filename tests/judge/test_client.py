@@ -4,7 +4,8 @@ import pytest
 
 from answerkey.errors import ConfigError
 from answerkey.judge.client import JudgeClient
-from answerkey.model.options import JudgePrices, JudgeSettings
+from answerkey.model.options import JudgeSettings
+from answerkey.model.prices import Price
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all, judge_one
 
@@ -43,7 +44,7 @@ def test_the_request_constrains_the_answer_and_fixes_the_sampling(scripted: Scri
         ("twice", "malformed JSON"),
         ("lacking", "lacks 'accuracy'"),
         ("refuse", "the judge refused: I'm sorry"),
-        ("filtered", "the judge refused: content filter"),
+        ("filtered", "the judge refused: the provider's content filter held the answer back"),
         ("long", "cut off"),
         ("html", "no chat completion; is base_url right?"),
         ("no-such-model", "HTTP 404: The model `no-such-model` does not exist; check the model's name"),
@@ -131,7 +132,7 @@ def test_no_key_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(ConfigError, match="needs a key: export OPENAI_API_KEY="):
-        JudgeClient(JudgeSettings(model="gpt-4o-mini"))
+        JudgeClient(JudgeSettings(model="gpt-4o-mini"), {})
 
 
 @pytest.mark.parametrize(
@@ -139,11 +140,11 @@ def test_no_key_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_bad_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
-        JudgeClient(JudgeSettings(model="m", base_url=url, api_key_env=""))
+        JudgeClient(JudgeSettings(model="m", base_url=url, api_key_env=""), {})
 
 
 def test_cost_comes_from_the_prices(scripted: ScriptedJudge) -> None:
-    settings = scripted.settings(prices=JudgePrices(input=1000, output=2000))
+    settings = scripted.settings(prices=Price(input=1000, output=2000))
     _, document = judge_all(settings, (ADDRESS, GOOD))
     tokens = document["tokens"]
     assert document["cost"] == pytest.approx((tokens["input"] * 1000 + tokens["output"] * 2000) / 1e6)

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import answerkey
-from answerkey.model.options import JudgePrices, Scoring
+from answerkey.model.options import Scoring
+from answerkey.model.prices import Price
 from answerkey.store import open_store
 from answerkey.store.judgements import SqlJudgements
 
@@ -185,7 +186,7 @@ def test_the_configuration_names_judge_and_rubric(project: Path, scripted: Scrip
         ("model = ['x', 'x']", "every judge of a panel needs a name of its own"),
         ("model = ['local', 'x']", "the local judge cannot sit on a panel"),
         ("model = 'x'\nbudget = 1.0", "a judge's budget needs its prices"),
-        ("model = 'x'\nprices = {input = 1}", "missing required field `output`"),
+        ("model = 'x'\nprices = {input = 1}", "a price without `output`"),
         ("model = 'x'\nbase_url = 'nowhere'", "base_url = 'nowhere' is not an http:// or https:// address"),
         ("model = 'x'\nbase_url = 'https://example.invalid/v1'", "needs a key: export OPENAI_API_KEY="),
         ("model = 'no-such'", "HTTP 404: The model `no-such` does not exist"),
@@ -383,7 +384,7 @@ def test_python_takes_a_model_or_settings(project: Path, scripted: ScriptedJudge
     assert run.to_dict()["judge"]["model"] == "good"
     panel = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=["good", "good2", "good3"])
     assert panel.info.judge["agreement"]["judge"] == 1.0
-    settings = answerkey.JudgeSettings(model="good", prices=JudgePrices(input=1, output=1))
+    settings = answerkey.JudgeSettings(model="good", prices=Price(input=1, output=1))
     priced = answerkey.evaluate("golden.jsonl", "bot.py:answer", judge=settings)
     assert priced.info.judge["cost"] > 0
 

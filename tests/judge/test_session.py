@@ -8,7 +8,8 @@ import pytest
 from answerkey.errors import ConfigError
 from answerkey.judge.configured_judge import Judge, make_judge
 from answerkey.judge.session import open_judging
-from answerkey.model.options import JudgePrices, JudgeSettings, Scoring
+from answerkey.model.options import JudgeSettings, Scoring
+from answerkey.model.prices import Price
 from answerkey.model.question import Check, Question
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
@@ -16,7 +17,7 @@ from answerkey.store.judgements import SqlJudgements
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all
 
-PRICES = JudgePrices(input=1.0, output=4.0)
+PRICES = Price(input=1.0, output=4.0)
 
 
 def numbered(count: int) -> list[tuple[Question, Reply]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from answerkey.targets.model_target import ModelTarget
 from answerkey.targets.model_tools import make_tools
-from answerkey.targets.openai_target import OpenAITarget
 from answerkey.targets.resolve import resolve_target
 from answerkey.targets.secrets import Secrets
 
@@ -29,8 +29,8 @@ def test_tables(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name in tables:
         target = resolve_target(name, settings=tables, folder=tmp_path)
         assert target.name == name
-        if isinstance(target, OpenAITarget):
-            assert len(make_tools(target._settings.tools, Secrets({}), tmp_path)) == 3
+        if isinstance(target, ModelTarget):
+            assert len(make_tools(target.settings.tools, Secrets({}), tmp_path)) == 3
 
 
 def test_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

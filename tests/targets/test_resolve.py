@@ -10,7 +10,7 @@ from answerkey.targets.command_target import CommandTarget
 from answerkey.targets.demo_target import DemoTarget
 from answerkey.targets.http_target import HttpTarget
 from answerkey.targets.isolated_target import IsolatedTarget
-from answerkey.targets.openai_target import OpenAITarget
+from answerkey.targets.model_target import ModelTarget
 from answerkey.targets.python_target import PythonTarget
 from answerkey.targets.replay_target import ReplayTarget
 from answerkey.targets.resolve import resolve_target
@@ -37,7 +37,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("resolve_bot.py:bot", IsolatedTarget),
         ("./resolve_bot.py:bot", IsolatedTarget),
         ("cmd:cat -u", CommandTarget),
-        ("openai:gpt-x", OpenAITarget),
+        ("openai:gpt-x", ModelTarget),
         ("replay:replies.jsonl", ReplayTarget),
     ],
 )
@@ -94,7 +94,7 @@ def test_unknown_targets(spec: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({}, "exactly one of url, python, cmd, openai, replay, demo"),
+        ({}, "exactly one of url, python, cmd, openai, anthropic, gemini, ollama, replay, demo"),
         ({"url": "http://x", "cmd": "y"}, "has url and cmd"),
         ({"url": "http://x", "header": {}}, "[targets.t] unknown setting 'header'; did you mean 'headers'?"),
         ({"url": 5}, "[targets.t] Expected `str`, got `int` - at `url`"),

@@ -10,7 +10,8 @@ import msgspec
 
 from answerkey.config import Settings, load_settings
 from answerkey.errors import ConfigError, UsageError
-from answerkey.model.options import JudgePrices, JudgeSettings, Options, Scoring
+from answerkey.model.options import JudgeSettings, Options, Scoring
+from answerkey.model.prices import Price
 
 if TYPE_CHECKING:
     from answerkey.judge.configured_judge import Judge
@@ -21,6 +22,7 @@ __all__ = [
     "AskingFlags",
     "JudgeFlags",
     "asking_flags",
+    "budget_flag",
     "fail_on_flag",
     "gate_flag",
     "json_flag",
@@ -65,6 +67,12 @@ margin_flag = click.option(
     type=float,
     metavar="M",
     help="A difference within ± M does not matter (0.02 is two points): then two runs can be the same.",
+)
+budget_flag = click.option(
+    "--budget",
+    type=float,
+    metavar="SUM",
+    help="Ask nothing more once replies and their judging have cost so much; resume goes on.",
 )
 output_flag = click.option(
     "-o",
@@ -145,7 +153,7 @@ class JudgeFlags(msgspec.Struct, frozen=True):
     base_url: str | None = None
     concurrency: int | None = None
     budget: float | None = None
-    prices: JudgePrices | None = None
+    prices: Price | None = None
     rubric: str | None = None
 
     def settings(self, base: JudgeSettings) -> JudgeSettings:
@@ -163,7 +171,7 @@ class JudgeFlags(msgspec.Struct, frozen=True):
             return None
         from answerkey.judge.configured_judge import Judge
 
-        return Judge(self.settings(settings.judge), folder=settings.folder)
+        return Judge(self.settings(settings.judge), folder=settings.folder, prices=settings.prices)
 
 
 def _read_models(names: tuple[str, ...]) -> str | tuple[str, ...]:
@@ -172,16 +180,14 @@ def _read_models(names: tuple[str, ...]) -> str | tuple[str, ...]:
     return names[0] if len(names) == 1 else names
 
 
-def _read_price(text: str) -> JudgePrices:
+def _read_price(text: str) -> Price:
     """Prices per million tokens from "0.15/0.60", input before output."""
     first, _, second = text.partition("/")
     try:
-        prices = JudgePrices(input=float(first), output=float(second))
-    except ValueError:
-        prices = JudgePrices(input=-1.0, output=-1.0)
-    if not (prices.input >= 0 and prices.output >= 0):
-        raise UsageError(f"--judge-price {text!r}: write input/output per million tokens, as 0.15/0.60")
-    return prices
+        return Price(input=float(first), output=float(second))
+    except (ValueError, ConfigError):
+        message = f"--judge-price {text!r}: write input/output per million tokens, as 0.15/0.60"
+        raise UsageError(message) from None
 
 
 def _read_rubric(name: str) -> str:

@@ -234,7 +234,9 @@ def _calibrate_sentences(
     if settings.scoring.grounded.model and not flags.model:
         measured = calibrate_model(paths, settings.scoring.grounded.model, settings.folder)
     elif judged_by.models:
-        measured = asyncio.run(calibrate_judge(paths, Judge(judged_by, folder=settings.folder)))
+        measured = asyncio.run(
+            calibrate_judge(paths, Judge(judged_by, folder=settings.folder, prices=settings.prices))
+        )
     else:
         raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")
     if output is not None:

@@ -2,7 +2,7 @@
 
 import click
 
-from answerkey.cli.flags import JudgeFlags, judge_flags, store_flag
+from answerkey.cli.flags import JudgeFlags, budget_flag, judge_flags, store_flag
 from answerkey.cli.outcome import ends_with_run
 from answerkey.config import Settings
 from answerkey.evaluation.progress import Progress
@@ -20,6 +20,7 @@ __all__ = ["resume"]
     is_flag=True,
     help="If the chatbot, the golden set or the scoring has changed, make a new run from the replies that still hold.",
 )
+@budget_flag
 @judge_flags
 @store_flag
 @ends_with_run("asking")
@@ -28,6 +29,7 @@ def resume(
     target: str | None,
     wait: bool,
     accept_changes: bool,
+    budget: float | None,
     judge: JudgeFlags,
     store: str | None,
     settings: Settings,
@@ -39,6 +41,7 @@ def resume(
     Examples:
       answerkey resume
       answerkey resume 4f2a --json
+      answerkey resume 4f2a --budget 5.00
       answerkey resume production --accept-changes
     """
     from answerkey.evaluation.api import resume as resume_run
@@ -52,4 +55,5 @@ def resume(
         progress=progress,
         wait=wait,
         accept_changes=accept_changes,
+        budget=budget,
     )

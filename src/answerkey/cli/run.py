@@ -8,6 +8,7 @@ from answerkey.cli.flags import (
     AskingFlags,
     JudgeFlags,
     asking_flags,
+    budget_flag,
     gate_flag,
     judge_flags,
     map_flag,
@@ -40,6 +41,7 @@ __all__ = ["run"]
     help="Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
 )
 @margin_flag
+@budget_flag
 @judge_flags
 @store_flag
 @click.option(
@@ -59,6 +61,7 @@ def run(
     baseline: str | None,
     confirm: int | None,
     margin: float | None,
+    budget: float | None,
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
@@ -88,6 +91,7 @@ def run(
         baseline=baseline,
         confirm=confirm,
         margin=margin,
+        budget=budget,
         store=store,
         engine=engine,
         ray_address=ray_address,

@@ -176,15 +176,10 @@ def _batch(results: Sequence[Trial]) -> ScoreBatch:
         scores=[card.total for card in cards],
         error_kinds=[None if card.error is None else card.error.kind for card in cards],
         latencies_ms=[result.latency_ms for result in results],
-        costs=[_cost(result) for result in results],
+        costs=[result.cost for result in results],
         components=by_name(components),
         metrics=by_name([card.metrics for card in cards]),
     )
-
-
-def _cost(result: Trial) -> float | None:
-    known = [r.usage.cost for r in result.replies if r.usage is not None and r.usage.cost is not None]
-    return sum(known) if known else None
 
 
 def by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

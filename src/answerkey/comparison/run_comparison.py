@@ -120,8 +120,13 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             what = "; ".join(settings) or "scorers or their versions"
             which = "the runs" if len(runs) == 2 else f"runs {first.name} and {other.info.name}"
             yield f"{which} were scored differently ({what}): answerkey rescore makes them comparable"
+        before, after = first.judge.get("model"), other.info.judge.get("model")
+        if before and after and before != after:
+            yield f"runs {first.name} and {other.info.name} were judged by different models ({before} and {after})"
     for run in runs:
         info = run.info
+        if info.judge.get("reliable") is False:
+            yield f"the judge of run {info.name} ({info.id}) failed its canaries: what it judged is unreliable"
         if info.status != "complete":
             remedy = "resume" if info.experiment is None else "ab --resume"
             yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"

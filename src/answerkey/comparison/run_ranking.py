@@ -1,6 +1,6 @@
 """More than two runs: a ranking with intervals, groups that cannot be told apart, and the Pareto front."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -41,8 +41,9 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     error_rate: float
     latency_p50_ms: float | None
     latency_p95_ms: float | None
-    # Mean cost of a question.
-    cost: float | None
+    # Of a question; and of a point, which is a question answered perfectly.
+    cost: Mean | None
+    cost_per_point: float | None
     categories: dict[str, Mean]
     # Components and metrics, the judge's among them.
     measures: dict[str, Mean]
@@ -146,7 +147,7 @@ def rank_runs(runs: Sequence[Columns], *, level: float = 0.95) -> Ranking:
             for ((i, j), difference), p in zip(found.items(), adjusted, strict=True)
             if difference is not None
         ),
-        notes=tuple(run_notes(runs)),
+        notes=(*run_notes(runs), *_pairing_notes(placed)),
     )
 
 
@@ -184,10 +185,25 @@ def _dominated(
     return beaten
 
 
+def _pairing_notes(placed: Sequence[_Placed]) -> Iterator[str]:
+    """What two runs' comparison says of its pairs, of all of them."""
+    first = placed[0]
+    edited = {
+        first.run.ids[place]
+        for other in placed[1:]
+        for place, there in zip(first.places.tolist(), other.places.tolist(), strict=True)
+        if first.run.hashes[place] != other.run.hashes[there]
+    }
+    if edited:
+        yield f"{len(edited)} questions were edited between the runs and are paired by id"
+
+
 def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     """A run over the questions that all have, before it is seen beside the others."""
     run = one.run
-    latencies, costs = _known(one.of(run.latencies)), _known(one.of(run.costs))
+    latencies, costs = _known(one.of(run.latencies)), one.of(run.costs)
+    paid = ~np.isnan(costs)
+    worth = float(one.of(run.scores)[paid].sum())
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
     score = _mean(one.of(run.scores), units, level)
     assert score is not None  # only scored questions are shared
@@ -212,20 +228,21 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         error_rate=round_score(run.errors.total() / run.replies) if run.replies else 0.0,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
-        cost=float(costs.mean()) if len(costs) else None,
+        cost=_mean(costs, units, level, bounded=False),
+        cost_per_point=round_score(float(costs[paid].sum()) / worth) if worth > 0 else None,
         categories={name: mean for name, mean in categories.items() if mean is not None},
         measures={name: mean for name, mean in measures.items() if mean is not None},
         judge_reliable=reliable,
     )
 
 
-def _mean(values: Floats, units: Ints | None, level: float) -> Mean | None:
+def _mean(values: Floats, units: Ints | None, level: float, *, bounded: bool = True) -> Mean | None:
     """The mean of the values that there are, and its interval."""
     known = ~np.isnan(values)
     kept = values[known]
     if not len(kept):
         return None
-    bounded = bool(kept.min() >= 0.0 and kept.max() <= 1.0)
+    bounded = bounded and bool(kept.min() >= 0.0 and kept.max() <= 1.0)
     chosen = None if units is None else units[known].tolist()
     return Mean(
         round_score(float(kept.mean())), mean_interval(kept.tolist(), chosen, level=level, bounded=bounded)

@@ -89,6 +89,8 @@ class LocalEngine:
             await wait_for_room(ask)
         first = time.perf_counter()
         attempt = 1
+        # Seconds of earlier attempts whose work counts.
+        worked = 0.0
         while True:
             begun = time.perf_counter()
             trace_id = f"{self._ids.getrandbits(128):032x}"
@@ -101,7 +103,9 @@ class LocalEngine:
                 reply = admit_reply(reply)
             except RetryableError as error:
                 retry = error
-                reply = Reply(failure=error.failure)
+                reply = admit_reply(msgspec.structs.replace(error.so_far or Reply(), failure=error.failure))
+                worked += (reply.timings.latency_ms or 0.0) / 1000
+                reply = msgspec.structs.replace(reply, timings=Timings())
             except TimeoutError:
                 ours = time.perf_counter() - begun >= self._options.timeout * 0.999
                 message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
@@ -123,14 +127,14 @@ class LocalEngine:
                     attempt += 1
                     continue
                 message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
-                reply = Reply(failure=Failure(retry.failure.kind, message))
+                reply = msgspec.structs.replace(reply, failure=Failure(retry.failure.kind, message))
             replayed = bool(getattr(target, "replays", False))
             if not replayed:
                 reply = _timed(
                     reply,
-                    latency_ms=1000 * (ended - begun),
+                    latency_ms=1000 * (ended - begun + worked),
                     queue_ms=1000 * (first - queued),
-                    retry_ms=1000 * (begun - first),
+                    retry_ms=1000 * max(0.0, begun - first - worked),
                     attempts=attempt,
                 )
             return msgspec.structs.replace(

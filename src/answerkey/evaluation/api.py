@@ -118,8 +118,9 @@ def resume(
     progress: Progress | None = None,
     wait: bool = False,
     accept_changes: bool = False,
+    budget: float | None = None,
 ) -> Run:
-    """Ask only what a run still lacks; `judge` takes the place of the run's own.
+    """Ask only what a run still lacks; `judge` and `budget` take the place of the run's own.
 
     While another process asks the run, RunOwnedError is raised, or with `wait` its end awaited. Where the chatbot, the
     golden set or the scoring is not as it was, UsageError says which; with `accept_changes`, a new run is made that
@@ -130,7 +131,12 @@ def resume(
     settings = settings or load_settings()
     opened_store = open_configured_store(settings, store, create=False)
     info = opened_store.find_run(run)
-    options = msgspec.structs.replace(info.options, judge=_changed_judge(judge, info.options.judge))
+    options = msgspec.structs.replace(
+        info.options,
+        judge=_changed_judge(judge, info.options.judge),
+        budget=info.options.budget if budget is None else budget,
+        prices=settings.prices or info.options.prices,
+    )
     assembly = assemble(options, settings, scorers=scorers)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 

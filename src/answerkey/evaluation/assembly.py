@@ -12,11 +12,13 @@ from answerkey.config import Settings
 from answerkey.datasets.golden_sets import parse_question, read_questions
 from answerkey.errors import InputError, UsageError
 from answerkey.model.options import JudgeSettings, Options
+from answerkey.model.prices import price_of
 from answerkey.model.question import Question, QuestionSet
 from answerkey.plugins import engines, load_object
 from answerkey.protocols import Direction, Engine, Target
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.plan import make_grader
+from answerkey.targets.priced_target import PricedTarget
 from answerkey.targets.resolve import TargetLike, resolve_target
 
 if TYPE_CHECKING:
@@ -58,8 +60,11 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
             concurrency=self.options.concurrency,
             folder=self.settings.folder,
         )
-        placed = getattr(self.engine, "placed", None)
-        return make() if placed is None else placed(make(), make)
+        target, placed = make(), getattr(self.engine, "placed", None)
+        prices, base_url = self.options.prices, getattr(target, "base_url", "")
+        price = prices.get(target.name) or price_of(getattr(target, "model", None), prices, base_url=base_url)
+        target = target if placed is None else placed(target, make)
+        return target if price is None else PricedTarget(target, price)
 
 
 def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:
@@ -97,7 +102,7 @@ def _make_judge(options: Options, settings: Settings) -> "Judge | None":
 
     if judge.concurrency is None:
         judge = msgspec.structs.replace(judge, concurrency=options.concurrency)
-    return make_judge(judge, scoring, folder=settings.folder)
+    return make_judge(judge, scoring, folder=settings.folder, prices=options.prices)
 
 
 def make_options(settings: Settings, options: Options | None, changes: Mapping[str, Any]) -> Options:

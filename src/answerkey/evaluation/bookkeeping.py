@@ -74,7 +74,7 @@ def new_run(
 def going_on(info: RunInfo, assembly: Assembly) -> RunInfo:
     """A stored run as it goes on, perhaps with another judge."""
     return msgspec.structs.replace(
-        info, status="running", scoring_hash=assembly.grader.hash, options=assembly.options
+        info, status="running", stopped="", scoring_hash=assembly.grader.hash, options=assembly.options
     )
 
 
@@ -107,12 +107,13 @@ def finish_run(
     keeper: RunKeeper,
     judging: "JudgingSession | None",
     planned: int,
+    stopped: str = "",
 ) -> Run:
     """Sum up: a small run that was just asked from memory, any other from the store, in flat memory."""
     judged = judging.document() if judging is not None else {}
     if status == "complete" and keeper.set_aside:
         status = "partial"
-    ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now())
+    ended = msgspec.structs.replace(info, status=status, judge=judged, finished_at=_now(), stopped=stopped)
     in_memory = recorder.results()
     if in_memory is not None:
         in_memory = tuple(t for t in in_memory if (t.position, t.number) not in keeper.set_aside)

@@ -98,6 +98,8 @@ async def run_experiment(
     if early_stop and looks:
         raise UsageError("an experiment stops early after any question or at planned looks; choose one")
     options = assembly.options
+    if options.budget is not None:
+        raise UsageError("an experiment keeps no budget yet: take it out, and use --sample or --early-stop")
     async with AsyncExitStack() as opened:
         resolved = [await opened.enter_async_context(assembly.target(target)) for target in targets]
         store = open_configured_store(assembly.settings, options.store)

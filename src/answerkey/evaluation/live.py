@@ -20,7 +20,9 @@ from answerkey.evaluation.keeping import RunKeeper, keep_run
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorder import Recorder
 from answerkey.evaluation.rescoring import score_again
+from answerkey.evaluation.spending import Spending
 from answerkey.evaluation.store_patience import Patience
+from answerkey.evaluation.stored import stored_trials
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.trial import Trial
@@ -109,6 +111,20 @@ def _planned(questions: QuestionSet, repeat: int, asked: Set[tuple[str, int]]) -
                 yield Trial(question, number, position)
 
 
+def _spending(
+    assembly: Assembly,
+    store: SqlStore,
+    info: RunInfo,
+    questions: QuestionSet,
+    judging: "JudgingSession | None",
+    asked: Set[tuple[str, int]],
+) -> Spending:
+    """What the run has cost until now, where there is a budget to keep."""
+    budget = assembly.options.budget
+    known = stored_trials(store, info, questions) if budget is not None and asked else ()
+    return Spending(budget, known, judging)
+
+
 async def _ask(
     assembly: Assembly,
     recorder: Recorder,
@@ -133,10 +149,16 @@ async def _ask(
             with keeper.asking():
                 if judging is not None and asked:
                     await add_stored(recorder, store, info, questions)
-                trials = _planned(questions, info.repeat, asked)
-                async for trial in assembly.engine.ask_all(target, trials, keeper.append):
+                spending = _spending(assembly, store, info, questions, judging, asked)
+
+                def journal(trial: Trial) -> None:
+                    keeper.append(trial)
+                    spending.add(trial)
+
+                trials = spending.allowed(_planned(questions, info.repeat, asked))
+                async for trial in assembly.engine.ask_all(target, trials, journal):
                     await recorder.add(trial)
-        return finish("complete")
+        return finish("interrupted" if spending.stopped else "complete", stopped=spending.stopped)
     except asyncio.CancelledError:
         finish("interrupted")
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None

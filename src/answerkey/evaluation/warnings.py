@@ -19,6 +19,8 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
             f"{summary.planned - summary.trials} have no score{remedy}"
         )
+    if info.stopped:
+        lines.append(f"asking stopped: {info.stopped}; go on with: answerkey resume {info.id} --budget …")
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
         lines.append(

@@ -14,6 +14,7 @@ from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import Rubric, load_rubric
 from answerkey.model.options import JudgeSettings, Scoring
+from answerkey.model.prices import Price
 from answerkey.model.sentence_calibration import NOT_CALIBRATED, read_calibration
 from answerkey.protocols import Direction
 
@@ -27,18 +28,20 @@ class Judge:
     """A judge that can be asked; `JudgingSession` asks it."""
 
     def __init__(
-        self, settings: JudgeSettings, *, folder: Path | None = None, reliability: str = NOT_CALIBRATED
+        self,
+        settings: JudgeSettings,
+        *,
+        folder: Path | None = None,
+        prices: Mapping[str, Price] | None = None,
+        reliability: str = NOT_CALIBRATED,
     ) -> None:
         if not settings.models:
             raise ConfigError("no judge is configured; name one with --judge MODEL or [judge] model")
-        if settings.budget is not None and settings.prices is None and settings.model != LOCAL:
-            raise ConfigError(
-                "a judge's budget needs its prices: --judge-price IN/OUT, "
-                "or [judge] prices = {input = 0.15, output = 0.60} per million tokens"
-            )
         if LOCAL in settings.models and len(settings.models) > 1:
             raise ConfigError("the local judge cannot sit on a panel; name it alone: --judge local")
         self.settings = settings
+        # What models cost, by name, beside those that are listed.
+        self.prices = prices or {}
         # How well its verdicts on claims did on labelled sentences.
         self.reliability = reliability
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
@@ -51,8 +54,14 @@ class Judge:
         # Which way its scores are better.
         self.direction: Mapping[str, Direction] = dict.fromkeys((*self.score_names, *claims), "higher")
         if settings.model != LOCAL:
-            # Only to find a missing key or a bad address before anything is asked.
-            JudgeClient(settings)
+            # Only to find a missing key, price or a bad address before anything is asked.
+            client = JudgeClient(settings, self.prices)
+            free = next((name for name, seat in client.seats.items() if seat.price is None), None)
+            if settings.budget is not None and free is not None:
+                raise ConfigError(
+                    f"a judge's budget needs its prices: --judge-price IN/OUT, or [prices] {free!r} = "
+                    "{input = 0.15, output = 0.60} per million tokens"
+                )
 
     @cached_property
     def version(self) -> str:
@@ -62,19 +71,27 @@ class Judge:
             *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
             *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
             *((CLAIMS_HASH,) if settings.claims else ()),
+            # What a judge costs changes no verdict.
+            *(msgspec.structs.replace(own, prices=None) for own in settings.judges.values()),
         ]
         encoded = msgspec.json.encode(parts, order="deterministic")
         return f"judge/1/{blake2b(encoded, digest_size=8).hexdigest()}"
 
 
-def make_judge(settings: JudgeSettings, scoring: Scoring, *, folder: Path | None = None) -> Judge | None:
+def make_judge(
+    settings: JudgeSettings,
+    scoring: Scoring,
+    *,
+    folder: Path | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Judge | None:
     """The configured judge; None if there is none and the scoring needs none."""
     if settings.models:
         named = scoring.grounded.calibration
         if not named or scoring.grounded.model:
-            return Judge(settings, folder=folder)
+            return Judge(settings, folder=folder, prices=prices)
         known = read_calibration((folder or Path()) / named, settings.models[0])
-        return Judge(settings, folder=folder, reliability=known.in_words)
+        return Judge(settings, folder=folder, prices=prices, reliability=known.in_words)
     if scoring.needs_judge:
         raise ConfigError(
             "the scoring makes a judge part of the score; name one with --judge MODEL or [judge] model"

@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 
 from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
-from answerkey.model.options import JudgePrices
+from answerkey.model.prices import Price
 from answerkey.model.reply import Usage
-from answerkey.transcripts.fields.usage import read_usage
 
-__all__ = ["Ledger", "read_spent"]
+__all__ = ["Ledger", "spent_on"]
 
 # Before the first verdict nobody knows how long they are; later the longest seen counts.
 _OUTPUT_GUESS = 600
@@ -18,21 +17,18 @@ _OUTPUT_GUESS = 600
 _CHARS_PER_TOKEN = 2.5
 
 
-def read_spent(usage: object, prices: JudgePrices | None) -> Spent:
-    """What the `usage` of a chat completion comes to; a cost that the provider states itself counts without prices."""
-    read = read_usage(usage) or Usage()
-    tokens, cost = (read.input_tokens or 0, read.output_tokens or 0), read.cost
-    if prices is not None:
-        cost = (tokens[0] * prices.input + tokens[1] * prices.output) / 1e6
-    return Spent(*tokens, cost)
+def spent_on(usage: Usage | None, price: Price | None) -> Spent:
+    """What a completion's usage comes to; a cost that the provider states itself counts without a price."""
+    used = usage or Usage()
+    cost = used.cost if price is None else price.cost(used)
+    return Spent(used.input_tokens or 0, used.output_tokens or 0, cost)
 
 
 class Ledger:
     """Counts calls. A call begins only if the budget still covers it and all others under way."""
 
-    def __init__(self, budget: float | None, prices: JudgePrices | None, before: Spent) -> None:
+    def __init__(self, budget: float | None, before: Spent, *, priced: bool) -> None:
         self._budget = budget
-        self._prices = prices
         # What calls under way may cost, each.
         self._reserved: list[float] = []
         self._ended = asyncio.Event()
@@ -41,23 +37,24 @@ class Ledger:
         self.output_tokens = before.output_tokens
         self.cost = before.cost or 0.0
         # False: some call's cost is unknown, and so is the sum.
-        self.cost_known = prices is not None
+        self.cost_known = priced
         self.calls = 0
         # Calls that the budget did not allow.
         self.refused = 0
 
     @asynccontextmanager
-    async def reserved(self, characters: int) -> AsyncIterator[None]:
+    async def reserved(self, characters: int, price: Price | None) -> AsyncIterator[None]:
         """Set aside what a call may cost while it is under way.
 
         Raises UnjudgedError if the budget does not cover it once all other calls have ended.
         """
-        if self._budget is None or self._prices is None:
+        if self._budget is None or price is None:
             yield
             return
         while True:
             output = self._longest_output or _OUTPUT_GUESS
-            guess = (characters / _CHARS_PER_TOKEN * self._prices.input + output * self._prices.output) / 1e6
+            usage = Usage(input_tokens=round(characters / _CHARS_PER_TOKEN), output_tokens=output)
+            guess = price.cost(usage) or 0.0
             if self.cost + sum(self._reserved) + guess <= self._budget:
                 break
             if not self._reserved:

@@ -116,7 +116,7 @@ class Panel:
         again = False
         while True:
             length = sum(len(message["content"]) for message in messages)
-            async with self._client.slots, self._ledger.reserved(length):
+            async with self._client.slots, self._ledger.reserved(length, self._client.seats[model].price):
                 completion = await self._client.complete(model, messages, inquiry.schema, seed=seed)
                 self._ledger.add(completion.spent)
             text, spent = completion.text, completion.spent
@@ -139,7 +139,14 @@ class Panel:
         """What an answer is kept by: everything that could change it."""
         settings = self.settings
         parts = [
-            *(model, self._client.endpoint, PROMPT_HASH, asked, salt, item.hash),
+            *(
+                self._client.seats[model].model,
+                self._client.seats[model].endpoint,
+                PROMPT_HASH,
+                asked,
+                salt,
+                item.hash,
+            ),
             *(settings.temperature, settings.seed + sample, sample, settings.max_tokens, settings.extra),
         ]
         return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=16).hexdigest()

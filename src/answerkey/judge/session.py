@@ -107,6 +107,11 @@ class JudgingSession:
             raise JudgeUnusableError(self._canaries[0].reason)
 
     @property
+    def cost(self) -> float:
+        """What judging the run has cost, as far as it is known."""
+        return self._ledger.cost
+
+    @property
     def pending(self) -> bool:
         """Whether canaries are still under way."""
         return not self._checking.done()
@@ -187,10 +192,11 @@ async def open_judging(
 
             address = await opened.enter_async_context(started())
             settings, endpoint = local_settings(settings, address), LOCAL
-        client = await opened.enter_async_context(JudgeClient(settings, endpoint=endpoint))
+        client = await opened.enter_async_context(JudgeClient(settings, judge.prices, endpoint=endpoint))
         cache = await opened.enter_async_context(JudgementCache(store, run_id, executor))
         before = Spent() if store is None else store.spent_on(run_id)
-        ledger = Ledger(settings.budget, settings.prices, before)
+        priced = all(seat.price is not None for seat in client.seats.values())
+        ledger = Ledger(settings.budget, before, priced=priced)
         panel = Panel(settings, client, cache, ledger)
         session = JudgingSession(judge, client, panel, ledger)
         if settings.canaries if canaries is None else canaries:

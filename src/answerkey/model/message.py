@@ -10,15 +10,15 @@ __all__ = ["Message", "Part", "PartKind", "Role"]
 
 # Who speaks; dialects with other names are read into these.
 Role = Literal["user", "assistant", "tool", "system"]
-# `aside`: something that is neither said nor called (thoughts, images, marks of a step); `unread`: not understood.
-PartKind = Literal["text", "call", "result", "aside", "unread"]
+# `aside`: something that is neither said nor called (images, marks of a step); `unread`: not understood.
+PartKind = Literal["text", "call", "result", "thought", "aside", "unread"]
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     """One part of a message: what is said, called, brought back, or was not understood."""
 
     kind: PartKind
-    # What is said; of an unread part, what it calls itself.
+    # What is said or thought; of an unread part, what it calls itself.
     text: str | None = None
     # A call, or what came of one: then its id and name are those of the call that it belongs to, as far as they are told.
     call: ToolCall | None = None

@@ -7,13 +7,14 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.prices import Price
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
 from answerkey.text.keyword import MatchMode, Threshold
 
 __all__ = [
     "TOOL_MODES",
     "GroundedSettings",
-    "JudgePrices",
+    "JudgeModel",
     "JudgeSettings",
     "MatchSettings",
     "Options",
@@ -111,18 +112,27 @@ def _check_least(settings: msgspec.Struct, section: str, **least: int) -> None:
             raise ConfigError(f"{section}{name} = {value}: must be at least {smallest}")
 
 
-class JudgePrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a judge costs, in any one currency per million tokens."""
+class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One judge of a panel where it differs from the others: the settings of `[judge.judges.NAME]`."""
 
-    input: float
-    output: float
+    # The provider's name of the model; None: NAME.
+    model: str | None = None
+    # Whose API it is; None: as NAME begins (`anthropic:…`, `gemini:…`), or OpenAI's.
+    provider: Literal["openai", "anthropic", "gemini", "ollama"] | None = None
+    base_url: str | None = None
+    # The environment variable that holds its key; empty: it needs none; None: the provider's usual one.
+    api_key_env: str | None = None
+    prices: Price | None = None
 
 
 class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The model that grades replies: the settings of `[judge]`. Without a model, none does."""
 
     # A model's name, or several for a panel; "local" is the small model that needs no key.
+    # `anthropic:MODEL`, `gemini:MODEL` and `ollama:MODEL` are asked by those providers' own APIs.
     model: str | tuple[str, ...] = ()
+    # Name → how that judge is asked, where it differs from what follows.
+    judges: dict[str, JudgeModel] = {}
     # An OpenAI-compatible endpoint; None: OPENAI_BASE_URL or OpenAI's own.
     base_url: str | None = None
     # The environment variable that holds the key; empty: no key is sent.
@@ -143,7 +153,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     retries: int = 3
     # The most that a run may spend on judging; needs prices.
     budget: float | None = None
-    prices: JudgePrices | None = None
+    # What every judge costs; None: as `[prices]` says of each model, or else the list that comes with answerkey.
+    prices: Price | None = None
     # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable.
     canaries: bool = True
     # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
@@ -211,6 +222,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     engine: str = "local"
     # The Ray cluster, as HOST:PORT; None: the one that this machine belongs to.
     ray_address: str | None = None
+    # The most that the chatbot's replies and their judging may cost: then nothing more is asked.
+    budget: float | None = None
+    # What models, or targets by their name, cost: the settings of `[prices]`.
+    prices: dict[str, Price] = {}
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
@@ -222,6 +237,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ConfigError(f"store_patience = {self.store_patience:g}: must be 0 seconds or more")
         if self.margin is not None and not 0 < self.margin < 1:
             raise ConfigError(f"margin = {self.margin:g}: must be between 0 and 1; 0.02 is two points")
+        if self.budget is not None and not self.budget > 0:
+            raise ConfigError(f"budget = {self.budget:g}: must be more than 0")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
         for condition in self.where:

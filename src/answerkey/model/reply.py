@@ -12,6 +12,7 @@ __all__ = [
     "ErrorKind",
     "Evidence",
     "Failure",
+    "Finish",
     "HarnessProblem",
     "Reply",
     "Source",
@@ -25,6 +26,8 @@ _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed"]
 # What the harness itself could not do; never charged to the chatbot.
 HarnessProblem = Literal["configuration", "mapping", "login", "local_resources", "scorer", "too_costly"]
 ErrorKind = Literal[_SystemError, _ResponseError]
+# Why a model stopped before it had said all: its limit of tokens, its own refusal, or the provider's filter.
+Finish = Literal["length", "refusal", "filter"]
 SYSTEM_ERRORS: tuple[ErrorKind, ...] = get_args(_SystemError)
 RESPONSE_ERRORS: tuple[ErrorKind, ...] = get_args(_ResponseError)
 ERROR_KINDS: tuple[ErrorKind, ...] = SYSTEM_ERRORS + RESPONSE_ERRORS
@@ -120,6 +123,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # The chatbot's own id of this reply, by which feedback may refer to it.
     response_id: str | None = None
     trace_id: str | None = None
+    # None: it ended by itself, or nobody said how.
+    finish: Finish | None = None
+    # What the model thought before it answered, where that is told; no part of the answer.
+    reasoning: str | None = None
 
     @property
     def tools_used(self) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     experiment: ExperimentLink | None = None
     # What people call it by, beside its name.
     tags: tuple[str, ...] = ()
+    # Why it ended before everything was asked, where that was not the user's doing.
+    stopped: str = ""
     # The run whose replies it began with (`resume --accept-changes`).
     made_from: str | None = None
 

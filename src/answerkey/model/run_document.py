@@ -117,6 +117,8 @@ def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, An
         "timings": msgspec.to_builtins(last.timings),
         "usage": msgspec.to_builtins(last.usage),
         "evidence": msgspec.to_builtins(last.evidence),
+        "finish": last.finish,
+        "reasoning": last.reasoning,
         "conversation_id": last.conversation_id,
         "response_id": last.response_id,
         "trace_id": last.trace_id,

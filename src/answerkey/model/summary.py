@@ -4,7 +4,7 @@ import msgspec
 
 from answerkey.stats.intervals import Interval
 
-__all__ = ["Latency", "Slice", "SlowQuestion", "Summary"]
+__all__ = ["Cost", "Latency", "Slice", "SlowQuestion", "Summary"]
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -16,6 +16,18 @@ class Latency(msgspec.Struct, frozen=True):
     p95: float
     p99: float
     max: float
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What questions cost, those whose cost is known: each the mean of its trials."""
+
+    # How many questions that are.
+    questions: int
+    # Mean of a question, with its interval over units.
+    question: float
+    interval: Interval | None
+    # What a point costs: the sum ÷ the sum of their scores; a question answered perfectly is one point.
+    point: float | None
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +54,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: Latency | None
     metrics: dict[str, float | None]
     metric_intervals: dict[str, Interval | None] = {}
+    # None: no cost is known.
+    cost: Cost | None = None
 
 
 class SlowQuestion(msgspec.Struct, frozen=True):

@@ -5,10 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, nan
 
+import msgspec
+
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, harness_problem, round_score
-from answerkey.model.summary import Latency, Slice, SlowQuestion, Summary
+from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary
 from answerkey.model.trial import Trial
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.quantiles import percentiles
@@ -48,6 +50,7 @@ class Tally:
         self._passed = bytearray()
         self._components: dict[str, array[float]] = {}
         self._metrics: dict[str, array[float]] = {}
+        self._costs = array("d")
         self._latencies = array("d")
         # Where each question's latencies end.
         self._ends = array("l")
@@ -86,6 +89,8 @@ class Tally:
         self._passed.append(score is not None and round_score(score) >= self._pass_mark)
         _fill(self._components, components, row)
         _fill(self._metrics, metrics, row)
+        cost = _mean(measured.costs)
+        self._costs.append(nan if cost is None else cost)
         self._latencies.extend(measured.latencies)
         self._ends.append(len(self._latencies))
         if measured.errors:
@@ -155,9 +160,25 @@ class Tally:
             latency_ms=_latency(taken) if taken else None,
             metrics={key: mean for key, (mean, _) in metrics.items()},
             metric_intervals={key: found for key, (_, found) in metrics.items()},
+            cost=self._cost(rows),
         )
 
-    def _mean(self, column: Sequence[float], rows: Sequence[int]) -> tuple[float | None, Interval | None]:
+    def _cost(self, rows: Sequence[int]) -> Cost | None:
+        known = [row for row in rows if self._costs[row] == self._costs[row]]
+        mean, interval = self._mean(self._costs, known, money=True)
+        if mean is None:
+            return None
+        if interval is not None:
+            interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
+        scored = [row for row in known if self._scores[row] == self._scores[row]]
+        worth = fsum(self._scores[row] for row in scored)
+        paid = fsum(self._costs[row] for row in scored)
+        point = round_score(paid / worth) if worth > 0 else None
+        return Cost(questions=len(known), question=mean, interval=interval, point=point)
+
+    def _mean(
+        self, column: Sequence[float], rows: Sequence[int], *, money: bool = False
+    ) -> tuple[float | None, Interval | None]:
         """The mean of a column over the rows that have a value, and its interval over their units."""
         # NaN is the one number that differs from itself.
         known = [row for row in rows if column[row] == column[row]]
@@ -165,7 +186,7 @@ class Tally:
         if not values:
             return None, None
         # A count or a duration is not bounded.
-        bounded = min(values) >= 0.0 and max(values) <= 1.0
+        bounded = not money and min(values) >= 0.0 and max(values) <= 1.0
         units = [self._units[row] for row in known] if self._groups else None
         return round_score(fsum(values) / len(values)), mean_interval(values, units, bounded=bounded)
 
@@ -181,12 +202,13 @@ class Tally:
 class _Measured:
     """A question's trials added up: what every mean over questions is made of."""
 
-    __slots__ = ("_components", "_metrics", "_scores", "errors", "latencies", "replies", "trials")
+    __slots__ = ("_components", "_metrics", "_scores", "costs", "errors", "latencies", "replies", "trials")
 
     def __init__(self) -> None:
         self.trials = self.replies = 0
         self.errors: dict[str, int] = {}
         self.latencies: list[float] = []
+        self.costs: list[float | None] = []
         # The values of each trial.
         self._scores: list[float | None] = []
         self._components: list[dict[str, float | None]] = []
@@ -198,6 +220,7 @@ class _Measured:
         self.trials += card.total is not None
         self.replies += len(trial.replies)
         self._scores.append(card.total)
+        self.costs.append(trial.cost)
         self._components.append({name: score.value for name, score in card.components.items()})
         self._metrics.append(card.metrics)
         for turn in card.turns or (card,):

@@ -42,6 +42,16 @@ class Trial(msgspec.Struct, frozen=True):
         """Time the chatbot took over all turns."""
         return total_latency(self.replies)
 
+    @property
+    def cost(self) -> float | None:
+        """What its replies cost together; None if that is not known of one that was answered."""
+        costs = [None if reply.usage is None else reply.usage.cost for reply in self.replies]
+        unknown = any(
+            cost is None and reply.failure is None for cost, reply in zip(costs, self.replies, strict=True)
+        )
+        known = [cost for cost in costs if cost is not None]
+        return fsum(known) if known and not unknown else None
+
 
 def total_latency(replies: Iterable[Reply]) -> float | None:
     """Milliseconds that replies took together; None if none was timed."""

@@ -7,6 +7,7 @@ from answerkey.model.run import Run
 from answerkey.model.summary import Summary
 from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
+    cost_line,
     count,
     judge_line,
     metric_range_text,
@@ -86,6 +87,9 @@ def _lines(view: ReportView) -> Iterator[str]:
         ),
     )
     yield from _metrics(summary)
+    if line := cost_line(summary.cost):
+        yield ""
+        yield f"Cost: {line}."
     if line := judge_line(view.info.judge):
         yield ""
         yield _safe(line[:1].upper() + line[1:], 300) + "."

@@ -15,6 +15,7 @@ from answerkey.report.table import cell_text
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     change_text,
+    cost_line,
     count,
     judge_line,
     metric_range_text,
@@ -81,7 +82,11 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         zip=lambda first, second: zip(first, second, strict=True),
     )
     environment.globals.update(
-        count=count, judge_line=judge_line, meanings=GRADE_MEANINGS, metric_range=metric_range_text
+        cost_line=cost_line,
+        count=count,
+        judge_line=judge_line,
+        meanings=GRADE_MEANINGS,
+        metric_range=metric_range_text,
     )
     return environment
 

@@ -15,6 +15,7 @@ from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
+    cost_line,
     count,
     judge_line,
     list_words,
@@ -290,6 +291,8 @@ def _metrics(view: ReportView) -> Iterator[RenderableType]:
             parts.append(f"{name_words(name)} {usage[name]:,.0f}")
     if usage.get("cost"):
         parts.append(f"cost {money(usage['cost'])}")
+    if line := cost_line(view.summary.cost):
+        parts.append(line)
     if parts:
         yield _section("Beside the score")
         yield Columns([Text(f"  {part}") for part in parts], padding=(0, 2))

@@ -5,12 +5,14 @@ from math import floor
 from typing import Any
 
 from answerkey.model.scorecard import round_score
+from answerkey.model.summary import Cost
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
 
 __all__ = [
     "GRADE_MEANINGS",
     "change_text",
+    "cost_line",
     "count",
     "judge_line",
     "list_words",
@@ -153,7 +155,18 @@ def metric_text(value: float | None) -> str:
 
 def money(amount: float) -> str:
     """A cost in dollars, with enough digits to see it."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.6f}"
+
+
+def cost_line(cost: Cost | None) -> str:
+    """`$0.0021 a question (0.0019–0.0023), $0.0025 a point`; empty where no cost is known."""
+    if cost is None:
+        return ""
+    low_high = "" if cost.interval is None else f" ({money(cost.interval.low)}–{money(cost.interval.high)})"
+    point = "" if cost.point is None else f", {money(cost.point)} a point"
+    return f"{money(cost.question)} a question{low_high}{point}"
 
 
 def used_text(amount: float, name: str) -> str:

@@ -164,7 +164,7 @@ def _question(
     score = _mean_score(trials)
     worst = sorted(trials, key=_rank)[:_TRIALS_SHOWN]
     latencies = [trial.latency_ms for trial in trials if trial.latency_ms is not None]
-    costs = [cost for trial in trials if (cost := _cost(trial)) is not None]
+    costs = [cost for trial in trials if (cost := trial.cost) is not None]
     tools = dict.fromkeys(name for trial in trials for reply in trial.replies for name in reply.tools_used)
     return QuestionView(
         id=one_line(question.id, 120),
@@ -191,11 +191,6 @@ def row_view(row: QuestionRow) -> QuestionView:
     """The same of a question that the store has listed."""
     figures = {name: getattr(row, name) for name in QuestionFigures.__struct_fields__}
     return QuestionView(**figures, losses=losses_of(row.scorecard))
-
-
-def _cost(trial: Trial) -> float | None:
-    known = [reply.usage.cost for reply in trial.replies if reply.usage and reply.usage.cost is not None]
-    return fsum(known) if known else None
 
 
 def _rank(trial: Trial) -> float:

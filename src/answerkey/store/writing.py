@@ -265,11 +265,10 @@ def write_scorecards(
         packed = pack_card(card)
         if packed.measures not in measures:
             measures[packed.measures] = name_key(connection, packed.measures)
-        costs = [r.usage.cost for r in replies if r.usage is not None and r.usage.cost is not None]
         key = (run, scoring, trial.position, trial.number)
         kind = None if card.error is None else card.error.kind
         scored = (card.total, card.grade, int(card.passed), kind, total_latency(replies))
-        found = (sum(costs) if costs else None, card.metrics.get("judge"), reply_digest(replies))
+        found = (trial.cost, card.metrics.get("judge"), reply_digest(replies))
         measured = (measures[packed.measures], packed.measured)
         cards.append((*key, questions[trial.question.content_hash], target, *scored, *found, *measured))
         details.append((*key, packed.details))

@@ -14,10 +14,12 @@ from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.admission import too_large
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 
-__all__ = ["TargetSession", "is_refused"]
+__all__ = ["FAILURES", "TargetSession", "is_refused"]
 
 _PREFLIGHT_S = 10.0
 _MEGABYTE = 1024 * 1024
+# What an exchange may raise that is no mistake of ours.
+FAILURES = (ReplyTooLargeError, NotHttpError, OSError, EOFError, ValueError)
 # This machine has run out of something, which says nothing of the chatbot.
 _LOCAL = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 
@@ -97,22 +99,26 @@ class TargetSession:
         """What an exchange gives; a connection that is refused is for the engine to retry, others are failures."""
         try:
             return await exchange
-        except ReplyTooLargeError:
+        except FAILURES as error:
+            return self.failed(error)
+
+    def failed(self, error: Exception) -> Reply:
+        """What an exchange that raised one of FAILURES comes to; raises RetryableError where it was turned away."""
+        if isinstance(error, ReplyTooLargeError):
             return too_large(self._most_bytes / _MEGABYTE)
-        except NotHttpError as error:
+        if isinstance(error, NotHttpError):
             return Reply(failure=Failure("malformed", failure_message(self._secrets.redact(str(error)))))
-        except (OSError, EOFError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in _LOCAL:
-                message = failure_message(f"this machine has run out of what connections need: {error}")
-                raise RetryableError(Failure("local_resources", message)) from error
-            if is_refused(error):
-                message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
-                raise RetryableError(Failure("connection", message)) from error
-            failure = failure_from_exception(error, self._secrets.redact)
-            if isinstance(error, OSError) and failure.kind == "exception":
-                # Names that do not resolve, certificates that do not hold, networks that are not there.
-                failure = Failure("connection", failure.message)
-            return Reply(failure=failure)
+        if isinstance(error, OSError) and error.errno in _LOCAL:
+            message = failure_message(f"this machine has run out of what connections need: {error}")
+            raise RetryableError(Failure("local_resources", message)) from error
+        if is_refused(error):
+            message = failure_message(self._secrets.redact(f"{self._name}: connection refused"))
+            raise RetryableError(Failure("connection", message)) from error
+        failure = failure_from_exception(error, self._secrets.redact)
+        if isinstance(error, OSError) and failure.kind == "exception":
+            # Names that do not resolve, certificates that do not hold, networks that are not there.
+            failure = Failure("connection", failure.message)
+        return Reply(failure=failure)
 
     def _tls(self) -> ssl.SSLContext:
         try:

@@ -11,12 +11,12 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
+from answerkey.providers.model_api import ToolSpec
 from answerkey.targets.http_client import Endpoint, HttpClient, read_endpoint
 from answerkey.targets.python_target import load_callable
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.tool_calls import read_arguments
 
 __all__ = ["Tool", "ToolSettings", "make_tools"]
 
@@ -68,32 +68,22 @@ class Tool:
         schema = settings.parameters
         if schema is None:
             schema = _schema_of(self._function) if self._function else {"type": "object", "properties": {}}
-        # As the Chat Completions API takes it.
-        self.definition: JsonObject = {
-            "type": "function",
-            "function": {"name": settings.name, "description": described, "parameters": schema},
-        }
+        self.spec = ToolSpec(settings.name, described, schema)
 
-    async def call(
-        self, given: object, identity: str | None, threads: WorkerThreads, client: HttpClient
-    ) -> ToolCall:
-        """Call it with the model's arguments; an error is the call's, for the model to deal with."""
-        arguments, text = read_arguments(given)
+    async def call(self, wanted: ToolCall, threads: WorkerThreads, client: HttpClient) -> ToolCall:
+        """Make a call that a model wants; an error is the call's, for the model to deal with."""
         began = time.perf_counter()
         result: object = None
         error: str | None = None
-        if arguments is None:
-            error = f"the arguments are not a JSON object: {text}"
+        if wanted.arguments is None and wanted.arguments_text is not None:
+            error = f"the arguments are not a JSON object: {wanted.arguments_text}"
         else:
             try:
-                result = await self._run(arguments, threads, client)
+                result = await self._run(wanted.arguments or {}, threads, client)
             except Exception as raised:  # noqa: BLE001  # a tool may raise anything, and the model is told
                 error = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
-        return ToolCall(
-            name=self.name,
-            id=identity,
-            arguments=arguments,
-            arguments_text=text,
+        return msgspec.structs.replace(
+            wanted,
             result=result,
             result_seen=error is None,
             error=None if error is None else failure_message(error),

@@ -89,6 +89,7 @@ class Secrets:
             conversation_id=self._redact_json(reply.conversation_id),
             response_id=self._redact_json(reply.response_id),
             trace_id=self._redact_json(reply.trace_id),
+            reasoning=self._redact_json(reply.reasoning),
         )
 
     def _redact_json(self, value: Any) -> Any:

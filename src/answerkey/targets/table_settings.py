@@ -13,7 +13,8 @@ __all__ = ["TARGET_FORMS", "read_settings", "refuse_other_settings"]
 
 # How the built-in kinds are written on the command line.
 TARGET_FORMS = (
-    "demo, http://…, python:module:callable, file.py:callable, cmd:PROGRAM, openai:MODEL, replay:FILE"
+    "demo, http://…, python:module:callable, file.py:callable, cmd:PROGRAM, "
+    "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL, replay:FILE"
 )
 
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)

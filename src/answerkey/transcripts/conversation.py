@@ -82,6 +82,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
     calls = _Calls()
     sources: list[Source] = []
     odd: list[Part] = []
+    thoughts: list[str] = []
     for batch, message in enumerate(messages):
         spoken: list[str] = []
         called = False
@@ -96,6 +97,8 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
                 calls.close(part.call)
             elif part.kind == "unread":
                 odd.append(part)
+            elif part.kind == "thought" and part.text:
+                thoughts.append(part.text)
             if part.sources:
                 sources += part.sources
         if message.role == "assistant":
@@ -113,6 +116,7 @@ def reply_of(messages: Iterable[Message], kind: Literal["transcript", "log"] = "
         usage=usage,
         evidence=_evidence(kind, True, bool(sources), odd),
         response_id=response_id,
+        reasoning="\n\n".join(thoughts) or None,
     )
 
 

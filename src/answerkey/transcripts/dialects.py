@@ -11,7 +11,7 @@ from answerkey.model.message import Role
 __all__ = ["KEYED_PARTS", "MESSAGE_TYPES", "PARTS", "ROLES", "MessageType", "PartWord", "part_word"]
 
 # How a part is read: see message_reading.
-PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "aside"]
+PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "thought", "aside"]
 
 # The values of `role`.
 ROLES: dict[str, Role] = {
@@ -74,8 +74,8 @@ PARTS: dict[str, PartWord] = {
     **dict.fromkeys(("source", "source-url", "source-document", "search_result"), "source"),
     "step-start": "step",
     # Thoughts.
-    **dict.fromkeys(("reasoning", "thinking", "redacted_thinking", "ThinkingBlock", "thought"), "aside"),
-    **dict.fromkeys(("reasoning_text", "summary_text", "compaction", "reasoning-file"), "aside"),
+    **dict.fromkeys(("reasoning", "thinking", "redacted_thinking", "ThinkingBlock", "thought"), "thought"),
+    **dict.fromkeys(("reasoning_text", "summary_text"), "thought"),
     # What is shown or sent along.
     **dict.fromkeys(
         ("image", "image_url", "input_image", "image_file", "input_file", "file", "audio"), "aside"
@@ -84,6 +84,7 @@ PARTS: dict[str, PartWord] = {
     **dict.fromkeys(("container_upload", "image-url", "binary", "custom-source", "resource_link"), "aside"),
     # What is arranged between a model and its host.
     **dict.fromkeys(("system-prompt", "instruction", "item_reference", "mcp_list_tools"), "aside"),
+    **dict.fromkeys(("compaction", "reasoning-file"), "aside"),
     **dict.fromkeys(("mcp_approval_request", "mcp_approval_response", "input_json_delta"), "aside"),
     **dict.fromkeys(("tool-approval-request", "tool-approval-response", "tool_call_chunk"), "aside"),
 }
@@ -95,7 +96,8 @@ KEYED_PARTS: dict[str, PartWord] = {
     **dict.fromkeys(("executableCode", "executable_code"), "call"),
     **dict.fromkeys(("codeExecutionResult", "code_execution_result"), "result"),
     "text": "text",
-    **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data", "reasoningContent"), "aside"),
+    "reasoningContent": "thought",
+    **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), "aside"),
     **dict.fromkeys(("image", "document", "video", "cachePoint", "guardContent", "thought"), "aside"),
     **dict.fromkeys(("thoughtSignature", "thought_signature", "file", "raw", "url"), "aside"),
 }

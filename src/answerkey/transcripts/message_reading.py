@@ -17,6 +17,9 @@ _KINDS = ("type", "part_kind", "kind", "block_type", "$type")
 _TEXTS = ("text", "content", "refusal", "value")
 _CALL_LISTS = ("tool_calls", "toolCalls", "toolInvocations")
 _USAGES = ("usage", "usage_metadata", "models_usage", "metadata", "response_metadata", "cost")
+# Where a message, and a part, has what was thought.
+_MESSAGE_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_THOUGHTS = ("thinking", "text", "reasoning", "content", "summary", "reasoningText")
 _LONGEST_NAME = 60
 
 
@@ -120,6 +123,9 @@ def _spoken_message(item: JsonObject, role: Role, items: PartWord | None) -> Mes
         parts = _parts(item, content, items)
     if role == "assistant":
         _add_calls(parts, item)
+        thought = next((text for name in _MESSAGE_THOUGHTS if (text := as_str(item.get(name)))), None)
+        if thought is not None:
+            parts.append(Part("thought", safe_text(thought)))
         if item.get("refusal") is not None and not any(part.kind == "text" for part in parts):
             parts.append(Part("text", as_str(item["refusal"])))
         if "annotations" in item:
@@ -220,6 +226,8 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
             given = as_dict(item.get("source")) or item
             title = pick(given, "title", "filename")
             return Part("aside", None, None, (read_source({**given, "title": title}, None),))
+        case "thought":
+            return _thought(item)
         case None:
             return unread(str(kind), item)
         case _:
@@ -229,12 +237,25 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
 def _text(item: JsonObject) -> Part:
     said = next((value for name in _TEXTS if (value := item.get(name)) is not None), None)
     if item.get("thought") is True:
-        return Part("aside", as_str(said))
+        return Part("thought", as_str(said))
     if type(said) is not str:
         said = spoken_text(as_dict(said).get("value", said)) if said is not None else None
     notes = item.get("citations") or item.get("annotations")
     sources = tuple([read_citation(note) for note in as_dicts(notes)]) if notes else ()
     return Part("text", None if said is None else safe_text(said), None, sources)
+
+
+def _thought(item: JsonObject) -> Part:
+    """What was thought: a text, or a list of them; what is held back, or is only a signature, says nothing."""
+    told = [as_str(spoken_text(_unthought(item[name]))) for name in _THOUGHTS if item.get(name)]
+    return Part("thought", next((text for text in told if text), None))
+
+
+def _unthought(value: Json) -> Json:
+    """Parts without their type, by which they would not count as said."""
+    if isinstance(value, list):
+        return [{**one, "type": "text"} if isinstance(one, dict) else one for one in value]
+    return value
 
 
 def _keyed_part(name: str, item: JsonObject) -> Part:
@@ -243,6 +264,8 @@ def _keyed_part(name: str, item: JsonObject) -> Part:
     match KEYED_PARTS[name]:
         case "text":
             return _text(item)
+        case "thought":
+            return _thought(inner)
         case "call":
             if name.lower().startswith("executable"):
                 return Part("call", None, ToolCall(name="code_execution", arguments=inner))

@@ -113,6 +113,8 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
         conversation_id=_identity(get("conversation_id")) or base.conversation_id,
         response_id=_identity(response_id) or base.response_id,
         trace_id=_identity(get("trace_id")) or base.trace_id,
+        finish=base.finish,
+        reasoning=base.reasoning,
     )
 
 

@@ -42,7 +42,12 @@ SDK: dict[str, Any] = {
     "candidates": [
         {"content": {"parts": [{"text": "The ring is gold."}], "role": "model"}, "finish_reason": "STOP"}
     ],
-    "usage_metadata": {"prompt_token_count": 8, "candidates_token_count": 5, "total_token_count": 16},
+    "usage_metadata": {
+        "prompt_token_count": 8,
+        "candidates_token_count": 5,
+        "thoughts_token_count": 3,
+        "total_token_count": 16,
+    },
     "response_id": "abc",
 }
 
@@ -52,7 +57,7 @@ def test_an_answer_in_both_spellings(payload: dict[str, Any]) -> None:
     reply = reply_from_payload(payload)
     assert reply.text == "The ring is gold."
     assert reply.usage is not None
-    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (8, 5, 16)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.total_tokens) == (8, 8, 16)
     assert reply.response_id == "abc"
 
 

@@ -27,12 +27,17 @@ _COUNTS = {
         *("cacheReadInputTokens", "cache_read_tokens"),
     ),
 }
-# Anthropic and Bedrock count cached tokens apart from the input: the name of the input, and of what is added to it.
+# Anthropic and Bedrock count cached tokens apart from the input, Gemini its thoughts apart from the output: the field, the
+# name that it has there, and what is added to it.
 _APART = (
-    ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
-    ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+    ("input_tokens", "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
+    ("input_tokens", "inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+    ("input_tokens", "promptTokenCount", "toolUsePromptTokenCount"),
+    ("input_tokens", "prompt_token_count", "tool_use_prompt_token_count"),
+    ("output_tokens", "candidatesTokenCount", "thoughtsTokenCount"),
+    ("output_tokens", "candidates_token_count", "thoughts_token_count"),
 )
-_ADDED = frozenset(name for _, *apart in _APART for name in apart)
+_ADDED = frozenset(name for _, _, *apart in _APART for name in apart)
 _FIELD_OF = {name: (field, rank) for field, names in _COUNTS.items() for rank, name in enumerate(names)}
 # Only these are told in an object of details.
 _DETAILED = ("reasoning_tokens", "cached_tokens")
@@ -62,9 +67,9 @@ def read_usage(value: object, cost: object = None) -> Usage | None:
                 if field in told:
                     counts.setdefault(field, told[field])
     if not _ADDED.isdisjoint(value):
-        for given, *apart in _APART:
-            if given in value and "input_tokens" in counts:
-                counts["input_tokens"] += sum(read_count(value.get(name)) or 0 for name in apart)
+        for field, given, *apart in _APART:
+            if given in value and field in counts:
+                counts[field] += sum(read_count(value.get(name)) or 0 for name in apart)
     usage = Usage(**counts, cost=total_cost)
     return None if usage == Usage() else usage
 

@@ -4,7 +4,7 @@ import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.message import Message, Part
-from answerkey.model.reply import Failure, Reply, Timings
+from answerkey.model.reply import Failure, Finish, Reply, Timings
 from answerkey.transcripts.conversation import Asked, exchange_for, reply_of, response_of
 from answerkey.transcripts.dialects import KEYED_PARTS
 from answerkey.transcripts.fields.error_field import read_failure
@@ -25,6 +25,20 @@ _OWN_BLOCKS = frozenset(
 )
 _PART_MARKS = frozenset({"type", "kind", "part_kind", *KEYED_PARTS})
 _ITEMS = ("_call", "_call_output")
+# The words by which APIs say that a model stopped early.
+_FINISHES: dict[Json, Finish] = {
+    **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "max_output_tokens"), "length"),
+    **dict.fromkeys(("model_context_window_exceeded", "model_length"), "length"),
+    "refusal": "refusal",
+    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "SAFETY"), "filter"),
+    **dict.fromkeys(("RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"), "filter"),
+}
+# What it amounts to where nothing was said before.
+_UNSAID: dict[Finish, Failure] = {
+    "length": Failure("empty", "the model used up its limit of tokens before it said anything"),
+    "refusal": Failure("exception", "the model refused to answer"),
+    "filter": Failure("exception", "the provider's content filter held the answer back"),
+}
 
 
 def _chat(payload: JsonObject, asked: Asked) -> Reply:
@@ -32,10 +46,8 @@ def _chat(payload: JsonObject, asked: Asked) -> Reply:
     choice = as_dict(at(payload, "choices", 0))
     given = as_dict(choice.get("message"))
     message = read_message({"content": choice.get("text"), **given, "role": "assistant"})
-    failure = None
-    if choice.get("finish_reason") == "content_filter" and not message.text:
-        failure = Failure("exception", "the provider's content filter held the answer back")
-    return _response([message], failure, payload.get("usage"), payload.get("id"))
+    finish = "refusal" if as_str(given.get("refusal")) else choice.get("finish_reason")
+    return _response([message], None, payload.get("usage"), payload.get("id"), finish)
 
 
 def are_items(value: Json) -> bool:
@@ -71,7 +83,13 @@ def _responses(payload: JsonObject, asked: Asked) -> Reply:
     ):
         reason = as_str(at(payload, "incomplete_details", "reason"))
         failure = Failure("exception", f"the response is {status}{f': {reason}' if reason else ''}")
-    return _response(messages, failure, payload.get("usage"), payload.get("id"))
+    refused = any(
+        part.get("type") == "refusal"
+        for item in as_dicts(payload["output"])
+        for part in as_dicts(item.get("content"))
+    )
+    finish = "refusal" if refused else at(payload, "incomplete_details", "reason")
+    return _response(messages, failure, payload.get("usage"), payload.get("id"), finish)
 
 
 def are_blocks(value: Json) -> bool:
@@ -88,20 +106,18 @@ def read_blocks(blocks: Json) -> Reply:
 
 def _anthropic(payload: JsonObject, asked: Asked) -> Reply:
     message = read_message({**payload, "role": "assistant"})
-    refused = payload.get("stop_reason") == "refusal" and not message.text
-    failure = Failure("exception", "the model refused to answer") if refused else None
-    return _response([message], failure, payload.get("usage"), payload.get("id"))
+    return _response([message], None, payload.get("usage"), payload.get("id"), payload.get("stop_reason"))
 
 
 def _gemini(payload: JsonObject, asked: Asked) -> Reply:
     """The first candidate, after the calls that the SDK made by itself."""
     candidate = as_dict(at(payload, "candidates", 0))
     message = read_message({**as_dict(candidate.get("content")), "role": "model"})
+    finish = as_str(pick(candidate, "finishReason", "finish_reason"))
     failure = None
     if message.text is None and not any(part.kind == "call" for part in message.parts):
         feedback = as_dict(pick(payload, "promptFeedback", "prompt_feedback"))
         blocked = as_str(pick(feedback, "blockReason", "block_reason"))
-        finish = as_str(pick(candidate, "finishReason", "finish_reason"))
         if blocked:
             failure = Failure("exception", f"the provider blocked the prompt: {blocked}")
         elif finish and finish not in ("STOP", "MAX_TOKENS"):
@@ -118,26 +134,27 @@ def _gemini(payload: JsonObject, asked: Asked) -> Reply:
         pick(payload, "usageMetadata", "usage_metadata"),
         pick(payload, "responseId", "response_id"),
     )
-    reply = _response([message], failure, usage, identity)
+    reply = _response([message], failure, usage, identity, finish)
     history = pick(payload, "automaticFunctionCallingHistory", "automatic_function_calling_history")
     if not as_list(history):
         return reply
     messages = [*read_messages(history), message]
     whole = reply_of(exchange_for(messages, asked) or messages)
-    return msgspec.structs.replace(whole, failure=failure, usage=reply.usage, response_id=reply.response_id)
+    told = {name: getattr(reply, name) for name in ("failure", "usage", "response_id", "finish")}
+    return msgspec.structs.replace(whole, **told)
 
 
 def _ollama(payload: JsonObject, asked: Asked) -> Reply:
     given = as_dict(payload.get("message"))
     message = read_message({"content": payload.get("response"), **given, "role": "assistant"})
-    reply = _response([message], None, payload, None)
+    reply = _response([message], None, payload, None, payload.get("done_reason"))
     total = read_duration(payload.get("total_duration"))
     return reply if total is None else msgspec.structs.replace(reply, timings=Timings(latency_ms=total / 1e6))
 
 
 def _bedrock(payload: JsonObject, asked: Asked) -> Reply:
     message = read_message(as_dict(at(payload, "output", "message")))
-    reply = _response([message], None, payload.get("usage"), None)
+    reply = _response([message], None, payload.get("usage"), None, payload.get("stopReason"))
     taken = read_duration(at(payload, "metrics", "latencyMs"))
     return reply if taken is None else msgspec.structs.replace(reply, timings=Timings(latency_ms=taken))
 
@@ -155,9 +172,17 @@ def _of_parts(payload: JsonObject, asked: Asked) -> Reply:
     return reply_of([message]) if from_sdk else response_of([message])
 
 
-def _response(messages: list[Message], failure: Failure | None, usage: Json, identity: Json) -> Reply:
+def _response(
+    messages: list[Message], failure: Failure | None, usage: Json, identity: Json, word: Json
+) -> Reply:
+    """The reply of one response; `word` is how the API says why the model stopped."""
     reply = response_of(messages, failure)
-    return msgspec.structs.replace(reply, usage=read_usage(usage), response_id=as_str(identity))
+    finish = _FINISHES.get(word) if isinstance(word, str) else None
+    if failure is None and finish is not None and not reply.text and not reply.tool_calls:
+        failure = _UNSAID[finish]
+    return msgspec.structs.replace(
+        reply, failure=failure, usage=read_usage(usage), response_id=as_str(identity), finish=finish
+    )
 
 
 def _are_parts(value: Json) -> bool:

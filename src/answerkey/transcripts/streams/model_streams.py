@@ -8,6 +8,7 @@ from answerkey.transcripts.streams.pieces import Growing, Pieces
 __all__ = ["anthropic", "bedrock", "gemini", "ollama", "openai_chat", "openai_responses"]
 
 _LONGEST_NAME = 1000
+_CHAT_TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -26,14 +27,14 @@ def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
         for choice in as_dicts(event.get("choices"))[:1]:
             # Some gateways end with a whole message in place of a delta.
             delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
-            for part in ("content", "refusal"):
+            for part in _CHAT_TEXTS:
                 pieces.add(part, delta.get(part))
             for fragment in as_dicts(delta.get("tool_calls")):
                 calls.add(fragment)
             finish = as_str(choice.get("finish_reason")) or finish
     message: JsonObject = {"role": "assistant", "content": pieces.text("content")}
-    if (refusal := pieces.text("refusal")) is not None:
-        message["refusal"] = refusal
+    told = {part: text for part in _CHAT_TEXTS[1:] if (text := pieces.text(part)) is not None}
+    message |= told
     if made := calls.finished():
         message["tool_calls"] = [*made]
     document["choices"] = [{"index": 0, "message": message, "finish_reason": finish}]
@@ -59,6 +60,9 @@ class _Calls:
         if place is None:
             place = len(self._calls)
             self._calls.append({"id": identity or f"call_{place}", "index": index, "type": "function"})
+        if "extra_content" in fragment:
+            # Gemini's signature of what it thought, which it wants back.
+            self._calls[place]["extra_content"] = fragment["extra_content"]
         if identity is not None:
             self._at_id[identity] = place
         if index is not None:
@@ -120,7 +124,8 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             blocks.part(index, **as_dict(event.get("content_block")))
         elif kind == "content_block_delta":
             block = blocks.part(index, type="text")
-            blocks.grow(index, "text", delta.get("text"))
+            for field in ("text", "thinking", "signature"):
+                blocks.grow(index, field, delta.get(field))
             if isinstance(delta.get("partial_json"), str):
                 pieces.add(index, delta["partial_json"])
                 called[index] = block
@@ -194,8 +199,11 @@ def ollama(events: list[JsonObject]) -> tuple[JsonObject, bool]:
         document.update(event)
         message = as_dict(event.get("message"))
         pieces.add("content", message.get("content", event.get("response")))
+        pieces.add("thinking", message.get("thinking"))
         calls += as_list(message.get("tool_calls"))
     document.pop("response", None)
     whole: JsonObject = {"role": "assistant", "content": pieces.text("content") or ""}
+    if (thought := pieces.text("thinking")) is not None:
+        whole["thinking"] = thought
     document["message"] = {**whole, "tool_calls": calls} if calls else whole
     return document, document.get("done") is True

@@ -12,7 +12,7 @@ from answerkey.transcripts.streams import agent_streams, model_streams
 from answerkey.transcripts.streams.event_reader import StreamKind
 from answerkey.transcripts.streams.pieces import assemble_pieces
 
-__all__ = ["assemble", "assemble_events", "protocol_of"]
+__all__ = ["assemble", "assemble_events", "decode_event", "protocol_of"]
 
 Assembler = Callable[[list[JsonObject]], tuple[JsonObject, bool]]
 
@@ -84,9 +84,9 @@ def assemble(kind: StreamKind, data: list[str], *, done: bool) -> tuple[Json, bo
     """The payload that the events make, and whether it is whole (`done`: the stream said that it is over)."""
     if kind == "data-stream":
         return agent_streams.ai_sdk_lines(
-            [(line[0], _decoded(line[2:])) for line in data if line[1:2] == ":"]
+            [(line[0], decode_event(line[2:])) for line in data if line[1:2] == ":"]
         )
-    return assemble_events([_decoded(text) for text in data], done=done)
+    return assemble_events([decode_event(text) for text in data], done=done)
 
 
 def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bool]:
@@ -108,7 +108,7 @@ def assemble_events(events: list[Json], *, done: bool = False) -> tuple[Json, bo
     return assemble_pieces(events), True
 
 
-def _decoded(text: str) -> Json:
+def decode_event(text: str) -> Json:
     """An event's JSON; text that is none is itself a piece of the reply."""
     try:
         decoded: Json = msgspec.json.decode(text)

@@ -1,0 +1,85 @@
+"""Google's Gemini API (generateContent)."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.model.reply import ToolCall
+from answerkey.providers.model_api import ModelApi, Prompt, with_parameters
+from answerkey.transcripts.fields.tool_calls import read_call
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
+
+__all__ = ["GEMINI"]
+
+_PLACES = {
+    "temperature": ("generationConfig", "temperature"),
+    "max_tokens": ("generationConfig", "maxOutputTokens"),
+    "seed": ("generationConfig", "seed"),
+    "top_p": ("generationConfig", "topP"),
+    "stop": ("generationConfig", "stopSequences"),
+    "schema": ("generationConfig", "responseJsonSchema"),
+}
+
+
+def _path(model: str, stream: bool) -> str:
+    name = model if "/" in model else f"models/{model}"
+    return f"/v1beta/{quote(name)}:" + ("streamGenerateContent?alt=sse" if stream else "generateContent")
+
+
+def _body(prompt: Prompt) -> JsonObject:
+    body: JsonObject = {"contents": [*prompt.messages]}
+    if prompt.system:
+        body["systemInstruction"] = {"parts": [{"text": prompt.system}]}
+    if prompt.tools:
+        declared: list[Json] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parametersJsonSchema": tool.parameters,
+            }
+            for tool in prompt.tools
+        ]
+        body["tools"] = [{"functionDeclarations": declared}]
+    if prompt.schema is not None or prompt.as_json:
+        body["generationConfig"] = {"responseMimeType": "application/json"}
+    if prompt.schema is not None:
+        with_parameters(body, {"schema": prompt.schema}, _PLACES)
+    return with_parameters(body, prompt.parameters, _PLACES)
+
+
+def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+    parts = as_dicts(at(payload, "candidates", 0, "content", "parts"))
+    calls = [read_call(as_dict(part["functionCall"])) for part in parts if "functionCall" in part]
+    # As they came: a signature of what was thought belongs to its part.
+    return tuple(calls), ({"role": "model", "parts": [*parts]},) if parts else ()
+
+
+def _results(calls: Sequence[ToolCall]) -> tuple[JsonObject, ...]:
+    parts: list[Json] = []
+    for call in calls:
+        came: JsonObject = {"output": call.result} if call.error is None else {"error": call.error}
+        told: JsonObject = {"name": call.name, "response": came}
+        parts.append({"functionResponse": {**told, "id": call.id} if call.id else told})
+    return ({"role": "user", "parts": parts},)
+
+
+GEMINI = ModelApi(
+    name="Gemini",
+    base_url="https://generativelanguage.googleapis.com",
+    base_url_env="GOOGLE_GEMINI_BASE_URL",
+    key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    path=_path,
+    headers=lambda key: {"x-goog-api-key": key},
+    body=_body,
+    said=lambda speaker, text: {
+        "role": "model" if speaker == "assistant" else "user",
+        "parts": [{"text": text}],
+    },
+    answers=lambda payload: bool(as_dicts(payload.get("candidates"))) or "promptFeedback" in payload,
+    taken=_taken,
+    results=_results,
+    speaks=lambda event: any(
+        as_str(part.get("text")) and part.get("thought") is not True
+        for part in as_dicts(at(event, "candidates", 0, "content", "parts"))
+    ),
+)

@@ -1,0 +1,88 @@
+"""What a run costs: prices of models and chatbots, a budget that stops the asking, cost a question and a point."""
+
+from typing import Any
+
+import pytest
+
+import answerkey as ak
+from answerkey.errors import ConfigError
+from answerkey.model.prices import Price, price_of
+from answerkey.model.reply import Usage
+
+ROWS = [
+    {"id": f"q{number}", "question": f"Name number {number}?", "expected_keywords": [str(number), "no"]}
+    for number in range(8)
+]
+
+
+def spend(body: dict[str, Any]) -> dict[str, Any]:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 500}
+    return {"answer": f"no {body['question']}", "tools_used": [], "usage": usage}
+
+
+def test_a_price_counts_tokens_cached_ones_and_replies() -> None:
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
+    assert Price(input=2, output=10).cost(usage) == 3.0
+    assert Price(input=2, output=10, cached=0.5).cost(usage) == pytest.approx(0.6 * 2 + 0.4 * 0.5 + 1)
+    assert Price(reply=0.02).cost(None) == 0.02
+    assert Price(input=2, output=10).cost(None) is None
+    with pytest.raises(ConfigError, match="must not be negative"):
+        Price(input=-1, output=0)
+
+
+def test_a_listed_price_holds_for_dated_versions_and_not_on_this_machine() -> None:
+    listed = price_of("gpt-4o-mini", {})
+    assert listed == Price(input=0.15, cached=0.075, output=0.6)
+    assert price_of("openai/gpt-4o-mini-2024-07-18", {}) == listed
+    assert price_of("claude-haiku-4-5-20251001", {}) == Price(input=1.0, cached=0.1, output=5.0)
+    assert price_of("gpt-4o-mini", {}, base_url="http://127.0.0.1:8080/v1") is None
+    assert price_of("gpt-4o-minor", {}) is None
+    own = Price(input=1, output=1)
+    assert price_of("gpt-4o-mini", {"gpt-4o-mini": own}, base_url="http://localhost/v1") == own
+
+
+def test_a_run_says_what_a_question_and_a_point_cost(chatbot: Any, write_rows: Any, command: Any) -> None:
+    bot = chatbot(spend)
+    prices = {bot.url: Price(input=1.0, output=2.0)}
+    run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, prices=prices)
+    assert run.summary.usage["cost"] == pytest.approx(8 * 0.002)
+    cost = run.summary.cost
+    assert cost is not None
+    assert (cost.questions, cost.question) == (8, 0.002)
+    assert cost.point == pytest.approx(8 * 0.002 / (8 * run.summary.score))
+    assert run.summary.categories[0].cost == cost
+    assert run.to_dict()["summary"]["cost"]["question"] == 0.002
+    assert "$0.0020 a question ($0.0020–$0.0020)" in command("show", run.id).out
+
+
+def test_a_budget_stops_the_asking_and_resume_goes_on(chatbot: Any, write_rows: Any, command: Any) -> None:
+    bot = chatbot(spend)
+    prices = {bot.url: Price(input=1.0, output=2.0)}
+    run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, prices=prices, budget=0.0065, concurrency=1)
+    assert run.info.status == "interrupted"
+    assert (run.summary.replies, run.summary.coverage) == (3, 0.375)
+    assert any(
+        "asking stopped: the budget of 0.0065 is used up (0.006 spent" in line for line in run.warnings
+    )
+    assert any("coverage 37.5%" in line for line in run.warnings)
+    again = command("resume", run.id, "--json").document
+    assert again["summary"]["replies"] == 3
+    whole = command("resume", run.id, "--budget", "1", "--json").document
+    assert (whole["run"]["status"], whole["summary"]["coverage"]) == ("complete", 1.0)
+    assert not any("budget" in line for line in whole["warnings"])
+
+
+def test_a_budget_that_cannot_be_kept_stops_after_the_first_replies(chatbot: Any, write_rows: Any) -> None:
+    bot = chatbot(spend)
+    run = ak.evaluate(write_rows("g.jsonl", *ROWS), bot.url, budget=1.0, concurrency=1)
+    assert run.summary.replies == 1
+    assert any("cannot be kept, since what a reply cost is not known" in line for line in run.warnings)
+
+
+def test_configured_prices_are_read_strictly(command: Any, write_rows: Any, tmp_path: Any) -> None:
+    questions = write_rows("g.jsonl", *ROWS)
+    (tmp_path / "answerkey.toml").write_text('[prices]\n"my-bot" = {inputs = 1.0}\n')
+    refused = command("run", questions)
+    assert refused.code == 2
+    assert "unknown setting 'inputs'" in refused.err
+    assert "did you mean 'input'?" in refused.err
