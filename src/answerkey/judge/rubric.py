@@ -123,9 +123,13 @@ def _check_rubric(encoded: bytes) -> Rubric:
     )
 
 
-def load_pair_rubric() -> PairRubric:
-    """The rubric for pairs of replies."""
-    return msgspec.convert(_read("pairwise", None)[1], PairRubric)
+def load_pair_rubric(reference: str = "pairwise", *, folder: Path | None = None) -> PairRubric:
+    """The rubric for pairs of replies with a name, or in a file."""
+    where, raw = _read(reference, folder)
+    try:
+        return msgspec.convert(raw, PairRubric)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: no rubric for pairs: {str(error).replace('`$.', '`')}") from None
 
 
 def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:

@@ -103,7 +103,7 @@ class JudgingSession:
             raise JudgeUnusableError(f"{self.failure}; nothing was judged or asked") from None
 
     async def _ask_canaries(self, run_id: str) -> None:
-        self._canaries = await ask_canaries(self.panel, self.rubric, run_id)
+        self._canaries = await ask_canaries(self.panel, self.rubric, self._judge.canaries.canary, run_id)
         if all(canary.unjudged == "unreachable" for canary in self._canaries):
             raise JudgeUnusableError(self._canaries[0].reason)
 

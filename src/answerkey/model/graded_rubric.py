@@ -58,7 +58,7 @@ def read_check_rubric(expected: object) -> CheckRubric:
     except msgspec.ValidationError as error:
         raise ValueError(str(error).replace("`$.", "`")) from None
     if not rubric.question.strip():
-        raise ValueError("must be text: what a judge should look for")
+        raise ValueError("must be text, what a judge should look for")
     grades = grades_of(rubric.scale)
     for example in rubric.examples:
         if not isinstance(example.grades, int) or not min(grades) <= example.grades <= max(grades):
