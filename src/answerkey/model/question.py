@@ -20,6 +20,7 @@ __all__ = [
     "QuestionSet",
     "group_of",
     "question_id",
+    "rubric_name",
 ]
 
 UNCATEGORISED = "uncategorised"
@@ -41,6 +42,15 @@ CHECK_KINDS = (
 )
 # A judge's score for a rubric is called this with the rubric's text behind it.
 RUBRIC_PREFIX = "rubric: "
+
+
+def rubric_name(expected: object) -> str:
+    """What a judge's score for a check's rubric is called."""
+    return RUBRIC_PREFIX + (
+        expected
+        if isinstance(expected, str)
+        else msgspec.json.encode(expected, order="deterministic").decode()
+    )
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
