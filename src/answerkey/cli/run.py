@@ -12,6 +12,7 @@ from answerkey.cli.flags import (
     judge_flags,
     map_flag,
     margin_flag,
+    port_flag,
     questions_argument,
     store_flag,
 )
@@ -42,6 +43,8 @@ __all__ = ["run"]
 @margin_flag
 @judge_flags
 @store_flag
+@port_flag("--traces", 4318, "Receive the chatbot's OpenTelemetry spans and read its tool calls from them")
+@port_flag("--proxy", 4319, "Record what passes between the chatbot and its models and MCP servers")
 @click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
 @ends_with_run("asking")
 def run(
@@ -57,6 +60,8 @@ def run(
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
+    traces: int | None,
+    proxy: int | None,
     settings: Settings,
     progress: Progress,
 ) -> Run:
@@ -69,6 +74,7 @@ def run(
       answerkey run
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
+      answerkey run golden.jsonl --target http://localhost:8000/chat --traces
       answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "broken == 0"
     """
     from answerkey.evaluation.api import evaluate
@@ -84,5 +90,7 @@ def run(
         margin=margin,
         store=store,
         engine=engine,
+        traces=traces,
+        proxy=proxy,
     )
     return evaluate(questions, target, options, settings=settings, progress=progress)

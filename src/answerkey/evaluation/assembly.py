@@ -50,12 +50,17 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, spec: TargetLike) -> Target:
         """The chatbot that a spec means under these settings."""
-        return resolve_target(
+        target = resolve_target(
             spec,
             settings=self.settings.targets,
             concurrency=self.options.concurrency,
             folder=self.settings.folder,
         )
+        if self.options.traces is None and self.options.proxy is None:
+            return target
+        from answerkey.observe.observed_target import ObservedTarget  # few runs have an observer
+
+        return ObservedTarget(target, self.options)
 
 
 def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:

@@ -113,6 +113,12 @@ def _filled(first: ToolCall, second: ToolCall) -> ToolCall:
     with_arguments = (
         first if first.arguments is not None else second if second.arguments is not None else first
     )
+    # A model's end is when a call can begin at the earliest; who saw it run knows when it did.
+    timed = (
+        second
+        if first.start_ms is None or (first.duration_ms is None and second.duration_ms is not None)
+        else first
+    )
     with_result = first if first.result_seen or not second.result_seen else second
     return ToolCall(
         name=first.name,
@@ -123,6 +129,6 @@ def _filled(first: ToolCall, second: ToolCall) -> ToolCall:
         result=with_result.result,
         result_seen=with_result.result_seen,
         error=first.error or second.error,
-        start_ms=second.start_ms if first.start_ms is None else first.start_ms,
+        start_ms=first.start_ms if timed.start_ms is None else timed.start_ms,
         duration_ms=second.duration_ms if first.duration_ms is None else first.duration_ms,
     )
