@@ -8,7 +8,9 @@ from answerkey.errors import UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.environment import OBSERVERS
-from answerkey.observe.merging import join_observations
+from answerkey.observe.exchange_book import ExchangeBook
+from answerkey.observe.merging import Observation, join_observations
+from answerkey.observe.proxy import Upstreams, proxy_app
 from answerkey.observe.receiver import Receiver, receiver_app
 from answerkey.observe.trace_book import TraceBook
 from answerkey.protocols import Ask, RetryableError, Target
@@ -27,6 +29,7 @@ class ObservedTarget:
         self._options = options
         self._open = AsyncExitStack()
         self._book: TraceBook | None = None
+        self._exchanges: ExchangeBook | None = None
         # Where the observers listen, by what they are, once they do.
         self.addresses: dict[str, str] = {}
 
@@ -56,6 +59,11 @@ class ObservedTarget:
                 if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
                     environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
                     environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
+            if options.proxy is not None:
+                self._exchanges = ExchangeBook(quiet_s=options.trace_quiet)
+                upstreams = Upstreams(options.upstreams)
+                address = await self._listen("proxy", proxy_app(self._exchanges, upstreams), options.proxy)
+                environment |= upstreams.environment(address)
             token = OBSERVERS.set(environment)
             self._open.callback(OBSERVERS.reset, token)
             await self._open.enter_async_context(self._target)
@@ -87,27 +95,34 @@ class ObservedTarget:
         """Ask the chatbot, while the observers know of the question."""
         if self._book is not None and ask.traceparent is not None:
             self._book.open(ask.traceparent)
+        if self._exchanges is not None:
+            self._exchanges.open(ask)
         try:
             return await self._target.ask(ask)
         except RetryableError:
             # It is asked again under another trace.
-            self._forget(ask)
+            self._close(ask)
             raise
 
-    def _forget(self, ask: Ask) -> None:
-        if self._book is not None and ask.traceparent is not None:
-            self._book.close(ask.traceparent)
+    def _close(self, ask: Ask) -> list[Observation]:
+        seen = [
+            None if self._book is None or ask.traceparent is None else self._book.close(ask.traceparent),
+            None if self._exchanges is None else self._exchanges.close(ask),
+        ]
+        return [one for one in seen if one is not None]
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The reply with what was seen of it, once nothing more is to be expected; outside the chatbot's time."""
-        seen = []
-        if self._book is not None and ask.traceparent is not None:
-            try:
+        try:
+            if self._exchanges is not None:
+                await self._exchanges.settle(ask)
+            if self._book is not None and ask.traceparent is not None:
                 await self._book.settle(ask.traceparent)
-            finally:
-                seen.append(self._book.close(ask.traceparent))
-        return join_observations(reply, [one for one in seen if one is not None])
+        finally:
+            seen = self._close(ask)
+        return join_observations(reply, seen)
 
     def warnings(self) -> list[str]:
         """What a reader of the run must know of the observing."""
-        return [] if self._book is None else self._book.warnings()
+        books = [book for book in (self._book, self._exchanges) if book is not None]
+        return [line for book in books for line in book.warnings()]

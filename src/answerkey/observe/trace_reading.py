@@ -18,7 +18,7 @@ from answerkey.transcripts.fields.usage import add_usage, read_usage
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 
-__all__ = ["ReadTrace", "read_trace"]
+__all__ = ["ReadTrace", "new_results", "read_trace"]
 
 _CALLING = ("tool", "function_call")
 _UNTOLD = "a model's call whose outcome is not in its span"
@@ -97,7 +97,7 @@ def _asked(
     messages: list[Message] = []
     lacks: list[str] = []
     for number, (span, said, got) in enumerate(models):
-        messages += _results(got)
+        messages += new_results(got)
         if said is not None:
             messages += [_started(message, span, zero_ns) for message in said]
         reasons = _reasons(span)
@@ -136,12 +136,11 @@ def _after(zero_ns: int, moment_ns: int) -> float:
     return round(max(0, moment_ns - zero_ns) / 1e6, 3)
 
 
-def _results(got: Sequence[Message]) -> list[Message]:
+def new_results(got: Sequence[Message]) -> list[Message]:
     """The results that are new in what a model got: those after its last own words."""
     last = max((number for number, message in enumerate(got) if message.role == "assistant"), default=-1)
     new = [part for message in got[last + 1 :] for part in message.parts if part.kind == "result"]
     named = [part for part in new if part.call is not None and (part.call.id or part.call.name != UNNAMED)]
-    # Without any words of its own before them, they are another conversation's.
     return [Message("tool", tuple(named))] if named else []
 
 
