@@ -18,7 +18,7 @@ from answerkey.model.message import Message, Part
 from answerkey.model.reply import ToolCall, Usage
 from answerkey.observe.exchange_reading import McpCall, ModelRequest, SeenResponse, mcp_result, read_response
 from answerkey.observe.merging import Observation, join_calls
-from answerkey.observe.trace_book import read_traceparent
+from answerkey.observe.span import read_traceparent
 from answerkey.observe.trace_reading import new_results
 from answerkey.protocols import Ask
 from answerkey.transcripts.conversation import reply_of

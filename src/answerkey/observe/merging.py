@@ -33,6 +33,7 @@ def join_observations(reply: Reply, observations: Iterable[Observation]) -> Repl
     own = reply.evidence
     complete = [one for one in seen if one.complete]
     missing = tuple(dict.fromkeys(text for one in seen if not one.complete for text in one.missing))
+    calls = join_calls(*[one.tool_calls for one in seen], reply.tool_calls)
     sources = reply.sources or next((one.sources for one in seen if one.sources), ())
     evidence = Evidence(
         kind=(complete or seen)[0].kind,
@@ -42,9 +43,12 @@ def join_observations(reply: Reply, observations: Iterable[Observation]) -> Repl
         sources_observed=own.sources_observed or bool(sources),
         unread=(*own.unread, *(() if complete else missing)),
     )
+    if not complete and own.tools_observed and len(calls) == len(reply.tool_calls):
+        # What the reply tells by itself is not less for an observer that saw a part of it.
+        evidence = own
     return msgspec.structs.replace(
         reply,
-        tool_calls=join_calls(*[one.tool_calls for one in seen], reply.tool_calls),
+        tool_calls=calls,
         sources=sources,
         usage=reply.usage or next((one.usage for one in seen if one.usage is not None), None),
         evidence=evidence,

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["Event", "Export", "MalformedError", "Span", "Unread"]
+__all__ = ["Event", "Export", "MalformedError", "Span", "Unread", "read_traceparent"]
 
 
 class MalformedError(ValueError):
@@ -62,3 +62,11 @@ class Export(NamedTuple):
     items: list[Unread]
     # Log records that belong to no span.
     without_span: int = 0
+
+
+def read_traceparent(traceparent: str | None) -> tuple[str, str] | None:
+    """The trace id and span id of a W3C `traceparent`; None if it is none."""
+    parts = (traceparent or "").strip().lower().split("-")
+    if len(parts) < 4 or len(parts[1]) != 32 or len(parts[2]) != 16:
+        return None
+    return parts[1], parts[2]

@@ -9,10 +9,10 @@ from contextlib import suppress
 from answerkey.observe.merging import Observation
 from answerkey.observe.otlp_json import read_json_span, record_as_json_event
 from answerkey.observe.otlp_protobuf import read_span, record_as_event
-from answerkey.observe.span import MalformedError, Span, Unread
+from answerkey.observe.span import MalformedError, Span, Unread, read_traceparent
 from answerkey.observe.trace_reading import ReadTrace, read_trace
 
-__all__ = ["HeldTrace", "OverfullError", "TraceBook", "read_traceparent"]
+__all__ = ["HeldTrace", "OverfullError", "TraceBook"]
 
 _MEGABYTE = 1024 * 1024
 # So many ids of traces that are done are kept, to tell a late span from one of another's trace.
@@ -21,14 +21,6 @@ _REMEMBERED = 100_000
 
 class OverfullError(Exception):
     """There is no room for what was sent; none of it was taken."""
-
-
-def read_traceparent(traceparent: str | None) -> tuple[str, str] | None:
-    """The trace id and span id of a W3C `traceparent`; None if it is none."""
-    parts = (traceparent or "").strip().lower().split("-")
-    if len(parts) < 4 or len(parts[1]) != 32 or len(parts[2]) != 16:
-        return None
-    return parts[1], parts[2]
 
 
 class HeldTrace:
