@@ -32,6 +32,7 @@ __all__ = [
     "match_flag",
     "opened_store",
     "output_flag",
+    "port_flag",
     "print_read_as",
     "questions_argument",
     "scoring_for",
@@ -143,6 +144,26 @@ def _bundle(
 def _read_by(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """An option's callback that reads what was given; what was not given stays None."""
     return lambda context, parameter, value: None if value in (None, ()) else read(value)
+
+
+def port_flag(flag: str, port: int, text: str) -> Callable[..., Any]:
+    """An option with a port, which may also stand without one."""
+
+    def read(given: str) -> int:
+        if not given.isdecimal():
+            raise UsageError(
+                f"{flag} {given!r} is no port; write {flag}={port}, or the golden set before {flag}"
+            )
+        return int(given)
+
+    return click.option(
+        flag,
+        is_flag=False,
+        flag_value=str(port),
+        metavar="[PORT]",
+        callback=_read_by(read),
+        help=f"{text} ({port}).",
+    )
 
 
 class JudgeFlags(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from answerkey.cli.flags import (
     judge_flags,
     map_flag,
     margin_flag,
+    port_flag,
     questions_argument,
     store_flag,
 )
@@ -50,6 +51,8 @@ __all__ = ["run"]
 @click.option(
     "--ray-address", metavar="HOST:PORT", help="The Ray cluster; the one of this machine otherwise."
 )
+@port_flag("--traces", 4318, "Receive the chatbot's OpenTelemetry spans and read its tool calls from them")
+@port_flag("--proxy", 4319, "Record what passes between the chatbot and its models and MCP servers")
 @ends_with_run("asking")
 def run(
     questions: Path | None,
@@ -66,6 +69,8 @@ def run(
     store: str | None,
     engine: str | None,
     ray_address: str | None,
+    traces: int | None,
+    proxy: int | None,
     settings: Settings,
     progress: Progress,
 ) -> Run:
@@ -78,6 +83,7 @@ def run(
       answerkey run
       answerkey run golden.jsonl --target http://localhost:8000/chat -o report.html
       answerkey run golden.jsonl --target bot.py:answer --repeat 3 --gate "score >= 0.85" --gate "error_rate < 0.02"
+      answerkey run golden.jsonl --target http://localhost:8000/chat --traces
       answerkey run golden.jsonl --target bot.py:answer --baseline production --confirm 5 --gate "broken == 0"
     """
     from answerkey.evaluation.api import evaluate
@@ -95,5 +101,7 @@ def run(
         store=store,
         engine=engine,
         ray_address=ray_address,
+        traces=traces,
+        proxy=proxy,
     )
     return evaluate(questions, target, options, settings=settings, progress=progress)

@@ -128,6 +128,9 @@ class LocalEngine:
                     continue
                 message = f"asked to wait {wait:g} s before a retry, more than {LONGEST_WAIT:g} s"
                 reply = msgspec.structs.replace(reply, failure=Failure(retry.failure.kind, message))
+            observe = getattr(target, "observe", None)
+            if observe is not None:
+                reply = admit_reply(await observe(attempted, reply))
             replayed = bool(getattr(target, "replays", False))
             if not replayed:
                 reply = _timed(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from answerkey.engine.local_engine import LocalEngine
 from answerkey.engine.ray_cluster import connect, error_line
@@ -33,6 +33,16 @@ class RayEngine(LocalEngine):
         return SpreadTarget(target, make, self._options)
 
 
+class _TurnedAway(NamedTuple):
+    """A RetryableError on its way from a worker."""
+
+    failure: Failure
+    retry_after: float | None
+    so_far: Reply | None
+    # It ended through no fault of the question.
+    in_any_case: bool
+
+
 class _Worker:
     """One place in the cluster that asks; its methods run there."""
 
@@ -54,8 +64,8 @@ class _Worker:
                 await made.__aenter__()
                 self._target = made
 
-    async def ask(self, ask: Ask) -> Reply | tuple[Failure, float | None, bool]:
-        """The reply; or why asking again may help, the seconds to wait, and whether it is to be asked in any case."""
+    async def ask(self, ask: Ask) -> "Reply | _TurnedAway":
+        """The reply; or why it is to be asked again."""
         await self.open()
         if self._target is None:
             raise RuntimeError("the target is not open")
@@ -63,7 +73,9 @@ class _Worker:
             return await self._target.ask(ask)
         except RetryableError as error:
             # An exception of ours would come back wrapped in one of Ray's.
-            return error.failure, error.retry_after, isinstance(error, AskAgainError)
+            return _TurnedAway(
+                error.failure, error.retry_after, error.so_far, isinstance(error, AskAgainError)
+            )
 
     async def close(self) -> None:
         """Close the target."""
@@ -122,8 +134,8 @@ class SpreadTarget:
             raise AskAgainError(Failure("local_resources", error_line(error))) from None
         if isinstance(answered, Reply):
             return answered
-        failure, retry_after, again = answered
-        raise (AskAgainError if again else RetryableError)(failure, retry_after)
+        kind = AskAgainError if answered.in_any_case else RetryableError
+        raise kind(answered.failure, answered.retry_after, answered.so_far)
 
     def _worker_for(self, ask: Ask) -> Any:
         if ask.turn:

@@ -103,7 +103,8 @@ async def evaluate_async(
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
-        run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
+        observing: list[str] = getattr(opened, "warnings", list)()
+        run = msgspec.structs.replace(run, warnings=(*run.warnings, *observing, *_reading_notes(golden)))
         return await _with_verdicts(run, assembly, opened, baseline, store)
 
 

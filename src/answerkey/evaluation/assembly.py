@@ -64,7 +64,12 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
         prices, base_url = self.options.prices, getattr(target, "base_url", "")
         price = prices.get(target.name) or price_of(getattr(target, "model", None), prices, base_url=base_url)
         target = target if placed is None else placed(target, make)
-        return target if price is None else PricedTarget(target, price)
+        target = target if price is None else PricedTarget(target, price)
+        if self.options.traces is None and self.options.proxy is None:
+            return target
+        from answerkey.observe.observed_target import ObservedTarget  # few runs have an observer
+
+        return ObservedTarget(target, self.options)
 
 
 def assemble(options: Options, settings: Settings, *, scorers: Sequence[Any] = ()) -> Assembly:

@@ -229,6 +229,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     budget: float | None = None
     # What models, or targets by their name, cost: the settings of `[prices]`.
     prices: dict[str, Price] = {}
+    # The port on loopback where the chatbot's spans are received (OTLP/HTTP); 0: any free one; None: not at all.
+    traces: int | None = None
+    # Seconds without a further span after which a whole trace is taken to be complete.
+    trace_quiet: float = 0.5
+    # Seconds after a reply for its spans to arrive; what comes later is missing.
+    trace_patience: float = 10.0
+    # The port on loopback of the recording proxy before model APIs and MCP servers; 0: any free one; None: none.
+    proxy: int | None = None
+    # What is behind the proxy's paths: openai, anthropic, gemini, ollama, or a name of one's own → its address.
+    upstreams: dict[str, str] = {}
     judge: JudgeSettings = JudgeSettings()
 
     def __post_init__(self) -> None:
@@ -236,8 +246,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for name in ("timeout", "scoring_seconds"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} = {getattr(self, name):g}: must be more than 0 seconds")
-        if not self.store_patience >= 0:
-            raise ConfigError(f"store_patience = {self.store_patience:g}: must be 0 seconds or more")
+        for name in ("store_patience", "trace_quiet", "trace_patience"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} = {getattr(self, name):g}: must be 0 seconds or more")
+        for name in ("traces", "proxy"):
+            if getattr(self, name) is not None and not 0 <= getattr(self, name) < 65536:
+                raise ConfigError(f"{name} = {getattr(self, name)}: must be a port, from 0 to 65535")
         if self.margin is not None and not 0 < self.margin < 1:
             raise ConfigError(f"margin = {self.margin:g}: must be between 0 and 1; 0.02 is two points")
         if self.budget is not None and not self.budget > 0:

@@ -54,6 +54,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # False: whether the tool gave a result was not observed.
     result_seen: bool = False
     error: str | None = None
+    # Milliseconds after the question was sent; None: not observed.
+    start_ms: float | None = None
     duration_ms: float | None = None
 
 
@@ -103,7 +105,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     # Whether the reply carried any information on tools, and on sources.
     tools_observed: bool = False
     sources_observed: bool = False
-    # What was there and not understood, by the names it gives itself; then the rest is partial.
+    # What was there and not understood, by the names it gives itself, or is known to be missing; then the rest is partial.
     unread: tuple[str, ...] = ()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure
+from answerkey.observe.environment import child_environment
 from answerkey.transcripts.error_kinds import classify_error
 from answerkey.transcripts.failures import failure_message
 
@@ -112,7 +113,7 @@ async def start_child(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, **env},
+            env={**child_environment(), **env},
             cwd=folder,
             limit=longest_line,
             # Ctrl-C is answerkey's to handle, and the whole session can be ended at once.

@@ -13,6 +13,7 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
+from answerkey.observe.environment import child_environment
 from answerkey.protocols import Ask, AskAgainError, RetryableError
 from answerkey.targets.python_frames import (
     LENGTH_BYTES,
@@ -262,6 +263,7 @@ async def start_python_process(begin: Begin) -> PythonProcess:
             # What it prints is shown, and is never part of a document on standard output.
             stdout=2,
             pass_fds=(theirs.fileno(),),
+            env=child_environment(),
             start_new_session=True,
         )
     except BaseException:

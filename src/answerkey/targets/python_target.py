@@ -15,6 +15,8 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
+from answerkey.observe.in_process import Collected, in_process_spans
+from answerkey.observe.merging import join_observations
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask
 from answerkey.targets.diverted_output import divert_here, diverting
@@ -88,8 +90,9 @@ class PythonTarget:
     async def ask(self, ask: Ask) -> Reply:
         """Call it once; whatever it raises is the reply's failure, unless the user or the engine has had enough."""
         watch = Stopwatch()
+        spans = Collected()
         try:
-            with divert_here():
+            with divert_here(), in_process_spans(ask.traceparent) as spans:
                 result = await self._call(ask, watch)
             reply = self._read(result, ask)
         except _TooLargeError:
@@ -101,6 +104,8 @@ class PythonTarget:
             if retryable is not None:
                 raise retryable from error
             reply = reply_from_exception(error)
+        if spans.spans:
+            reply = admit_reply(join_observations(reply, [spans.observation()]), self._max_reply_mb)
         timings = watch.timings()
         if reply.timings.first_byte_ms is not None and timings.first_byte_ms is None:
             timings = msgspec.structs.replace(timings, first_byte_ms=reply.timings.first_byte_ms)

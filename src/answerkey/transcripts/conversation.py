@@ -205,6 +205,7 @@ class _Calls:
             result=result.result,
             result_seen=True,
             error=result.error or call.error,
+            start_ms=call.start_ms,
             duration_ms=call.duration_ms if result.duration_ms is None else result.duration_ms,
         )
 

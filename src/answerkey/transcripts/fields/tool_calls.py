@@ -118,6 +118,7 @@ def read_call(item: object) -> ToolCall:
         result=None if result_key is None else holder[result_key],
         result_seen=result_key is not None,
         error=_error(holder, None if result_key is None else holder[result_key]),
+        start_ms=read_duration(holder.get("start_ms")),
         duration_ms=read_duration(pick(holder, *_DURATIONS)),
     )
 

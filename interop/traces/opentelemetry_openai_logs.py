@@ -1,0 +1,29 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["opentelemetry-instrumentation-openai-v2", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
+# ///
+"""The same with the content captured, which it sends as log records."""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "bots")]
+
+import os
+
+os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "true"
+
+from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
+from tracing import export_logs, export_spans, run_traced
+
+OpenAIInstrumentor().instrument(tracer_provider=export_spans(), logger_provider=export_logs())
+
+from openai_sdk import chat, history
+
+if __name__ == "__main__":
+    run_traced(
+        "opentelemetry-instrumentation-openai-v2",
+        lambda question: chat(history(question)).choices[0].message.content,
+        "everything",
+        case="logs",
+    )

@@ -1,0 +1,138 @@
+"""Observations, and the one merger that joins what several observers saw of a question."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from answerkey.model.reply import Evidence, Reply, Source, ToolCall, Usage
+
+__all__ = ["Observation", "join_calls", "join_observations"]
+
+_Same = Callable[[ToolCall, ToolCall], bool]
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one observer saw of a question on its way to the reply."""
+
+    kind: Literal["otel", "proxy"]
+    tool_calls: tuple[ToolCall, ...] = ()
+    sources: tuple[Source, ...] = ()
+    usage: Usage | None = None
+    # Whether every call was seen: only then is a call that is not listed a call that was not made.
+    complete: bool = False
+    # What is known to be missing or was not understood, in words.
+    missing: tuple[str, ...] = ()
+
+
+def join_observations(reply: Reply, observations: Iterable[Observation]) -> Reply:
+    """The reply with what observers saw. What was seen from outside goes before what the chatbot says of itself."""
+    seen = [one for one in observations if one.tool_calls or one.complete or one.missing]
+    if not seen:
+        return reply
+    own = reply.evidence
+    complete = [one for one in seen if one.complete]
+    missing = tuple(dict.fromkeys(text for one in seen if not one.complete for text in one.missing))
+    calls = join_calls(*[one.tool_calls for one in seen], reply.tool_calls)
+    sources = reply.sources or next((one.sources for one in seen if one.sources), ())
+    evidence = Evidence(
+        kind=(complete or seen)[0].kind,
+        # One observer that saw everything is enough, as long as what the reply itself holds was understood.
+        completeness="complete" if complete and not own.unread else "partial",
+        tools_observed=bool(complete) or own.tools_observed,
+        sources_observed=own.sources_observed or bool(sources),
+        unread=(*own.unread, *(() if complete else missing)),
+    )
+    if not complete and own.tools_observed and len(calls) == len(reply.tool_calls):
+        # What the reply tells by itself is not less for an observer that saw a part of it.
+        evidence = own
+    return msgspec.structs.replace(
+        reply,
+        tool_calls=calls,
+        sources=sources,
+        usage=reply.usage or next((one.usage for one in seen if one.usage is not None), None),
+        evidence=evidence,
+    )
+
+
+def join_calls(*seen: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """One list of calls from several observers' lists: each call once, with what any of them saw of it.
+
+    Where two differ, the first is right. Calls are the same by id, else by name and arguments, else by name in order
+    where one observer saw no arguments.
+    """
+    joined: list[ToolCall] = []
+    for calls in seen:
+        places = _places(joined, calls)
+        # Beside its neighbours in the list that has it; at the end if it has none.
+        after = 0 if places else len(joined)
+        for number, call in enumerate(calls):
+            if number in places:
+                place = places[number]
+                joined[place] = _filled(joined[place], call)
+            else:
+                place = after
+                joined.insert(place, call)
+                places = {key: at + (at >= place) for key, at in places.items()}
+            after = max(after, place + 1)
+    return tuple(joined)
+
+
+def _places(joined: Sequence[ToolCall], calls: Sequence[ToolCall]) -> dict[int, int]:
+    """Which of the calls are in the list already, and where."""
+    places: dict[int, int] = {}
+    free = list(range(len(joined)))
+    for same in (_same_id, _same_arguments, _one_without_arguments):
+        for number, call in enumerate(calls):
+            if number in places:
+                continue
+            place = next((place for place in free if same(joined[place], call)), None)
+            if place is not None:
+                places[number] = place
+                free.remove(place)
+    return places
+
+
+def _same_id(one: ToolCall, other: ToolCall) -> bool:
+    return one.id is not None and one.id == other.id
+
+
+def _may_be(one: ToolCall, other: ToolCall) -> bool:
+    """Whether nothing speaks against two calls being one. A server's own name may stand before a tool's (MCP)."""
+    return (one.id is None or other.id is None) and (
+        one.name == other.name or one.name.endswith(f"__{other.name}") or other.name.endswith(f"__{one.name}")
+    )
+
+
+def _same_arguments(one: ToolCall, other: ToolCall) -> bool:
+    return one.arguments is not None and one.arguments == other.arguments and _may_be(one, other)
+
+
+def _one_without_arguments(one: ToolCall, other: ToolCall) -> bool:
+    return (one.arguments is None or other.arguments is None) and _may_be(one, other)
+
+
+def _filled(first: ToolCall, second: ToolCall) -> ToolCall:
+    """A call as two saw it."""
+    with_arguments = (
+        first if first.arguments is not None else second if second.arguments is not None else first
+    )
+    # A model's end is when a call can begin at the earliest; who saw it run knows when it did.
+    timed = (
+        second
+        if first.start_ms is None or (first.duration_ms is None and second.duration_ms is not None)
+        else first
+    )
+    with_result = first if first.result_seen or not second.result_seen else second
+    return ToolCall(
+        name=first.name,
+        id=first.id or second.id,
+        arguments=with_arguments.arguments,
+        arguments_text=with_arguments.arguments_text
+        or (None if with_arguments.arguments else second.arguments_text),
+        result=with_result.result,
+        result_seen=with_result.result_seen,
+        error=first.error or second.error,
+        start_ms=first.start_ms if timed.start_ms is None else timed.start_ms,
+        duration_ms=second.duration_ms if first.duration_ms is None else first.duration_ms,
+    )
