@@ -15,6 +15,7 @@ __all__ = ["COMMANDS", "cli", "main", "run_command"]
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("answerkey.cli.run:run", "Ask a chatbot a golden set and grade it."),
+    "ask": ("answerkey.cli.ask:ask", "Ask one question and see how the reply is read."),
     "resume": ("answerkey.cli.resume:resume", "Ask only what a run is missing."),
     "score": ("answerkey.cli.score:score", "Grade recorded replies; nothing is asked."),
     "rescore": ("answerkey.cli.rescore:rescore", "Score a run's stored replies anew."),

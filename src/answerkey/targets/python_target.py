@@ -22,6 +22,9 @@ from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
+from answerkey.transcripts.fields.content_text import json_text
+from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.raw_replies import is_watched, note_raw
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_exception, reply_from_object
 
 __all__ = ["PythonTarget", "load_callable"]
@@ -100,6 +103,8 @@ class PythonTarget:
     def _read(self, result: object) -> Reply:
         if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
             return too_large(self._max_reply_mb)
+        if is_watched():
+            note_raw(result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
         return admit_reply(reply_from_object(result, mapping=self._mapping), self._max_reply_mb)
 
     async def _call(self, ask: Ask, watch: Stopwatch) -> object:

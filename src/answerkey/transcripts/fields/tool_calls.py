@@ -11,6 +11,9 @@ from answerkey.transcripts.fields.content_text import json_text, safe_text
 from answerkey.transcripts.json_shapes import as_str, pick, read_duration
 
 __all__ = [
+    "ARGUMENT_NAMES",
+    "CALL_NAMES",
+    "RESULT_NAMES",
     "UNNAMED",
     "error_text",
     "looks_like_calls",
@@ -23,9 +26,17 @@ __all__ = [
 # A call that was seen without its name; it can match no expected tool.
 UNNAMED = "(unnamed)"
 
-_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters")
-_RESULTS = ("result", "output", "response", "tool_output", "observation")
+CALL_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
+ARGUMENT_NAMES = (
+    "arguments",
+    "args",
+    "input",
+    "parameters",
+    "tool_input",
+    "input_parameters",
+    "inputParameters",
+)
+RESULT_NAMES = ("result", "output", "response", "tool_output", "observation")
 _IDS = ("id", "call_id", "tool_call_id", "toolCallId")
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 
@@ -43,7 +54,7 @@ def read_calls(value: object) -> tuple[ToolCall, ...]:
     if isinstance(value, str):
         return read_calls(_listed(value))
     if isinstance(value, dict):
-        if any(name in value for name in _NAMES):
+        if any(name in value for name in CALL_NAMES):
             return (read_call(value),)
         # {"query_database": {"sql": …}}: the names are the keys.
         return tuple(
@@ -78,9 +89,11 @@ def read_call(item: object) -> ToolCall:
             name = None
             break
     if type(name) is not str or not name:
-        name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str) and holder[key]), None)
-    arguments, arguments_text = read_arguments(pick(holder, *_ARGUMENTS))
-    result_key = next((key for key in _RESULTS if key in holder), None)
+        name = next(
+            (holder[key] for key in CALL_NAMES if isinstance(holder.get(key), str) and holder[key]), None
+        )
+    arguments, arguments_text = read_arguments(pick(holder, *ARGUMENT_NAMES))
+    result_key = next((key for key in RESULT_NAMES if key in holder), None)
     return ToolCall(
         name=safe_text(name) if name else UNNAMED,
         id=as_str(pick(holder, *_IDS)),
@@ -144,7 +157,7 @@ def _error(item: JsonObject) -> str | None:
         or item.get("isError") is True
         or item.get("status") in ("error", "failed")
     ):
-        result = pick(item, *_RESULTS)
+        result = pick(item, *RESULT_NAMES)
         return result if isinstance(result, str) and result else "the call failed"
     return None
 
