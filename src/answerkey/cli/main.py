@@ -14,6 +14,7 @@ __all__ = ["COMMANDS", "cli", "main", "run_command"]
 
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("answerkey.cli.init:init", "Set up a project: probe a chatbot, write its files, run."),
     "run": ("answerkey.cli.run:run", "Ask a chatbot a golden set and grade it."),
     "ask": ("answerkey.cli.ask:ask", "Ask one question and see how the reply is read."),
     "resume": ("answerkey.cli.resume:resume", "Ask only what a run is missing."),

@@ -20,9 +20,10 @@ from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.mapping_proposal import propose_mapping
 from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.raw_replies import watch_raw
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.reply_places import find_places
 
-__all__ = ["Asked", "ask_once", "find_case"]
+__all__ = ["Asked", "ask_once", "find_case", "read_by"]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +85,8 @@ async def ask_once(
     reply = trial.reply
     places = find_places(raw, reply, expressions)
     found = configuration_error([trial])
+    # An error's page is no example of a reply.
+    readable = reply.failure is None or reply.failure.kind in ("malformed", "null", "empty")
     card = assembly.grader.grade(case, trial.replies) if isinstance(question, Question) else None
     return Asked(
         target=name,
@@ -92,8 +95,24 @@ async def ask_once(
         reply=reply,
         read=places.read,
         unread=places.unread,
-        proposed=propose_mapping(raw, case.asks[-1].question),
+        proposed=propose_mapping(raw, case.asks[-1].question) if readable else {},
         scorecard=card,
+        misconfigured=None if found is None else found[0],
+    )
+
+
+def read_by(asked: Asked, expressions: Mapping[str, str]) -> Asked:
+    """The same raw reply, read by other expressions; nothing is asked."""
+    mapped = reply_from_payload(asked.raw, mapping=ReplyMapping(**expressions))
+    reply = msgspec.structs.replace(mapped, timings=asked.reply.timings)
+    places = find_places(asked.raw, reply, expressions)
+    found = configuration_error([Trial(asked.question, replies=(reply,))])
+    return msgspec.structs.replace(
+        asked,
+        reply=reply,
+        read=places.read,
+        unread=places.unread,
+        proposed={},
         misconfigured=None if found is None else found[0],
     )
 

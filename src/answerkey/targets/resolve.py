@@ -13,7 +13,7 @@ from answerkey.targets.secrets import safe_url
 from answerkey.targets.table_settings import TARGET_FORMS, refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["TargetLike", "resolve_target"]
+__all__ = ["TargetLike", "kind_and_rest", "resolve_target"]
 
 # What callers may hand over as a chatbot.
 TargetLike = str | Callable[..., object] | Target
@@ -40,7 +40,7 @@ def resolve_target(
         start = folder if folder != Path() else None
         context = TargetContext(settings=tables[spec], name=spec, folder=start, concurrency=concurrency)
     else:
-        kind, rest = _kind_and_rest(spec)
+        kind, rest = kind_and_rest(spec)
         context = TargetContext(settings={kind: rest}, concurrency=concurrency)
     if kind not in targets:
         raise _unknown(spec, kind, tables)
@@ -59,7 +59,7 @@ def _live_target(function: Callable[..., object], concurrency: int) -> Target:
     return PythonTarget(function, concurrency=concurrency)
 
 
-def _kind_and_rest(spec: str) -> tuple[str, str]:
+def kind_and_rest(spec: str) -> tuple[str, str]:
     """KIND:REST; an address is of the kind `url`, and `file.py:callable` of the kind `python`."""
     kind, colon, rest = spec.partition(":")
     if kind in ("http", "https", "ws", "wss") and colon:
