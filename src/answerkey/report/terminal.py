@@ -16,6 +16,7 @@ from answerkey.model.summary import Slice
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
+    gate_value,
     judge_line,
     list_words,
     metric_range_text,
@@ -301,7 +302,7 @@ def _gates(view: ReportView) -> RenderableType:
     rows = []
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
-        value = metric_text(gate.value) if isinstance(gate.value, float) else one_line(str(gate.value), 60)
+        value = gate_value(gate.value)
         outcome = f"{'passed' if gate.passed else 'FAILED'} with {value}{gate.because}"
         rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {outcome}"))
     return _marked(rows)

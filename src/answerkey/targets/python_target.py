@@ -18,6 +18,7 @@ from answerkey.model.reply import Reply
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask
 from answerkey.targets.diverted_output import divert_here, diverting
+from answerkey.targets.runnables import callable_of
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
@@ -228,12 +229,13 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
     found, module = load_python(reference, start)
     if isinstance(found, type):
         found = _instance(found, reference)
-    if not callable(found):
-        found = getattr(found, "ask", None)
-        if not callable(found):
-            raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
+    called = callable_of(found)
+    if called is None:
+        raise UsageError(
+            f"{reference} is not a callable; a target is a function that takes a question, or an object with .invoke or .run"
+        )
     source = getattr(module, "__file__", None)
-    return found, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
+    return called, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
 
 
 def _instance(cls: type, reference: str) -> object:

@@ -48,15 +48,19 @@ def resolve_target(
 
 
 def _live_target(function: Callable[..., object], concurrency: int) -> Target:
-    """A callable of the caller's."""
-    if not callable(function):
-        raise UsageError(
-            f"a target is a callable, a Target or one of {TARGET_FORMS}; not a {type(function).__name__}"
-        )
+    """A callable of the caller's, or an object that runs (`.invoke`, `.run`)."""
     # Imported here for start-up: few runs ask a live callable.
+    from answerkey.targets.runnables import callable_of
+
+    called = callable_of(function)
+    if called is None:
+        raise UsageError(
+            f"a target is a callable, an object with .invoke, .ainvoke or .run, a Target or one of {TARGET_FORMS}; "
+            f"not a {type(function).__name__}"
+        )
     from answerkey.targets.python_target import PythonTarget
 
-    return PythonTarget(function, concurrency=concurrency)
+    return PythonTarget(called, concurrency=concurrency)
 
 
 def kind_and_rest(spec: str) -> tuple[str, str]:
