@@ -1,5 +1,6 @@
 """The `answerkey` command: finds commands by name, loads only the one that runs, and turns errors into one line."""
 
+import errno
 import gc
 import os
 import sys
@@ -42,6 +43,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "store": ("answerkey.cli.store:store", "Check, back up and copy where runs are kept."),
     "demo": ("answerkey.cli.demo:demo", "Use the reference chatbot."),
 }
+
+
+# Where the output goes there is no room, or its disk fails.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyCommands(click.Group):
@@ -104,6 +109,7 @@ def run_command(arguments: list[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 100)
     try:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
+        sys.stdout.flush()
     except AnswerkeyError as error:
         return _fail(str(error), error.exit_code)
     except click.exceptions.Exit as error:
@@ -115,17 +121,29 @@ def run_command(arguments: list[str] | None = None) -> int:
         hint = f"; see {context.command_path} --help" if context is not None else ""
         return _fail(error.format_message().rstrip(".") + hint, 2)
     except BrokenPipeError:
-        # The reader (head, less) has had enough; what is left in the buffers must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has had enough.
+        _silence_stdout()
         return 0
-    except Exception as error:
-        if os.environ.get("ANSWERKEY_DEBUG"):
-            raise
-        return _fail(
-            f"internal error, please report it: {type(error).__name__}: {error} (ANSWERKEY_DEBUG=1 shows where)",
-            70,
-        )
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            return _internal(error)
+        _silence_stdout()
+        return _fail(f"the output cannot be written: {error.strerror}; make room, or write it elsewhere", 2)
+    except Exception as error:  # noqa: BLE001  # a bug is one line too
+        return _internal(error)
     return result if isinstance(result, int) else 0
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("ANSWERKEY_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _fail(f"internal error, please report it: {what} (ANSWERKEY_DEBUG=1 shows where)", 70)
+
+
+def _silence_stdout() -> None:
+    """What is left in the buffers must not raise again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -173,6 +173,7 @@ def rescore(
         # Gates were for the run as it was scored then.
         gates=(),
         baseline=None,
+        outputs=(),
     )
     assembly = assemble(options, settings, scorers=scorers)
     return wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))

@@ -55,6 +55,7 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
             settings=self.settings.targets,
             concurrency=self.options.concurrency,
             folder=self.settings.folder,
+            configured=self.settings.target,
         )
 
 

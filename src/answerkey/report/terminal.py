@@ -13,6 +13,7 @@ from rich.text import Text
 from answerkey.model.run import Run
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice
+from answerkey.report.story import loss_shares
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     count,
@@ -92,6 +93,8 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield _gates(view)
     yield _section("Components")
     yield _components(view, console)
+    if view.lost:
+        yield _indented(f"of the lost points, {loss_shares(view.lost)}")
     if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
         yield _section("Categories, weakest first")
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)

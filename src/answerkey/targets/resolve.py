@@ -25,23 +25,26 @@ def resolve_target(
     settings: Mapping[str, Mapping[str, Json]] | None = None,
     concurrency: int = 10,
     folder: Path | None = None,
+    configured: str | None = None,
 ) -> Target:
     """The target behind a spec.
 
-    `settings` is the configuration's `[targets]` table, `folder` where its relative paths start from.
+    `settings` is the configuration's `[targets]` table, `configured` its `target`, and `folder` where the relative paths
+    of both start from.
     """
     if isinstance(spec, Target) and not isinstance(spec, type):
         return spec
     if not isinstance(spec, str):
         return _live_target(spec, concurrency)
     tables = settings or {}
+    start = folder if folder != Path() else None
     if spec in tables:
         kind = _kind_of_table(spec, tables[spec])
-        start = folder if folder != Path() else None
         context = TargetContext(settings=tables[spec], name=spec, folder=start, concurrency=concurrency)
     else:
         kind, rest = kind_and_rest(spec)
-        context = TargetContext(settings={kind: rest}, concurrency=concurrency)
+        place = start if spec == configured else None
+        context = TargetContext(settings={kind: rest}, folder=place, concurrency=concurrency)
     if kind not in targets:
         raise _unknown(spec, kind, tables)
     return _make_target(kind, context)
