@@ -136,3 +136,61 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGINT
     assert done.stderr == "answerkey: interrupted\n"
+
+
+def test_reuse_asks_only_what_is_new_and_keeps_latency_apart(
+    command: Callable[..., Any], chatbot: Callable[..., Any], write_rows: Callable[..., Path]
+) -> None:
+    failing = {"What is 11?"}
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        question = body["question"]
+        return (
+            {"error": "down"}
+            if question in failing
+            else {"answer": f"It is {question.split()[-1]}", "tools_used": []}
+        )
+
+    bot = chatbot(answer)
+    golden = write_rows("golden.jsonl", *GOLDEN)
+    first = command("run", golden, "--target", bot.url, "--reuse", "--json").document
+    assert len(bot.asked) == 4
+    failing.clear()
+    write_rows("golden.jsonl", *GOLDEN, {"id": "new", "question": "What is 99?", "expected_keywords": ["99"]})
+    second = command("run", golden, "--target", bot.url, "--reuse", "--json").document
+    assert [body["question"] for body in bot.asked[4:]] == ["What is 11?", "What is 99?"]
+    assert second["summary"]["score"] == 1.0
+    assert f"replies of run {first['run']['id']} were used again" in " ".join(second["warnings"])
+    timed = {result["id"] for result in second["results"] if result["reply"]["latency_ms"] is not None}
+    assert timed == {"q11", "new"}
+    third = command("run", golden, "--target", bot.url, "--json").document
+    assert len(bot.asked) == 11
+    assert third["warnings"] == []
+
+
+def test_doctor_says_what_is_there_and_what_is_wrong(
+    command: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path
+) -> None:
+    write_rows("golden.jsonl", *GOLDEN)
+    (tmp_path / "bot.py").write_text(BOT)
+    (tmp_path / "answerkey.toml").write_text('questions = "golden.jsonl"\ntarget = "bot.py:answer"\n')
+    fine = command("doctor", "--json")
+    assert fine.code == 0
+    states = {check["check"]: check["state"] for check in fine.document["checks"]}
+    assert states["chatbot"] == states["golden set"] == states["configuration"] == "ok"
+    assert not (tmp_path / ".answerkey").exists()
+    (tmp_path / ".git").mkdir()
+    wrong = command("doctor", "--target", "http://127.0.0.1:1/chat")
+    assert wrong.code == 1
+    assert "✗ chatbot" in wrong.out
+    assert "✗ git           add .answerkey/ to .gitignore" in wrong.out
+
+
+def test_the_shell_completes_commands_and_flags(tmp_path: Path) -> None:
+    def completed(words: str, count: int) -> list[str]:
+        given = {"_ANSWERKEY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+        done = run_answerkey(cwd=tmp_path, env={**os.environ, **given})
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert completed("answerkey do", 1) == ["doctor"]
+    assert "--reuse" in completed("answerkey run --re", 2)

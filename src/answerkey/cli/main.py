@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "people": ("answerkey.cli.people:people", "Say who may use a dashboard that others can reach."),
     "sites": ("answerkey.cli.sites:sites", "Say which sites may send feedback and replies."),
     "store": ("answerkey.cli.store:store", "Check, back up and copy where runs are kept."),
+    "doctor": ("answerkey.cli.doctor:doctor", "Look whether everything is there that a run needs."),
     "demo": ("answerkey.cli.demo:demo", "Use the reference chatbot."),
 }
 

@@ -40,6 +40,12 @@ __all__ = ["run"]
     help="Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
 )
 @margin_flag
+@click.option(
+    "--reuse",
+    is_flag=True,
+    default=None,
+    help="Do not ask again what the last run of the same target was asked: use its replies.",
+)
 @judge_flags
 @store_flag
 @click.option("--engine", metavar="E", help="Where the asking happens: local, or one that a package brings.")
@@ -54,6 +60,7 @@ def run(
     baseline: str | None,
     confirm: int | None,
     margin: float | None,
+    reuse: bool | None,
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
@@ -82,6 +89,7 @@ def run(
         baseline=baseline,
         confirm=confirm,
         margin=margin,
+        reuse=reuse,
         store=store,
         engine=engine,
     )

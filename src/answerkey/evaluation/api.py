@@ -80,8 +80,6 @@ async def evaluate_async(
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
-    from answerkey.evaluation.live import ask_run
-
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
@@ -101,6 +99,10 @@ async def evaluate_async(
         # Only once the target answers: one that is mistyped leaves no store behind.
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
+        if chosen.reuse:
+            from answerkey.evaluation.reusing import ask_reusing as ask_run
+        else:
+            from answerkey.evaluation.live import ask_run
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
         return await _with_verdicts(run, assembly, opened, baseline, store)

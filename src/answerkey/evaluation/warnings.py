@@ -19,6 +19,11 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
             f"{summary.planned - summary.trials} have no score{remedy}"
         )
+    if info.options.reuse and info.made_from:
+        lines.append(
+            f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "
+            "not counted, and what stands behind an address is taken to be as it was"
+        )
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
         lines.append(
