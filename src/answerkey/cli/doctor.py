@@ -18,6 +18,7 @@ __all__ = ["doctor"]
 # Extra → a module that only it brings.
 _EXTRAS = {
     "server": "starlette",
+    "mcp": "mcp",
     "parquet": "pyarrow",
     "postgres": "psycopg",
     "retrieval": "ir_measures",

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "feedback": ("answerkey.cli.feedback:feedback", "Collect people's verdicts on replies."),
     "review": ("answerkey.cli.review:review", "Review borderline replies."),
     "serve": ("answerkey.cli.serve:serve", "Serve the dashboard and its API."),
+    "mcp": ("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
     "people": ("answerkey.cli.people:people", "Say who may use a dashboard that others can reach."),
     "sites": ("answerkey.cli.sites:sites", "Say which sites may send feedback and replies."),
     "store": ("answerkey.cli.store:store", "Check, back up and copy where runs are kept."),
