@@ -92,7 +92,8 @@ def test_gates_decide_the_session_also_under_xdist(
         *workers,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    assert "10 failed, 10 passed" in done.stdout
+    counted = "1 failed, 10 passed, 10 xfailed" if code else "11 passed, 10 xfailed"
+    assert counted in done.stdout
     assert f"gate {'FAILED' if code else 'passed'}: {gate}" in done.stdout
     assert "score 0.600" in done.stdout
 
@@ -109,7 +110,7 @@ def test_gates_do_not_hide_other_tests(folder: Path) -> None:
         "score >= 0.5",
     )
     assert done.returncode == 1
-    assert "1 failed, 20 passed" in done.stdout
+    assert "1 failed, 21 passed" in done.stdout
 
 
 def test_a_baseline_and_a_choice_of_questions(folder: Path) -> None:
@@ -170,3 +171,44 @@ def test_the_plugin_loads_nothing_of_ours_until_it_is_used(folder: Path) -> None
     )
     done = run(folder)
     assert done.returncode == 0, done.stdout
+
+
+MARKED = """
+import pytest
+from bot import good, half
+
+
+@pytest.fixture
+def polite():
+    return "yes"
+
+
+@pytest.mark.answerkey("golden.jsonl")
+def test_answers(answerkey_case, polite):
+    result = answerkey_case.check({bot}(answerkey_case.question))
+    assert result.score == 1.0 and result.reply.tools_used == ("lookup",)
+
+
+@pytest.mark.answerkey("golden.jsonl", target={bot}, gates=["score >= 0.9"])
+def test_gates(answerkey_run):
+    assert answerkey_run.check("pass_rate >= 0.9")
+"""
+
+
+@pytest.mark.parametrize(("bot", "counted"), [("good", "21 passed"), ("half", "11 failed, 10 passed")])
+def test_the_marker_and_its_fixtures_fail_tests_with_reasons(folder: Path, bot: str, counted: str) -> None:
+    (folder / "test_own.py").write_text(MARKED.replace("{bot}", bot))
+    done = run(folder, "--strict-markers")
+    assert counted in done.stdout, done.stdout + done.stderr
+    assert done.returncode == (1 if bot == "half" else 0)
+    if bot == "half":
+        assert "did not call lookup" in done.stdout
+        assert "gate failed: score >= 0.9 (the value is 0.600)" in done.stdout
+        assert "test_answers[q115]" in done.stdout
+
+
+def test_a_fixture_without_a_golden_set_says_so(folder: Path) -> None:
+    (folder / "test_own.py").write_text("def test_one(answerkey_run):\n    pass\n")
+    done = run(folder)
+    assert done.returncode == 1
+    assert "mark the test with @pytest.mark.answerkey" in done.stdout

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from answerkey.evaluation.api import ab, evaluate, evaluate_async, rescore, resume, score, score_replies
     from answerkey.evaluation.calibrating import calibrate
     from answerkey.evaluation.experiment import Experiment
+    from answerkey.evaluation.verdicts import check
     from answerkey.model.options import JudgeSettings, Options, Scoring
     from answerkey.model.prices import Price
     from answerkey.model.question import ExpectedTool, Question, QuestionSet
@@ -54,6 +55,7 @@ _LOCATIONS = {
     "Usage": "answerkey.model.reply",
     "ab": "answerkey.evaluation.api",
     "calibrate": "answerkey.evaluation.calibrating",
+    "check": "answerkey.evaluation.verdicts",
     "compare": "answerkey.comparison",
     "evaluate": "answerkey.evaluation.api",
     "plan": "answerkey.comparison.planning",
@@ -90,6 +92,7 @@ __all__ = [
     "Usage",
     "ab",
     "calibrate",
+    "check",
     "compare",
     "evaluate",
     "evaluate_async",

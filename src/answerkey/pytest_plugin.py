@@ -1,8 +1,8 @@
-"""The pytest plugin: `pytest --answerkey golden.jsonl --answerkey-target T`, each question a test item.
+"""The pytest plugin: `pytest --answerkey golden.jsonl --answerkey-target T`, each question a test item; a marker and fixtures.
 
 Results travel from xdist's workers to the controller inside the test reports; there they become one ordinary run in the
-store, and the gates decide the session's exit code. pytest loads this module in every project that has answerkey
-installed, so it imports nothing of ours until `--answerkey` is given.
+store, and each gate becomes one more test that passed or failed. pytest loads this module in every project that has
+answerkey installed, so it imports nothing of ours until it is used.
 """
 
 import asyncio
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from answerkey.model.trial import Trial
     from answerkey.protocols import Target
 
-__all__ = ["pytest_addoption", "pytest_configure"]
+__all__ = ["AnswerkeyCase", "answerkey_case", "answerkey_run", "pytest_addoption", "pytest_configure"]
 
 _PROPERTY = "answerkey-result"
+# What is wrong with the run of a test, by its gates.
+_FAILED_GATES = pytest.StashKey[str]()
+_MARKER = "answerkey(questions, target=None, gates=(), **options): the golden set of a test with answerkey_case or answerkey_run"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="EXPR",
         action="append",
         default=[],
-        help='a condition such as "score >= 0.85"; with gates, they and not single questions decide the exit code',
+        help='a condition such as "score >= 0.85", a test of its own; with gates, single questions below the pass mark xfail',
     )
     group.addoption("--answerkey-baseline", metavar="RUN", help="a run to compare with")
     group.addoption("--answerkey-name", metavar="N", default="pytest", help="name of the run in the store")
@@ -43,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin only if a golden set is given; a mistake ends pytest with one line."""
+    config.addinivalue_line("markers", _MARKER)
     path = config.getoption("--answerkey", default=None)
     if path is None:
         return
@@ -79,7 +83,6 @@ class _Grading:
         self.loop: asyncio.AbstractEventLoop | None = None
         # Position → result, in the process that reports: the only one, or xdist's controller.
         self.results: dict[int, Trial] = {}
-        self.others_failed = False
         self.unreachable: str | None = None
         self.run: Run | None = None
         self.summary: list[str] = []
@@ -149,9 +152,6 @@ class _Grading:
             if name == _PROPERTY and report.when == "call":
                 position, _, payload = str(value).partition(":")
                 self.results[int(position)] = msgspec.json.decode(payload, type=Trial)
-                break
-        else:
-            self.others_failed = self.others_failed or report.failed
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -176,7 +176,7 @@ class _Grading:
         from answerkey.evaluation.bookkeeping import keep_results
         from answerkey.evaluation.stored import open_configured_store
         from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
-        from answerkey.report.value_wording import range_text, score_text
+        from answerkey.report.value_wording import gate_value, range_text, score_text
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -199,11 +199,27 @@ class _Grading:
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
         for gate in run.gates:
-            self.summary.append(
-                f"gate {'passed' if gate.passed else 'FAILED'}: {gate.gate} (the value is {gate.value}){gate.because}"
-            )
-        if run.gates and not self.others_failed:
-            session.exitstatus = pytest.ExitCode.OK if run.passed else pytest.ExitCode.TESTS_FAILED
+            line = f"{gate.gate} (the value is {gate_value(gate.value)}){gate.because}"
+            self.summary.append(f"gate {'passed' if gate.passed else 'FAILED'}: {line}")
+            self._report_gate(gate.gate, "" if gate.passed else f"the gate failed: {line}")
+        if not run.passed:
+            session.testsfailed += 1
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _report_gate(self, gate: str, wrong: str) -> None:
+        """A gate as a test among the others, in pytest's counts and in JUnit files."""
+        from answerkey.text.sanitise import one_line
+
+        name = f"gate {one_line(gate, 100)}"
+        report = pytest.TestReport(
+            nodeid=f"{self.config.getoption('--answerkey')}::{name}",
+            location=(str(self.config.getoption("--answerkey")), None, name),
+            keywords={},
+            outcome="failed" if wrong else "passed",
+            longrepr=wrong or None,
+            when="call",
+        )
+        self.config.hook.pytest_runtest_logreport(report=report)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """The score and the gates at the end of pytest's own report."""
@@ -240,12 +256,11 @@ class _QuestionItem(pytest.Item):
         """Ask and grade; fails below the pass mark."""
         import msgspec
 
-        from answerkey.model.scorecard import round_score
-
         result = self.grading.ask(self.question, self.position)
         self.user_properties.append((_PROPERTY, f"{self.position}:{msgspec.json.encode(result).decode()}"))
-        score = result.scorecard.total
-        if score is None or round_score(score) < self.grading.assembly.options.scoring.pass_mark:
+        if not _reaches(result.score, self.grading.assembly.options.scoring.pass_mark):
+            if self.grading.assembly.gates:
+                pytest.xfail("below the pass mark; the gates decide")
             raise _BelowPassMarkError("\n".join(_explain(result)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
@@ -275,3 +290,120 @@ def _explain(result: "Trial") -> Sequence[str]:
             f"reply: {one_line(reply.text or '(null)', 600)}",
         ]
     return lines
+
+
+def _reaches(score: float | None, pass_mark: float) -> bool:
+    from answerkey.model.scorecard import round_score
+
+    return score is not None and round_score(score) >= pass_mark
+
+
+# A golden set in tests of one's own
+
+
+class AnswerkeyCase:
+    """One golden case, in a test that asks the chatbot in its own way."""
+
+    def __init__(self, case: "Question") -> None:
+        self.case = case
+        self.id = case.id
+        # What to ask.
+        self.question = case.question
+
+    def score(self, reply: Any) -> "Trial":
+        """What a reply is worth: text, a dict, a Reply, or whatever a target may give."""
+        from answerkey.config import load_settings
+        from answerkey.model.trial import Trial
+        from answerkey.scorers.plan import make_grader
+        from answerkey.transcripts.reply_mapping import reply_from_object
+
+        settings = load_settings()
+        replies = (reply_from_object(reply),)
+        card = make_grader(settings.scoring, settings).grade(self.case, replies)
+        return Trial(self.case, replies=replies, scorecard=card)
+
+    def check(self, reply: Any, pass_mark: float | None = None) -> "Trial":
+        """The same; fails the test, with the reasons, below the pass mark."""
+        from answerkey.config import load_settings
+
+        result = self.score(reply)
+        if not _reaches(result.score, load_settings().scoring.pass_mark if pass_mark is None else pass_mark):
+            pytest.fail("\n".join(_explain(result)), pytrace=False)
+        return result
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `answerkey_case` runs once for every question of its marker's golden set."""
+    if "answerkey_case" not in metafunc.fixturenames:
+        return
+    from answerkey.errors import AnswerkeyError
+
+    try:
+        questions = _marked_questions(metafunc.definition)
+    except AnswerkeyError as error:
+        raise pytest.UsageError(f"answerkey: {error}") from None
+    cases = [AnswerkeyCase(question) for question in questions]
+    metafunc.parametrize("answerkey_case", cases, ids=[_test_id(case.id) for case in cases])
+
+
+@pytest.fixture
+def answerkey_case(request: pytest.FixtureRequest) -> AnswerkeyCase:
+    """One golden case of the marker's set: `answerkey_case.check(my_bot(answerkey_case.question))`."""
+    case: AnswerkeyCase = request.param
+    return case
+
+
+@pytest.fixture
+def answerkey_run(request: pytest.FixtureRequest) -> "Run":
+    """The run of the marker's golden set against its target; the test fails if one of its gates does."""
+    import answerkey
+    from answerkey.errors import AnswerkeyError
+    from answerkey.report.value_wording import gate_value
+
+    marker = _marker(request.node)
+    options = dict(marker.kwargs)
+    try:
+        run = answerkey.evaluate(_marked_questions(request.node), options.pop("target", None), **options)
+    except AnswerkeyError as error:
+        pytest.fail(f"answerkey: {error}", pytrace=False)
+    failed = [gate for gate in run.gates if not gate.passed]
+    if failed:
+        said = [
+            f"gate failed: {gate.gate} (the value is {gate_value(gate.value)}){gate.because}"
+            for gate in failed
+        ]
+        request.node.stash[_FAILED_GATES] = "\n".join([repr(run), *said])
+    return run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """A test whose gates failed is a failed test; failing in the fixture, it would be an error."""
+    said = pyfuncitem.stash.get(_FAILED_GATES, None)
+    if said is not None:
+        pytest.fail(said, pytrace=False)
+
+
+def _marker(node: pytest.Item | pytest.Collector) -> pytest.Mark:
+    marker = node.get_closest_marker("answerkey")
+    if marker is None:
+        raise pytest.UsageError(f'{node.name}: mark the test with @pytest.mark.answerkey("golden.jsonl")')
+    return marker
+
+
+def _marked_questions(node: Any) -> "QuestionSet":
+    """The marker's golden set; a path starts from the test's folder, or else from where pytest is."""
+    from answerkey.config import load_settings
+    from answerkey.evaluation.assembly import golden_set
+
+    given = _marker(node).args[0] if _marker(node).args else None
+    if isinstance(given, str | Path):
+        beside = Path(node.path).parent / given
+        given = beside if beside.exists() else given
+    return golden_set(given, load_settings())
+
+
+def _test_id(identity: str) -> str:
+    from answerkey.text.sanitise import one_line
+
+    return one_line(identity, 100) or "question"

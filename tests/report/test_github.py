@@ -12,7 +12,7 @@ def test_failed_gates_come_first_and_ten_are_the_most(golden_run: Run) -> None:
     gates = tuple(GateResult(f"score >= 0.{i}", i % 2 == 0, 0.5) for i in range(30))
     lines = annotations(msgspec.structs.replace(golden_run, gates=gates))
     assert len(lines) == 10
-    assert lines[0] == "::error title=Gate failed::score >= 0.1: the value is 0.5"
+    assert lines[0] == "::error title=Gate failed::score >= 0.1: the value is 0.500"
     assert lines[-1].startswith("::notice")
 
 

@@ -1,5 +1,6 @@
 """The `answerkey` command: finds commands by name, loads only the one that runs, and turns errors into one line."""
 
+import errno
 import gc
 import os
 import sys
@@ -14,7 +15,9 @@ __all__ = ["COMMANDS", "cli", "main", "run_command"]
 
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("answerkey.cli.init:init", "Set up a project: probe a chatbot, write its files, run."),
     "run": ("answerkey.cli.run:run", "Ask a chatbot a golden set and grade it."),
+    "ask": ("answerkey.cli.ask:ask", "Ask one question and see how the reply is read."),
     "resume": ("answerkey.cli.resume:resume", "Ask only what a run is missing."),
     "score": ("answerkey.cli.score:score", "Grade recorded replies; nothing is asked."),
     "rescore": ("answerkey.cli.rescore:rescore", "Score a run's stored replies anew."),
@@ -35,11 +38,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "feedback": ("answerkey.cli.feedback:feedback", "Collect people's verdicts on replies."),
     "review": ("answerkey.cli.review:review", "Review borderline replies."),
     "serve": ("answerkey.cli.serve:serve", "Serve the dashboard and its API."),
+    "mcp": ("answerkey.cli.mcp:mcp", "Serve coding agents over MCP."),
     "people": ("answerkey.cli.people:people", "Say who may use a dashboard that others can reach."),
     "sites": ("answerkey.cli.sites:sites", "Say which sites may send feedback and replies."),
     "store": ("answerkey.cli.store:store", "Check, back up and copy where runs are kept."),
+    "doctor": ("answerkey.cli.doctor:doctor", "Look whether everything is there that a run needs."),
     "demo": ("answerkey.cli.demo:demo", "Use the reference chatbot."),
 }
+
+
+# Where the output goes there is no room, or its disk fails.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyCommands(click.Group):
@@ -102,6 +111,7 @@ def run_command(arguments: list[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 100)
     try:
         result = cli.main(arguments, prog_name="answerkey", standalone_mode=False)
+        sys.stdout.flush()
     except AnswerkeyError as error:
         return _fail(str(error), error.exit_code)
     except click.exceptions.Exit as error:
@@ -113,17 +123,29 @@ def run_command(arguments: list[str] | None = None) -> int:
         hint = f"; see {context.command_path} --help" if context is not None else ""
         return _fail(error.format_message().rstrip(".") + hint, 2)
     except BrokenPipeError:
-        # The reader (head, less) has had enough; what is left in the buffers must not raise again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has had enough.
+        _silence_stdout()
         return 0
-    except Exception as error:
-        if os.environ.get("ANSWERKEY_DEBUG"):
-            raise
-        return _fail(
-            f"internal error, please report it: {type(error).__name__}: {error} (ANSWERKEY_DEBUG=1 shows where)",
-            70,
-        )
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            return _internal(error)
+        _silence_stdout()
+        return _fail(f"the output cannot be written: {error.strerror}; make room, or write it elsewhere", 2)
+    except Exception as error:  # noqa: BLE001  # a bug is one line too
+        return _internal(error)
     return result if isinstance(result, int) else 0
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("ANSWERKEY_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _fail(f"internal error, please report it: {what} (ANSWERKEY_DEBUG=1 shows where)", 70)
+
+
+def _silence_stdout() -> None:
+    """What is left in the buffers must not raise again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -8,6 +8,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from answerkey.cli.flags import json_flag, output_flag
 from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
@@ -29,11 +31,16 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
             settings = load_settings()
             for path in outputs:
                 check_output(path)
+            if outputs:
+                # A run keeps them, so that `resume` can write what an interrupted one was to write.
+                kept = [str(path.absolute()) for path in outputs]
+                settings = msgspec.structs.replace(settings, run={**settings.run, "outputs": kept})
             progress = progress_for_terminal(quiet=as_json, doing=doing)
             # Own scorers and checks may print; standard output belongs to what is concluded.
             with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
                 run = command(*args, settings=settings, progress=progress, **given)
-            return conclude(run, outputs=outputs, as_json=as_json)
+            written = outputs or [Path(path) for path in run.info.options.outputs]
+            return conclude(run, outputs=written, as_json=as_json)
 
         return output_flag(json_flag(shown))
 

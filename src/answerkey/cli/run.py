@@ -43,6 +43,12 @@ __all__ = ["run"]
 )
 @margin_flag
 @budget_flag
+@click.option(
+    "--reuse",
+    is_flag=True,
+    default=None,
+    help="Do not ask again what the last run of the same target was asked: use its replies.",
+)
 @judge_flags
 @store_flag
 @click.option(
@@ -65,6 +71,7 @@ def run(
     confirm: int | None,
     margin: float | None,
     budget: float | None,
+    reuse: bool | None,
     judge: JudgeFlags,
     store: str | None,
     engine: str | None,
@@ -98,6 +105,7 @@ def run(
         confirm=confirm,
         margin=margin,
         budget=budget,
+        reuse=reuse,
         store=store,
         engine=engine,
         ray_address=ray_address,

@@ -81,8 +81,6 @@ async def evaluate_async(
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
-    from answerkey.evaluation.live import ask_run
-
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
@@ -102,6 +100,10 @@ async def evaluate_async(
         # Only once the target answers: one that is mistyped leaves no store behind.
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
+        if chosen.reuse:
+            from answerkey.evaluation.reusing import ask_reusing as ask_run
+        else:
+            from answerkey.evaluation.live import ask_run
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
         observing: list[str] = getattr(opened, "warnings", list)()
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *observing, *_reading_notes(golden)))
@@ -181,6 +183,7 @@ def rescore(
         # Gates were for the run as it was scored then.
         gates=(),
         baseline=None,
+        outputs=(),
     )
     assembly = assemble(options, settings, scorers=scorers)
     return wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))

@@ -59,6 +59,7 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
             settings=self.settings.targets,
             concurrency=self.options.concurrency,
             folder=self.settings.folder,
+            configured=self.settings.target,
         )
         target, placed = make(), getattr(self.engine, "placed", None)
         prices, base_url = self.options.prices, getattr(target, "base_url", "")

@@ -9,11 +9,12 @@ from answerkey.model.scorecard import unscored_card
 from answerkey.model.trial import Trial
 from answerkey.store.sql import SqlStore
 
-__all__ = ["without_configuration_errors"]
+__all__ = ["configuration_error", "without_configuration_errors"]
 
 # Statuses that say: not with these credentials, not at this address, not by this method, not with this body.
 _STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
-_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply")
+# Neither the configured expression nor the usual names find a text.
+_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
 _REMEDIES = {
     "401": "check the headers or the login of the target",
     "403": "check what the target's credentials allow",
@@ -25,7 +26,7 @@ _REMEDIES = {
 
 def without_configuration_errors(store: SqlStore, info: RunInfo, results: Sequence[Trial]) -> Sequence[Trial]:
     """The results; where every reply is the same configuration error they are unscored, here and in the store."""
-    found = _same_error(results)
+    found = configuration_error(results)
     if found is None:
         return results
     card = unscored_card(info.weights, *found)
@@ -35,7 +36,7 @@ def without_configuration_errors(store: SqlStore, info: RunInfo, results: Sequen
     return unscored
 
 
-def _same_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] | None:
+def configuration_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] | None:
     """What is wrong with the target, if every reply says the same."""
     first: Failure | None = None
     status: str | None = None
@@ -51,7 +52,7 @@ def _same_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] | None:
         return None
     if status == "mapping":
         return (
-            f"{first.message}, in none of them; say where the text is under [targets.NAME.reply]",
+            f"{first.message}; say where the text is under [targets.NAME.reply]: `answerkey ask` shows what came back",
             "mapping",
         )
     return f"every reply was {first.message}; {_REMEDIES[status]}", "configuration"
@@ -60,4 +61,4 @@ def _same_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] | None:
 def _kind(failure: Failure) -> str | None:
     if failure.kind == "http" and (found := _STATUS.match(failure.message)):
         return found[1]
-    return "mapping" if failure.kind == "null" and _UNMAPPED.match(failure.message) else None
+    return "mapping" if failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) else None

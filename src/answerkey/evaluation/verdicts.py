@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from answerkey.gate import Gate, evaluate_gates
+from answerkey.gate import Gate, check_gates, evaluate_gates
 from answerkey.model.comparison import Comparison
-from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.model.run import GateResult, GateResults, Run, RunInfo
 from answerkey.model.run_document import run_header
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["compare_with_baseline", "gates_of_stored", "judge_gates", "with_wordings"]
+__all__ = ["check", "compare_with_baseline", "gates_of_stored", "judge_gates", "with_wordings"]
 
 # Flipped questions whose wording is looked up: no reader is shown more.
 _MOST_WORDINGS = 50
@@ -38,6 +38,15 @@ def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """The run with its gates judged, over its document and its comparison."""
     header = run_header(run)
     return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, header, header.get("comparison"))))
+
+
+def check(run: Run, *conditions: str) -> GateResults:
+    """Judge conditions on a run that has ended; a name that it does not have is refused."""
+    measures = (*run.summary.components, *run.summary.metrics)
+    baseline = None if run.comparison is None else run.comparison.base.id
+    gates = check_gates(conditions, measures, baseline=baseline)[: len(conditions)]
+    header = run_header(run)
+    return GateResults(evaluate_gates(gates, header, header.get("comparison")))
 
 
 def gates_of_stored(

@@ -21,6 +21,11 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
         )
     if info.stopped:
         lines.append(f"asking stopped: {info.stopped}; go on with: answerkey resume {info.id} --budget …")
+    if info.options.reuse and info.made_from:
+        lines.append(
+            f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "
+            "not counted, and what stands behind an address is taken to be as it was"
+        )
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
         lines.append(

@@ -217,6 +217,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     confirm: int = 0
     # Differences of the score within ± this do not matter: then two runs can be the same.
     margin: float | None = None
+    # Whether replies of an earlier run are used again, where question and target are unchanged.
+    reuse: bool = False
+    # Reports to write when it has ended, for `resume` too.
+    outputs: tuple[str, ...] = ()
     # Where the run is kept; None: the configured or default store.
     store: str | None = None
     # Seconds to wait for a store that cannot be reached, before the run is interrupted.

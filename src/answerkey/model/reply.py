@@ -131,6 +131,16 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning: str | None = None
 
     @property
+    def error(self) -> Failure | None:
+        """What went wrong, under the name that the run document has for it."""
+        return self.failure
+
+    @property
+    def latency_ms(self) -> float | None:
+        """How long the reply took."""
+        return self.timings.latency_ms
+
+    @property
     def tools_used(self) -> tuple[str, ...]:
         """The names of the tools called, in order, repeats included."""
         return tuple([call.name for call in self.tool_calls])

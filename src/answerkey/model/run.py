@@ -3,17 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import msgspec
 
 from answerkey.model.comparison import Comparison
 from answerkey.model.options import Options
 from answerkey.model.run_document import run_document
+from answerkey.model.run_table import data_frame, result_row, run_html
+from answerkey.model.scorecard import shown_score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["ExperimentLink", "GateResult", "Run", "RunInfo", "StreamedResults"]
+__all__ = ["ExperimentLink", "GateResult", "GateResults", "Run", "RunInfo", "StreamedResults"]
 
 
 class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,8 +81,27 @@ class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
         return f" ({self.reason})" if self.reason else ""
 
 
+class GateResults(tuple[GateResult, ...]):
+    """Gates that were judged together; true if all of them hold."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return all(result.passed for result in self)
+
+    def __repr__(self) -> str:
+        failed = [result for result in self if not result.passed]
+        said = "; ".join(
+            f"{result.gate} is not so: it is {result.value}{result.because}" for result in failed
+        )
+        return f"<{said}>" if failed else f"<{len(self)} conditions hold>"
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A finished pass: what it was, its aggregates, and its results in the set's order, trial by trial."""
+
+    # Given by `evaluation`, which every run comes from: gates are judged above the model.
+    judge_conditions: ClassVar[Callable[..., GateResults]]
 
     info: RunInfo
     summary: Summary
@@ -101,13 +122,34 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Whether every gate was passed."""
         return all(gate.passed for gate in self.gates)
 
+    @property
+    def score(self) -> float | None:
+        """The mean score; None if nothing could be scored."""
+        return self.summary.score
+
     def to_dict(self) -> dict[str, Any]:
         """The run document."""
         return run_document(self)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each result, under the names of the run document."""
+        return [result_row(result) for result in self.results]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return data_frame(self)
+
+    def check(self, *conditions: str) -> "GateResults":
+        """Conditions such as "score >= 0.9", judged now: false if one does not hold, and it says which."""
+        return self.judge_conditions(self, *conditions)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return run_html(self)
+
     def __repr__(self) -> str:
         score = self.summary.score
-        shown = "unscored" if score is None else f"{score:.3f} {self.summary.grade}"
+        shown = "unscored" if score is None else f"{shown_score(score)} {self.summary.grade}"
         return f"<Run {self.info.name!r} {self.info.id}: {shown}, {self.summary.questions} questions>"
 
 
@@ -122,6 +164,9 @@ class StreamedResults(Sequence[Trial]):
 
     def __len__(self) -> int:
         return self._count
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} results>"
 
     @cached_property
     def _count(self) -> int:

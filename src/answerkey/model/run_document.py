@@ -12,7 +12,7 @@ from answerkey.model.trial import Trial
 if TYPE_CHECKING:
     from answerkey.model.run import Run
 
-__all__ = ["SCHEMA", "result_document", "run_document", "run_header"]
+__all__ = ["SCHEMA", "reply_document", "result_document", "run_document", "run_header", "scorecard_document"]
 
 # Version of the document's layout.
 SCHEMA = 1
@@ -58,8 +58,8 @@ def result_document(result: Trial) -> dict[str, Any]:
         "trial": result.number,
         "question": question.question,
         "category": question.category,
-        **_card_document(card),
-        "reply": _replies_document(result.replies, card),
+        **scorecard_document(card),
+        "reply": reply_document(result.replies, card),
         "metrics": card.metrics,
     }
     if card.findings:
@@ -68,8 +68,8 @@ def result_document(result: Trial) -> dict[str, Any]:
         document["turns"] = [
             {
                 "question": turn.question,
-                **_card_document(turn_card),
-                "reply": _replies_document((reply,), turn_card),
+                **scorecard_document(turn_card),
+                "reply": reply_document((reply,), turn_card),
                 "metrics": turn_card.metrics,
                 **({"findings": turn_card.findings} if turn_card.findings else {}),
             }
@@ -78,7 +78,8 @@ def result_document(result: Trial) -> dict[str, Any]:
     return document
 
 
-def _card_document(card: Scorecard) -> dict[str, Any]:
+def scorecard_document(card: Scorecard) -> dict[str, Any]:
+    """A score with its components and reasons."""
     return {
         "score": card.total,
         "grade": card.grade,
@@ -91,7 +92,7 @@ def _score_document(score: Score) -> dict[str, Any]:
     return {"score": score.value, "weight": score.weight, "reason": score.reason, **score.details}
 
 
-def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, Any]:
+def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> dict[str, Any]:
     """The reply; of a conversation the last one, with the tools, sources and time of all."""
     if not replies:
         return {
@@ -104,7 +105,8 @@ def _replies_document(replies: Sequence[Reply], card: Scorecard) -> dict[str, An
         }
     last = replies[-1]
     # What went wrong is shown where it is not charged to the chatbot, too.
-    error = card.error or next((reply.failure for reply in replies if reply.failure is not None), None)
+    charged = None if card is None else card.error
+    error = charged or next((reply.failure for reply in replies if reply.failure is not None), None)
     taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     calls = [call for reply in replies for call in reply.tool_calls]
     return {

@@ -1,6 +1,7 @@
 """Score and Scorecard: what one reply is worth, component by component, and why."""
 
 from collections.abc import Mapping
+from math import floor
 from typing import Any
 
 import msgspec
@@ -16,7 +17,9 @@ __all__ = [
     "Scorecard",
     "grade",
     "harness_problem",
+    "round_down",
     "round_score",
+    "shown_score",
     "total",
     "unscored_card",
 ]
@@ -40,6 +43,11 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     # What the scorer lists beside the value: found and missing keywords, missing and extra tools, …
     details: dict[str, Any] = {}
 
+    @property
+    def score(self) -> float | None:
+        """The value, under the name that the run document has for it."""
+        return self.value
+
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     """All scores of one reply; of a conversation, the mean of its turns with the turns beside it."""
@@ -55,6 +63,11 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     # The failure that counted: the target's own, or one that the text shows.
     error: Failure | None = None
     turns: tuple["Scorecard", ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        """The total, under the name that the run document has for it."""
+        return self.total
 
 
 # Of a reply that nothing has been said about yet.
@@ -82,6 +95,17 @@ def harness_problem(card: Scorecard) -> str | None:
 def round_score(value: float) -> float:
     """A score as it is compared and shown: 0.4 + 0.3 + 0.2 is 0.9 and an A."""
     return round(value, 9)
+
+
+def round_down(value: float, digits: int = 3) -> float:
+    """A score with so many digits, never rounded up into a better grade: 0.899999 is a B and must not read 0.900."""
+    scale: int = 10**digits
+    return floor(round_score(value) * scale + 1e-6) / scale
+
+
+def shown_score(score: float | None, digits: int = 3) -> str:
+    """A score as it reads everywhere."""
+    return "–" if score is None else f"{round_down(score, digits):.{digits}f}"
 
 
 def grade(score: float) -> str:

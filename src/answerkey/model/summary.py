@@ -2,6 +2,7 @@
 
 import msgspec
 
+from answerkey.model.scorecard import shown_score
 from answerkey.stats.intervals import Interval
 
 __all__ = ["Cost", "Latency", "Slice", "SlowQuestion", "Summary"]
@@ -85,6 +86,10 @@ class Summary(Slice, frozen=True, kw_only=True):
     # Mean milliseconds by phase: first byte, tools, the rest, and the harness's own waits apart.
     phases_ms: dict[str, float]
     slowest: tuple[SlowQuestion, ...]
+
+    def __repr__(self) -> str:
+        score = "unscored" if self.score is None else f"{shown_score(self.score)} {self.grade}"
+        return f"<Summary: {score}, {self.passed} of {self.questions} questions passed>"
 
     @property
     def misconfigured(self) -> bool:

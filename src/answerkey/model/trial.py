@@ -6,8 +6,8 @@ from math import fsum
 import msgspec
 
 from answerkey.model.question import Question
-from answerkey.model.reply import Reply
-from answerkey.model.scorecard import UNSCORED, Scorecard
+from answerkey.model.reply import Failure, Reply
+from answerkey.model.scorecard import UNSCORED, Score, Scorecard, shown_score
 
 __all__ = ["Trial", "total_latency"]
 
@@ -36,6 +36,58 @@ class Trial(msgspec.Struct, frozen=True):
     def reply(self) -> Reply:
         """The last reply, which is the only one of a plain question; a null reply where none was reached."""
         return self.replies[-1] if self.replies else Reply()
+
+    # What the run document has of a result, under its names.
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.question.id
+
+    @property
+    def trial(self) -> int:
+        """Which time of asking this is, from 1."""
+        return self.number
+
+    @property
+    def category(self) -> str:
+        """The question's category."""
+        return self.question.category
+
+    @property
+    def score(self) -> float | None:
+        """What the reply is worth; None if it could not be scored."""
+        return self.scorecard.total
+
+    @property
+    def grade(self) -> str | None:
+        """The letter for the score."""
+        return self.scorecard.grade
+
+    @property
+    def passed(self) -> bool:
+        """Whether it reached the pass mark."""
+        return self.scorecard.passed
+
+    @property
+    def components(self) -> dict[str, Score]:
+        """What the score is made of, each with its reason."""
+        return self.scorecard.components
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """What is reported beside the score."""
+        return self.scorecard.metrics
+
+    @property
+    def error(self) -> Failure | None:
+        """What went wrong: as it was charged, or as the target saw it."""
+        seen = (reply.failure for reply in self.replies if reply.failure is not None)
+        return self.scorecard.error or next(seen, None)
+
+    def __repr__(self) -> str:
+        score = "unscored" if self.score is None else f"{shown_score(self.score)} {self.grade}"
+        return f"<Trial {self.id!r}: {score}>"
 
     @property
     def latency_ms(self) -> float | None:

@@ -9,6 +9,7 @@ from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
     cost_line,
     count,
+    gate_value,
     judge_line,
     metric_range_text,
     metric_text,
@@ -55,7 +56,7 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield "## Gates"
         yield ""
         for gate in view.gates:
-            value = metric_text(gate.value) if isinstance(gate.value, float) else _safe(str(gate.value))
+            value = _safe(gate_value(gate.value))
             sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
             yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
     yield from _table(

@@ -14,7 +14,7 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import ReportView
 from answerkey.text.sanitise import one_line
 
-__all__ = ["COMPONENT_WORDS", "component_words", "phases_sentence", "story_sentences"]
+__all__ = ["COMPONENT_WORDS", "component_words", "loss_shares", "phases_sentence", "story_sentences"]
 
 # Component → (what it is when it is good, why points are lost when it is not).
 COMPONENT_WORDS = {
@@ -49,6 +49,18 @@ def phases_sentence(phases: Mapping[str, float]) -> str:
     return f"On average {spent}{waited}."
 
 
+def loss_shares(lost: Mapping[str, float]) -> str:
+    """Where points were lost, errors first: `93% in replies that ended in an error, 7% because …`."""
+    total = sum(lost.values())
+    shares = []
+    for cause, points in lost.items():
+        why = COMPONENT_WORDS[cause][1] if cause in COMPONENT_WORDS else f"of {name_words(cause)}"
+        where = "in replies that ended in an error" if cause == "error" else f"because {why}"
+        share = points / total
+        shares.append(f"{'all were lost' if share > 0.999 else percent(share, 0)} {where}")
+    return ", ".join(shares[:3])
+
+
 def _sentences(view: ReportView) -> Iterator[str]:
     summary, info = view.summary, view.info
     target, questions = one_line(info.target, 80), one_line(info.question_set, 80)
@@ -78,13 +90,8 @@ def _sentences(view: ReportView) -> Iterator[str]:
 
 
 def _weakness(view: ReportView) -> Iterator[str]:
-    lost = {part.name: part.weight * (1 - part.score) for part in view.components if part.score is not None}
-    total = sum(lost.values())
-    if total > 1e-9:
-        worst = max(lost, key=lambda name: lost[name])
-        why = COMPONENT_WORDS[worst][1] if worst in COMPONENT_WORDS else f"of {name_words(worst)}"
-        share = lost[worst] / total
-        yield f"{'All points were' if share > 0.999 else f'{share:.0%} of the lost points were'} lost because {why}."
+    if view.lost:
+        yield f"Of the lost points, {loss_shares(view.lost)}."
     scored = [part for part in view.categories if part.score is not None]
     if len(scored) > 1 and scored[0].score != scored[-1].score:
         low, high = scored[0], scored[-1]

@@ -13,10 +13,12 @@ from rich.text import Text
 from answerkey.model.run import Run
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice
+from answerkey.report.story import loss_shares
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
     cost_line,
     count,
+    gate_value,
     judge_line,
     list_words,
     metric_range_text,
@@ -92,6 +94,8 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
         yield _gates(view)
     yield _section("Components")
     yield _components(view, console)
+    if view.lost:
+        yield _indented(f"of the lost points, {loss_shares(view.lost)}")
     if len(view.categories) > 1 or (view.categories and view.categories[0].name != "uncategorised"):
         yield _section("Categories, weakest first")
         yield _slices(view.categories, _CATEGORIES_SHOWN, console)
@@ -304,7 +308,7 @@ def _gates(view: ReportView) -> RenderableType:
     rows = []
     for gate in view.gates:
         sign, colour = ("✓", "green") if gate.passed else ("✗", "bold red")
-        value = metric_text(gate.value) if isinstance(gate.value, float) else one_line(str(gate.value), 60)
+        value = gate_value(gate.value)
         outcome = f"{'passed' if gate.passed else 'FAILED'} with {value}{gate.because}"
         rows.append((sign, colour, f"{one_line(gate.gate, 100)}   {outcome}"))
     return _marked(rows)

@@ -1,10 +1,9 @@
 """How reports word numbers: scores never rounded up into a better grade, times in the unit that reads best."""
 
 from collections.abc import Mapping
-from math import floor
 from typing import Any
 
-from answerkey.model.scorecard import round_score
+from answerkey.model.scorecard import round_down, shown_score
 from answerkey.model.summary import Cost
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
@@ -14,6 +13,7 @@ __all__ = [
     "change_text",
     "cost_line",
     "count",
+    "gate_value",
     "judge_line",
     "list_words",
     "metric_range_text",
@@ -45,14 +45,12 @@ GRADE_MEANINGS = {
 
 def score_text(score: float | None, digits: int = 3) -> str:
     """A score as 0.864, rounded down: 0.899999 is a B and must not read 0.900."""
-    if score is None:
-        return "–"
-    return f"{_down(score, digits):.{digits}f}"
+    return shown_score(score, digits)
 
 
 def score_percent(score: float | None) -> str:
     """A score as 86.4%, rounded down for the same reason."""
-    return "–" if score is None else _percent(_down(score, 3), 1)
+    return "–" if score is None else _percent(round_down(score, 3), 1)
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -65,11 +63,6 @@ def percent(share: float | None, digits: int = 1) -> str:
 def _percent(share: float, digits: int) -> str:
     value = f"{share * 100:.{digits}f}"
     return f"{value.rstrip('0').rstrip('.') if '.' in value else value}%"
-
-
-def _down(value: float, digits: int) -> float:
-    scale: int = 10**digits
-    return floor(round_score(value) * scale + 1e-6) / scale
 
 
 def points(lost: float | None) -> str:
@@ -147,10 +140,15 @@ def name_words(name: str) -> str:
 
 
 def metric_text(value: float | None) -> str:
-    """A metric's value: few digits, whatever its size."""
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    """A metric's value: few digits, whatever its size, and rounded as scores are."""
+    return score_text(value) if value is None or abs(value) < 10 else f"{value:,.1f}"
+
+
+def gate_value(value: Any) -> str:
+    """What a gate saw: a number as everywhere else, of several slices each with its name."""
+    if isinstance(value, Mapping):
+        return one_line(", ".join(f"{name} {gate_value(part)}" for name, part in value.items()), 120)
+    return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
 
 
 def money(amount: float) -> str:

@@ -81,6 +81,8 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     imperfect: int
     failed: int
     slowest: tuple[SlowView, ...]
+    # Why points were lost → how many: in replies that ended in an error ("error"), else by component.
+    lost: dict[str, float]
     # Questions shown one by one: those that failed first, the worst of them first, then the others in order.
     rows: tuple[QuestionView, ...] = ()
     total_rows: int = 0
@@ -102,10 +104,12 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     slow = {entry.id: entry.latency_ms for entry in run.summary.slowest}
     slow_texts: dict[str, str] = {}
     imperfect = failed = total = 0
+    lost: dict[str, float] = {}
     for position, trials in enumerate(_by_question(run)):
         total += 1
         score = _mean_score(trials)
         rank = -1.0 if score is None else score
+        _add_losses(lost, trials)
         identity = trials[0].question.id
         if identity in slow:
             slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
@@ -135,6 +139,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         slowest=tuple(
             SlowView(one_line(name, 120), slow_texts.get(name, ""), taken) for name, taken in slow.items()
         ),
+        lost=dict(sorted(lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
         rows=tuple(
             _question(position, trials, mark, limits) for _, position, trials in [*failures, *others][:rows]
         ),
@@ -150,6 +155,21 @@ def _by_question(run: Run) -> Iterator[list[Trial]]:
 def _mean_score(trials: Sequence[Trial]) -> float | None:
     scores = [trial.scorecard.total for trial in trials if trial.scorecard.total is not None]
     return round_score(fsum(scores) / len(scores)) if scores else None
+
+
+def _add_losses(lost: dict[str, float], trials: Sequence[Trial]) -> None:
+    """Add what a question lost by root cause: a reply that is an error lacks keywords because it is one."""
+    for trial in trials:
+        card = trial.scorecard
+        if card.total is None:
+            continue
+        causes = {"error": 1 - card.total}
+        if card.error is None:
+            parts = card.components.items()
+            causes = {name: part.weight * (1 - (part.value or 0.0)) for name, part in parts if part.weight}
+        for cause, points in causes.items():
+            if points > 1e-9:
+                lost[cause] = lost.get(cause, 0.0) + points / len(trials)
 
 
 def _passed(score: float | None, pass_mark: float) -> bool:

@@ -25,6 +25,7 @@ from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_lar
 from answerkey.transcripts.conversation import Asked, asked_in
 from answerkey.transcripts.json_shapes import as_dict, as_list
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.raw_replies import note_raw
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
 __all__ = ["CommandSettings", "CommandTarget", "make_command_target"]
@@ -197,6 +198,7 @@ class CommandTarget:
         """JSON as a reply's fields; anything else is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")
+        note_raw(text)
         if wrong is not None:
             return Reply(text=text, failure=Failure("malformed", wrong))
         try:

@@ -13,6 +13,8 @@ from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.table_settings import refuse_other_settings
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.content_text import json_text
+from answerkey.transcripts.raw_replies import is_watched, note_raw
 from answerkey.transcripts.reply_mapping import reply_from_exception, reply_from_object
 
 __all__ = ["DemoTarget", "make_demo_target"]
@@ -53,7 +55,10 @@ class DemoTarget:
             raise UsageError("the target is not open: use it in `async with`")
         watch = Stopwatch()
         try:
-            reply = reply_from_object(await self._chatbot.ask(ask.question, ask.conversation_id))
+            said = await self._chatbot.ask(ask.question, ask.conversation_id)
+            if is_watched():
+                note_raw(json_text(said))
+            reply = reply_from_object(said)
         except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
             reply = reply_from_exception(error)
         return msgspec.structs.replace(reply, timings=watch.timings())

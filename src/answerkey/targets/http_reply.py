@@ -21,6 +21,7 @@ from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.json_shapes import read_number
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.raw_replies import is_watched, note_raw
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
 from answerkey.transcripts.streams.whole_stream import assemble
@@ -56,10 +57,13 @@ async def read_reply(
             raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
     if kind is None or reader is None:
-        reply = _from_body(b"".join(chunks), response.content_type, response.charset, mapping, asked)
+        body = b"".join(chunks)
+        if is_watched():
+            note_raw(secrets.redact(decode_text(body, response.charset)[0]))
+        reply = _from_body(body, response.content_type, response.charset, mapping, asked)
     else:
         events += reader.feed(b"", last=True)
-        reply = _from_events(kind, events, reader.done, broken, mapping, asked)
+        reply = _from_events(kind, events, reader.done, broken, mapping, secrets, asked)
     return secrets.redact_reply(reply)
 
 
@@ -69,11 +73,14 @@ def _from_events(
     done: bool,
     broken: Failure | None,
     mapping: ReplyMapping | None,
+    secrets: Secrets,
     asked: Asked,
 ) -> Reply:
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
     payload, whole = assemble(kind, events, done=done)
+    if is_watched():
+        note_raw(secrets.redact(json.dumps(payload, ensure_ascii=False, default=str)))
     reply = reply_from_payload(payload, mapping=mapping, asked=asked)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
@@ -106,6 +113,8 @@ async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping
     """
     status = response.status
     body, _ = decode_text(await _beginning(response), response.charset)
+    if is_watched():
+        note_raw(secrets.redact(body))
     if status < 400:
         place = safe_url(response.headers.get("location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"
@@ -159,6 +168,8 @@ def _reason_in(payload: Json) -> str:
             found = payload.get(name)
             if isinstance(found, str) and found.strip():
                 return found
+            if fields := _wrong_fields(found):
+                return fields
             if isinstance(found, (dict, list)) and found:
                 failure = read_failure(found)
                 return failure.message if failure else ""
@@ -169,6 +180,16 @@ def _reason_in(payload: Json) -> str:
         if payload
         else ""
     )
+
+
+def _wrong_fields(listed: object) -> str:
+    """The fields that a framework refuses, as FastAPI lists them; nothing if it is no such list."""
+    wrong = [
+        f"{'.'.join(str(step) for step in item['loc'])}: {item.get('msg', 'is wrong')}"
+        for item in (listed if isinstance(listed, list) else ())
+        if isinstance(item, dict) and isinstance(item.get("loc"), list)
+    ]
+    return "; ".join(wrong[:5])
 
 
 def retry_after_seconds(value: str | None) -> float | None:

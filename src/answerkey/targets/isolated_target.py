@@ -23,6 +23,7 @@ from answerkey.targets.python_process import PythonProcess, start_python_process
 from answerkey.targets.secrets import settings_hash
 from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.admission import MOST_MEGABYTES
+from answerkey.transcripts.raw_replies import is_watched
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
 __all__ = ["IsolatedTarget", "PythonSettings", "make_isolated_target"]
@@ -84,6 +85,7 @@ class IsolatedTarget:
             concurrency=-(-concurrency // settings.processes),
             max_reply_mb=settings.max_reply_mb,
             patience_s=patience_s,
+            with_raw=is_watched(),
         )
         # Begin for a process that works on one question at a time.
         self._begin_alone = msgspec.structs.replace(self._begin, concurrency=1)

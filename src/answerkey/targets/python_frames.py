@@ -42,6 +42,8 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     max_reply_mb: float
     # An event loop that stands still for so long is reported.
     patience_s: float
+    # Whether what the chatbot gave back is wanted as it was, too.
+    with_raw: bool = False
 
 
 class Question(msgspec.Struct, frozen=True, tag=True):
@@ -77,6 +79,8 @@ class Answered(msgspec.Struct, frozen=True, tag=True):
 
     number: int
     reply: Reply
+    # What it was read from, where that is wanted.
+    raw: str | None = None
 
 
 class TurnedAway(msgspec.Struct, frozen=True, tag=True):

@@ -33,6 +33,7 @@ from answerkey.targets.python_frames import (
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.text.boundary import clean_text
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.raw_replies import note_raw
 
 __all__ = ["PythonProcess", "start_python_process"]
 
@@ -48,7 +49,7 @@ _decode = msgspec.json.Decoder(FromBot).decode
 
 class _Waiting(NamedTuple):
     ask: Ask
-    answer: "asyncio.Future[Reply]"
+    answer: "asyncio.Future[Answered]"
     # Since it was sent, for a reply that never comes; others are timed where the chatbot is.
     watch: Stopwatch
 
@@ -117,11 +118,14 @@ class PythonProcess:
         """Ask once; if nobody waits any more, the question is stopped or the process retired."""
         self._number += 1
         number = self._number
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         self._waiting[number] = _Waiting(ask, answer, Stopwatch())
         self._send(Question(number, _writable(ask)))
         try:
-            return await answer
+            answered = await answer
+            if answered.raw is not None:
+                note_raw(answered.raw)
+            return answered.reply
         except asyncio.CancelledError:
             self._give_up(number)
             raise
@@ -196,7 +200,9 @@ class PythonProcess:
             if waiting.answer.done():
                 continue
             if suspects == 1 or waiting.ask.turn:
-                waiting.answer.set_result(Reply(failure=failure, timings=waiting.watch.timings()))
+                waiting.answer.set_result(
+                    Answered(0, Reply(failure=failure, timings=waiting.watch.timings()))
+                )
             else:
                 waiting.answer.set_exception(AskAgainError(failure))
         self.on_room()
@@ -211,7 +217,7 @@ class PythonProcess:
             if waiting is None or waiting.answer.done():
                 return
             if isinstance(message, Answered):
-                waiting.answer.set_result(message.reply)
+                waiting.answer.set_result(message)
             elif isinstance(message, TurnedAway):
                 waiting.answer.set_exception(RetryableError(message.failure, message.retry_after))
 

@@ -26,6 +26,9 @@ from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
 from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
+from answerkey.transcripts.fields.content_text import json_text
+from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.raw_replies import is_watched, note_raw
 from answerkey.transcripts.reply_mapping import (
     ReplyMapping,
     Streamed,
@@ -114,6 +117,8 @@ class PythonTarget:
     def _read(self, result: object, ask: Ask) -> Reply:
         if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
             return too_large(self._max_reply_mb)
+        if is_watched():
+            note_raw(result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
         reply = reply_from_object(result, mapping=self._mapping, asked=asked_in(ask))
         return admit_reply(reply, self._max_reply_mb)
 
@@ -246,7 +251,9 @@ def load_callable(reference: str, start: Path | None = None) -> tuple[Callable[.
         found = _instance(found, reference)
     function = as_function(found)
     if function is None:
-        raise UsageError(f"{reference} is not a callable; a target is a function that takes a question")
+        raise UsageError(
+            f"{reference} is not a callable; a target is a function that takes a question, or an object with .invoke or .run"
+        )
     source = getattr(module, "__file__", None)
     return function, Path(source).read_text(errors="replace") if source and Path(source).is_file() else ""
 

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,7 @@ from answerkey.targets.python_frames import (
 )
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.raw_replies import watch_raw
 
 __all__ = ["main"]
 
@@ -69,7 +71,7 @@ def main() -> None:
         channel.send(Refused(failure_message(message)))
         return
     channel.send(Ready(target.is_async, target.remembers))
-    asyncio.run(_Asking(channel, target, begin.patience_s).serve())
+    asyncio.run(_Asking(channel, target, begin).serve())
 
 
 class _Channel:
@@ -115,10 +117,11 @@ class _Channel:
 class _Asking:
     """The questions that are under way."""
 
-    def __init__(self, channel: _Channel, target: PythonTarget, patience_s: float) -> None:
+    def __init__(self, channel: _Channel, target: PythonTarget, begin: Begin) -> None:
         self._channel = channel
         self._target = target
-        self._patience_s = patience_s
+        self._patience_s = begin.patience_s
+        self._with_raw = begin.with_raw
         self._under_way: dict[int, asyncio.Task[None]] = {}
 
     async def serve(self) -> None:
@@ -153,8 +156,9 @@ class _Asking:
     async def _answer(self, question: Question) -> None:
         number = question.number
         try:
-            reply = await self._target.ask(question.ask)
-            self._channel.send(Answered(number, reply))
+            with watch_raw() if self._with_raw else nullcontext() as seen:
+                reply = await self._target.ask(question.ask)
+            self._channel.send(Answered(number, reply, seen[-1] if seen else None))
         except RetryableError as error:
             self._channel.send(TurnedAway(number, error.failure, error.retry_after))
         except asyncio.CancelledError:

@@ -13,7 +13,7 @@ from answerkey.targets.secrets import safe_url
 from answerkey.targets.table_settings import TARGET_FORMS, refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["TargetLike", "resolve_target"]
+__all__ = ["TargetLike", "kind_and_rest", "resolve_target"]
 
 # What callers may hand over as a chatbot.
 TargetLike = str | Callable[..., object] | Target
@@ -25,23 +25,26 @@ def resolve_target(
     settings: Mapping[str, Mapping[str, Json]] | None = None,
     concurrency: int = 10,
     folder: Path | None = None,
+    configured: str | None = None,
 ) -> Target:
     """The target behind a spec.
 
-    `settings` is the configuration's `[targets]` table, `folder` where its relative paths start from.
+    `settings` is the configuration's `[targets]` table, `configured` its `target`, and `folder` where the relative paths
+    of both start from.
     """
     if isinstance(spec, Target) and not isinstance(spec, type):
         return spec
     if not isinstance(spec, str):
         return _live_target(spec, concurrency)
     tables = settings or {}
+    start = folder if folder != Path() else None
     if spec in tables:
         kind = _kind_of_table(spec, tables[spec])
-        start = folder if folder != Path() else None
         context = TargetContext(settings=tables[spec], name=spec, folder=start, concurrency=concurrency)
     else:
-        kind, rest = _kind_and_rest(spec)
-        context = TargetContext(settings={kind: rest}, concurrency=concurrency)
+        kind, rest = kind_and_rest(spec)
+        place = start if spec == configured else None
+        context = TargetContext(settings={kind: rest}, folder=place, concurrency=concurrency)
     if kind not in targets:
         raise _unknown(spec, kind, tables)
     return _make_target(kind, context)
@@ -56,12 +59,13 @@ def _live_target(given: object, concurrency: int) -> Target:
     function = as_function(given)
     if function is None:
         raise UsageError(
-            f"a target is a callable, a Target or one of {TARGET_FORMS}; not a {type(given).__name__}"
+            f"a target is a callable, an object with .invoke, .ainvoke or .run, a Target or one of {TARGET_FORMS}; "
+            f"not a {type(given).__name__}"
         )
     return PythonTarget(function, concurrency=concurrency)
 
 
-def _kind_and_rest(spec: str) -> tuple[str, str]:
+def kind_and_rest(spec: str) -> tuple[str, str]:
     """KIND:REST; an address is of the kind `url`, and `file.py:callable` of the kind `python`."""
     kind, colon, rest = spec.partition(":")
     if kind in ("http", "https", "ws", "wss") and colon:

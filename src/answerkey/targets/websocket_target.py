@@ -17,6 +17,7 @@ from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.transcripts.conversation import asked_in
 from answerkey.transcripts.failures import failure_from_exception, failure_message
 from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.raw_replies import is_watched, note_raw
 from answerkey.transcripts.reply_mapping import reply_from_payload
 from answerkey.transcripts.streams.whole_stream import assemble
 
@@ -114,6 +115,8 @@ class WebSocketTarget:
         if isinstance(said, Failure):
             return Reply(failure=said, timings=timings)
         payload, _ = assemble("lines", said, done=True)
+        if is_watched():
+            note_raw(self._secrets.redact(msgspec.json.encode(payload).decode()))
         reply = reply_from_payload(payload, mapping=self._settings.reply, asked=asked_in(ask))
         evidence = msgspec.structs.replace(reply.evidence, kind="stream") if len(said) > 1 else reply.evidence
         return self._secrets.redact_reply(msgspec.structs.replace(reply, timings=timings, evidence=evidence))

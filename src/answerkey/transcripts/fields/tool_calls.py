@@ -12,6 +12,9 @@ from answerkey.transcripts.json_shapes import as_dict, as_str, pick, read_durati
 from answerkey.transcripts.plain_json import decode_json
 
 __all__ = [
+    "ARGUMENT_NAMES",
+    "CALL_NAMES",
+    "RESULT_NAMES",
     "UNNAMED",
     "error_in_result",
     "error_text",
@@ -25,12 +28,12 @@ __all__ = [
 # A call that was seen without its name; it can match no expected tool.
 UNNAMED = "(unnamed)"
 
-_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
-_ARGUMENTS = (
+CALL_NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "action")
+ARGUMENT_NAMES = (
     *("arguments", "args", "input", "parameters", "tool_input", "input_parameters", "inputParameters"),
     *("tool_kwargs", "rawInput"),
 )
-_RESULTS = ("result", "output", "response", "tool_output", "observation")
+RESULT_NAMES = ("result", "output", "response", "tool_output", "observation")
 # A call of the Responses API has an id of its own beside the one that its output refers to.
 _IDS = ("call_id", "tool_call_id", "toolCallId", "toolUseId", "tool_id", "id")
 _RESULT_IDS = ("tool_use_id", *_IDS)
@@ -61,7 +64,7 @@ def read_calls(value: object) -> tuple[ToolCall, ...]:
     if isinstance(value, str):
         return read_calls(_listed(value))
     if isinstance(value, dict):
-        if any(name in value for name in _NAMES):
+        if any(name in value for name in CALL_NAMES):
             return (read_call(value),)
         # {"query_database": {"sql": …}}: the names are the keys.
         return tuple(
@@ -107,9 +110,11 @@ def read_call(item: object) -> ToolCall:
             name = None
             break
     if type(name) is not str or not name:
-        name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str) and holder[key]), None)
-    arguments, arguments_text = read_arguments(pick(holder, *_ARGUMENTS))
-    result_key = next((key for key in _RESULTS if key in holder), None)
+        name = next(
+            (holder[key] for key in CALL_NAMES if isinstance(holder.get(key), str) and holder[key]), None
+        )
+    arguments, arguments_text = read_arguments(pick(holder, *ARGUMENT_NAMES))
+    result_key = next((key for key in RESULT_NAMES if key in holder), None)
     return ToolCall(
         name=safe_text(name) if name else UNNAMED,
         id=as_str(pick(holder, *_IDS)),
@@ -138,7 +143,7 @@ def read_result(item: JsonObject) -> ToolCall:
         failed = spoken_text(value) or failed
     if failed is None and _FLAGS.isdisjoint(item):
         failed = error_in_result(brought)
-    names = [name for key in _NAMES if isinstance(name := item.get(key), str) and name]
+    names = [name for key in CALL_NAMES if isinstance(name := item.get(key), str) and name]
     return ToolCall(
         name=safe_text(names[0]) if names else UNNAMED,
         id=as_str(pick(item, *_RESULT_IDS)),

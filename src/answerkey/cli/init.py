@@ -1,0 +1,127 @@
+"""`answerkey init`: from a chatbot's address to a graded run, with every file that a project needs."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from answerkey.cli.outcome import conclude
+from answerkey.config import Settings, load_settings
+from answerkey.errors import TargetUnreachableError, UsageError
+
+__all__ = ["init"]
+
+_FIRST_QUESTION = "What can you help me with?"
+_REMEDY = "; --header gives credentials, --reply text=JMESPATH says where the text is"
+
+
+def _read_pairs(
+    mark: str, example: str
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    def read(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+        pairs = {}
+        for text in value:
+            name, found, rest = (part.strip() for part in text.partition(mark))
+            if not (name and found and rest):
+                raise UsageError(f"{parameter.opts[0]} {text!r}: write it as {example}")
+            pairs[name] = rest
+        return pairs
+
+    return read
+
+
+@click.command()
+@click.option(
+    "--target", metavar="T", help="The chatbot: http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
+)
+@click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="Q",
+    help="A question to probe it with, which becomes a golden case; may be given several times.",
+)
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME:VALUE",
+    callback=_read_pairs(":", "'Authorization: Bearer ${BOT_TOKEN}'"),
+    help="A header to send; ${NAME} is an environment variable and is written as that.",
+)
+@click.option(
+    "--reply",
+    multiple=True,
+    metavar="PART=JMESPATH",
+    callback=_read_pairs("=", "text=data.answer"),
+    help="Where the reply has a part, if it is guessed wrong.",
+)
+@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt (60).")
+@click.option("--run/--no-run", "with_run", default=True, help="Ask and grade the first golden set at once.")
+def init(
+    target: str | None,
+    questions: tuple[str, ...],
+    headers: dict[str, str],
+    reply: dict[str, str],
+    timeout: float | None,
+    with_run: bool,
+) -> int:
+    """Set up a project: probe a chatbot, show how its reply is read, write the files, run.
+
+    Writes answerkey.toml, golden.yaml, .github/workflows/answerkey.yml and a line of .gitignore into the current folder, and
+    overwrites nothing. Without a terminal, give --target.
+
+    \b
+    Examples:
+      answerkey init --target http://localhost:8000/chat --question "What is our address?"
+      answerkey init --target https://bot.example.com/ask --header 'Authorization: Bearer ${BOT_TOKEN}'
+      answerkey init --target bot.py:answer --no-run
+    """
+    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.evaluation.api import evaluate
+    from answerkey.evaluation.probing import probe_target
+    from answerkey.evaluation.starter_files import CONFIG, starter_files, write_new
+    from answerkey.evaluation.waiting import wait_for
+    from answerkey.report.asked_text import print_asked
+    from answerkey.report.terminal import make_console
+
+    folder = Path.cwd()
+    if (folder / CONFIG).exists():
+        raise UsageError(
+            f"{CONFIG} is there already; `answerkey ask` shows how its target is read, `answerkey run` grades"
+        )
+    by_hand = sys.stdin.isatty()
+    spec = target or (
+        click.prompt("The chatbot (http://…, file.py:function, cmd:PROGRAM)") if by_hand else ""
+    )
+    if not spec:
+        raise UsageError("no terminal to ask on; give --target, as --target http://localhost:8000/chat")
+    if not questions:
+        default = _FIRST_QUESTION
+        questions = (
+            click.prompt("A question to try", default=default) if by_hand and not target else default,
+        )
+
+    options = Settings().options(timeout=timeout)
+    probing = probe_target(
+        spec, questions, options, headers=headers, reply=reply, tell=lambda text: click.echo(text, err=True)
+    )
+    probe = wait_for(probing)
+    first = probe.answered[0]
+    print_asked(first, make_console())
+    if first.misconfigured is not None:
+        raise TargetUnreachableError(f"{first.misconfigured} (nothing was written{_REMEDY})")
+    written, kept = write_new(starter_files(probe), folder)
+    click.echo(
+        f"\nwritten: {', '.join(written)}" + (f"; kept as they were: {', '.join(kept)}" if kept else "")
+    )
+    if with_run:
+        progress = progress_for_terminal(quiet=False, doing="asking")
+        conclude(
+            evaluate(settings=load_settings(), name="first", progress=progress), outputs=(), as_json=False
+        )
+    click.echo(
+        "next: complete golden.yaml, then `answerkey run -o report.html` and `answerkey show --failures`"
+    )
+    return 0

@@ -1,0 +1,150 @@
+"""`answerkey init`: from nothing to a graded report of one's own chatbot, and a CI job that stops what breaks it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+FILES = [".github/workflows/answerkey.yml", ".gitignore", "answerkey.toml", "golden.yaml"]
+
+
+def nested(body: dict[str, Any]) -> Any:
+    """A FastAPI chatbot with names of its own for everything."""
+    missing = [name for name in ("message", "session_id") if name not in body]
+    if missing:
+        wrong = [{"type": "missing", "loc": ["body", name], "msg": "Field required"} for name in missing]
+        return web.json_response({"detail": wrong}, status=422)
+    return {
+        "status": "ok",
+        "data": {
+            "turns": [
+                {"sender": "user", "text": body["message"]},
+                {"sender": "bot", "text": "Hello! The house is at 900 S 9th St in Montrose."},
+            ],
+            "agent": {
+                "steps": [{"type": "thought"}, {"type": "tool", "tool_id": "query_database", "params": {}}]
+            },
+        },
+        "meta": {"error": None, "tokens": {"input": 3, "output": 4}},
+    }
+
+
+def written(folder: Path) -> list[str]:
+    """The files of a folder, without the store."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(str(path) for path in found if path.parts[0] not in (".answerkey", "__pycache__"))
+
+
+def test_two_commands_lead_to_a_graded_report_of_a_nested_chatbot(
+    command: Callable[..., Any], chatbot: Callable[..., Any], tmp_path: Path
+) -> None:
+    bot = chatbot(nested)
+    begun = command("init", "--target", bot.url, "--question", "Where is our house?")
+    assert begun.code == 0
+    assert "body.message: Field required; body.session_id: Field required; asking once more" in begun.err
+    assert "data.turns[?sender=='bot'] | [-1].text" in begun.out
+    assert written(tmp_path) == FILES
+    report = command("run", "-o", "report.html", "--json")
+    assert report.code == 0
+    results = {result["id"]: result for result in report.document["results"]}
+    house = results["where-house"]
+    assert house["score"] == 1.0
+    assert house["reply"]["tools_used"] == ["query_database"]
+    assert house["reply"]["usage"] == {"input_tokens": 3, "output_tokens": 4}
+    assert set(house["components"]["response_quality"]["found"]) == {"900", "Montrose"}
+    assert results["unknowable"]["passed"] is False
+    assert "900 S 9th St in Montrose" in (tmp_path / "report.html").read_text()
+    assert command("lint").code == 0
+
+
+def test_nothing_is_overwritten(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("def answer(question):\n    return 'I can help.'\n")
+    (tmp_path / "golden.yaml").write_text("- question: mine\n")
+    (tmp_path / ".gitignore").write_text("build/")
+    begun = command("init", "--target", "bot.py:answer", "--no-run")
+    assert begun.code == 0
+    assert "kept as they were: golden.yaml" in begun.out
+    assert (tmp_path / "golden.yaml").read_text() == "- question: mine\n"
+    assert (tmp_path / ".gitignore").read_text() == "build/\n.answerkey/\n"
+    before = (tmp_path / "answerkey.toml").read_text()
+    again = command("init", "--target", "bot.py:other")
+    assert (again.code, again.out) == (2, "")
+    assert "answerkey.toml is there already" in again.err
+    assert (tmp_path / "answerkey.toml").read_text() == before
+
+
+def test_a_chatbot_that_cannot_be_asked_leaves_nothing_behind(
+    command: Callable[..., Any], chatbot: Callable[..., Any], tmp_path: Path
+) -> None:
+    closed = chatbot(lambda body: web.json_response({"detail": "no token"}, status=401))
+    refused = command("init", "--target", closed.url)
+    assert refused.code == 3
+    assert "HTTP 401: no token" in refused.err
+    assert "--header" in refused.err
+    silent = chatbot(lambda body: {"code": 7, "took": 1.5})
+    assert command("init", "--target", silent.url).code == 3
+    assert command("init", "--target", "http://127.0.0.1:1/chat").code == 3
+    assert written(tmp_path) == []
+
+
+def test_without_a_terminal_the_target_is_a_flag(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "answerkey", "init"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "give --target" in done.stderr
+
+
+def test_a_header_is_written_as_the_reference_that_it_is(
+    command: Callable[..., Any], chatbot: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BOT_TOKEN", "t0p-s3cret")
+    bot = chatbot(lambda body: {"answer": "I can help.", "tools_used": []})
+    begun = command("init", "--target", bot.url, "--header", "Authorization: Bearer ${BOT_TOKEN}")
+    assert begun.code == 0
+    assert bot.asked[-1]["headers"]["Authorization"] == "Bearer t0p-s3cret"
+    files = "".join((tmp_path / name).read_text() for name in FILES)
+    assert "Bearer ${BOT_TOKEN}" in files
+    assert "t0p-s3cret" not in files + begun.out + begun.err
+
+
+def test_the_ci_job_stops_a_chatbot_that_breaks_a_question(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
+    bot = tmp_path / "bot.py"
+    bot.write_text(
+        "def answer(question):\n    return 'Hello, only books: 16144 dollars, I cannot say more.'\n"
+    )
+    assert (
+        command("init", "--target", "bot.py:answer", "--question", "What is the rent?", "--no-run").code == 0
+    )
+    workflow = yaml.safe_load((tmp_path / ".github/workflows/answerkey.yml").read_text())
+    steps = [step["run"] for step in workflow["jobs"]["grade"]["steps"] if "answerkey" in step.get("run", "")]
+    grade, keep_baseline = (step for step in steps if not step.startswith("pip"))
+
+    def run(script: str) -> int:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-ec", script],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
+        return done.returncode
+
+    assert [run(grade), run(keep_baseline), run(grade)] == [0, 0, 0]
+    bot.write_text(bot.read_text().replace("16144", "16100"))
+    assert run(grade) == 1
