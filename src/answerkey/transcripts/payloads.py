@@ -15,7 +15,7 @@ from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.known_formats import read_format, read_list
 from answerkey.transcripts.plain_json import as_builtin
 
-__all__ = ["read_named", "read_payload"]
+__all__ = ["EVIDENCE", "NAMES_READ", "read_named", "read_payload"]
 
 _SOURCES = (
     *("sources", "documents", "contexts"),
@@ -33,10 +33,14 @@ _OWN_NAMES = frozenset(
 )
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
+# Every name at the top of a payload that is looked at.
+NAMES_READ = _OWN_NAMES.union(
+    TEXT_NAMES, FORMAT_MARKS, _WRAPPERS, _USAGES, {"toolCalls", "replies", "turns", "tools"}
+)
 _DEEPEST = 4
 
 _NOTHING = Reply()
-_EVIDENCE = {
+EVIDENCE = {
     (tools, sources): Evidence(tools_observed=tools, sources_observed=sources)
     for tools in (False, True)
     for sources in (False, True)
@@ -99,7 +103,7 @@ def read_named(payload: JsonObject, recorded: bool, depth: int = 0, base: Reply 
     if base is _NOTHING:
         if not (has_text or failure or tools_observed or sources_observed):
             return _without_text(payload, recorded, depth)
-        evidence = _EVIDENCE[tools_observed, sources_observed]
+        evidence = EVIDENCE[tools_observed, sources_observed]
     else:
         evidence = base.evidence
         if not tools_observed:
