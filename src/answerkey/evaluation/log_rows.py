@@ -98,6 +98,7 @@ class _Shape:
 
 
 _UNSEEN: Any = object()
+_NONE: list[str] = []
 
 
 def _shape_of(names: tuple[str, ...]) -> _Shape | None:
@@ -123,7 +124,7 @@ def _expectations(row: Mapping[str, Any], identity: object, text: object) -> dic
 def _plain_question(row: Mapping[str, Any]) -> Question | None:
     """The question of a plain row without a detour; None where something in it must be looked at."""
     identity, text, category = row["id"], row.get("question"), row.get("category")
-    tools, keywords = row.get("expected_tools", ()), row.get("expected_keywords", ())
+    tools, keywords = row.get("expected_tools", _NONE), row.get("expected_keywords", _NONE)
     if type(identity) is not str or type(text) is not str or not identity.strip() or not text.strip():
         return None
     if not ((category is None or type(category) is str) and _all_text(tools) and _all_text(keywords)):
@@ -138,9 +139,11 @@ def _plain_question(row: Mapping[str, Any]) -> Question | None:
 
 
 def _all_text(values: Any) -> bool:
-    return type(values) in (list, tuple) and all(
-        type(value) is str and value and not value.isspace() for value in values
-    )
+    """Whether it is a list of texts that are not blank."""
+    try:
+        return type(values) is list and all(map(str.strip, values))
+    except TypeError:
+        return False
 
 
 @lru_cache(maxsize=1000)

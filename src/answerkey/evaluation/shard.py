@@ -20,6 +20,7 @@ from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.grading_process import grader_by
+from answerkey.scorers.measuring import Measured, measuring
 from answerkey.transcripts.row_files import decode_line
 
 __all__ = [
@@ -114,22 +115,18 @@ class ShardScorer:
             grader = grader_by(plan.recipe)
         self._plan = plan
         self._grade = grader.grade
+        # Results that nobody reads need no words.
+        self._measure = None if plan.keep_results else measuring(grader)
         self._rows = LogRows(plan.questions)
 
     def score(self, block: Block) -> ShardPart:
         """Score a block; a row that cannot be read or scored is told among the bad ones."""
         tally = ShardTally(self._plan)
+        measure = self._measure
         for trial, place in self.trials(block, tally):
-            tally.add(
-                Trial(
-                    trial.question,
-                    trial.number,
-                    trial.position,
-                    trial.replies,
-                    self._grade(trial.question, trial.replies),
-                ),
-                place,
-            )
+            measured = None if measure is None else measure(trial.question, trial.replies)
+            if measured is None or not tally.add_measured(trial, place, measured):
+                tally.add(trial.scored(self._grade(trial.question, trial.replies)), place)
         return tally.part(block.number)
 
     def trials(self, block: Block, tally: "ShardTally") -> Iterable[tuple[Trial, int]]:
@@ -188,6 +185,40 @@ class ShardTally:
 
     def add(self, trial: Trial, place: int) -> None:
         """Count a scored trial."""
+        card = trial.scorecard
+        signature = self._add_values(trial, place, *values_of(trial))
+        self._tally.add_reply(trial, signature)
+        self._errors += card.error is not None
+        if card.total is None or card.total < 1:
+            self._imperfect += 1
+            self._failed += not card.passed
+            rank = -1.0 if card.total is None else card.total
+            if self._is_low(rank):
+                insort(self._worst, (rank, place, _pack(trial)))
+                del self._worst[_WORST_LISTED:]
+        if self._keep:
+            self._kept.append((place, trial))
+            if len(self._kept) >= _PACKED:
+                self._pack_kept()
+
+    def add_measured(self, trial: Trial, place: int, measured: Measured) -> bool:
+        """Count a trial by its values; False: it is among the lowest, or has no score, and must be graded."""
+        points = measured.values[0]
+        if points is None or (points < 1 and self._is_low(points)):
+            return False
+        signature = self._add_values(trial, place, measured.names, measured.values)
+        self._tally.add_measured(trial.question.id, trial.replies[0], points, measured.error, signature)
+        self._errors += measured.error is not None
+        if points < 1:
+            self._imperfect += 1
+            self._failed += points < self._pass_mark
+        return True
+
+    def _is_low(self, rank: float) -> bool:
+        return len(self._worst) < _WORST_LISTED or rank < self._worst[-1][0]
+
+    def _add_values(self, trial: Trial, place: int, names: Names, values: Values) -> Signature:
+        """Count a trial for its question; gives the slices that the reply is in."""
         question = trial.question
         found = self._questions.get(question.id)
         if found is None:
@@ -198,8 +229,7 @@ class ShardTally:
             if question.question != found.question.question:
                 found.wording = SEVERAL
         self._trials += 1
-        self._tally.add_reply(trial, signature)
-        names, values = values_of(trial)
+        self._points += values[0] or 0.0
         names_place = self._names.get(names)
         if names_place is None:
             names_place = self._names[names] = len(self._names)
@@ -211,21 +241,7 @@ class ShardTally:
                 found.places.append(place)
         elif trial.number > found.highest:
             found.highest = trial.number
-        total = trial.scorecard.total
-        self._errors += trial.scorecard.error is not None
-        self._points += total or 0.0
-        if total is None or total < 1:
-            self._imperfect += 1
-            self._failed += not trial.scorecard.passed
-            rank = -1.0 if total is None else total
-            worst = self._worst
-            if len(worst) < _WORST_LISTED or rank < worst[-1][0]:
-                insort(worst, (rank, place, _pack(trial)))
-                del worst[_WORST_LISTED:]
-        if self._keep:
-            self._kept.append((place, trial))
-            if len(self._kept) >= _PACKED:
-                self._pack_kept()
+        return signature
 
     def add_bad(
         self, block: Block, line: int | None, reason: str, raw: bytes = b"", row: object = None
@@ -289,7 +305,7 @@ class _Question:
 
     def __init__(self, question: Question, position: int) -> None:
         self.signature: Signature = signature_of(question)
-        self.group = group_of(question)
+        self.group = group_of(question) if question.group is not None or question.metadata else None
         self.first = position
         self.question = question
         self.wording = crc32(question.question.encode("utf-8", "replace"))
@@ -329,10 +345,16 @@ def add_up(batches: Iterable[bytes], pass_mark: float) -> AddedUp:
         wordings = {record.wording for _, record in parts}
         if len(wordings) > 1 or SEVERAL in wordings:
             added.ambiguous.append(identity)
-        highest = max(record.highest for _, record in parts)
-        added.repeat = max(added.repeat, highest, sum(record.unnumbered for _, record in parts))
-        places = sorted(place for _, record in parts for place in record.places)
-        added.numbers += [(place, number) for number, place in enumerate(places, start=1) if number > 1]
+        if len(parts) > 1 or parts[0][1].unnumbered != 1:
+            _number(added, [record for _, record in parts])
     # A unit's questions are all here, so that its values can be summed now.
     added.tally.close_groups()
     return added
+
+
+def _number(added: AddedUp, records: list[QuestionRecord]) -> None:
+    """Count a question's trials, and number those whose rows have no number in the order of the log."""
+    highest = max(record.highest for record in records)
+    added.repeat = max(added.repeat, highest, sum(record.unnumbered for record in records))
+    places = sorted(place for record in records for place in record.places)
+    added.numbers += [(place, number) for number, place in enumerate(places, start=1) if number > 1]

@@ -39,6 +39,11 @@ class RecordBatch(msgspec.Struct, array_like=True):
 
 def merged_question(parts: list[tuple[list[Names], QuestionRecord]]) -> MeasuredQuestion:
     """A question as all parts of a log say it together."""
+    if len(parts) == 1:
+        # As in most logs of as many questions as replies.
+        ((names, only),) = parts
+        counted = {(names[place], found): times for place, found, times in only.values}
+        return MeasuredQuestion(only.signature, only.group, only.first, counted)
     first = min((record for _, record in parts), key=lambda record: record.first)
     values: dict[tuple[Names, Values], int] = {}
     for names, record in parts:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from answerkey.model.question import Question, group_of
-from answerkey.model.reply import HARNESS_PROBLEMS
+from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import PASS_MARK, grade, round_score
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.model.trial import Trial
@@ -33,7 +33,8 @@ __all__ = [
 
 GRADES = "ABCDF"
 # Longer names than these are for people; the bounds are words in the question.
-_LENGTHS = ((8, "short (up to 8 words)"), (20, "medium (9 to 20 words)"), (None, "long (over 20 words)"))
+_SHORT, _MEDIUM = 8, 20
+_LENGTHS = ("short (up to 8 words)", "medium (9 to 20 words)", "long (over 20 words)")
 # More different cells than these are folded.
 _MOST_CELLS = 50_000
 _OVERALL = ("overall", "overall")
@@ -72,9 +73,9 @@ class Tally:
         self._groups: dict[str, Counter[tuple[Signature, Names, Values]]] = {}
         # What they come to, slice by slice, as far as they were folded.
         self._slices: dict[_Key, _SliceSums] = {}
-        # Where each list of names, and each slice, was seen first.
+        # Where each list of names, and each combination of slices, was seen first.
         self._names: dict[Names, int] = {}
-        self._firsts: dict[_Key, tuple[int, int]] = {}
+        self._firsts: dict[Signature, int] = {}
 
     def add_reply(self, trial: Trial, signature: Signature) -> None:
         """Count what is counted reply by reply."""
@@ -94,6 +95,23 @@ class Tally:
                 part.taken.add(taken)
         self.whole.add(trial)
 
+    def add_measured(
+        self, identity: str, reply: Reply, score: float | None, error: str | None, signature: Signature
+    ) -> None:
+        """Count a reply of which only the values are known."""
+        part = self._replies.get(signature)
+        if part is None:
+            part = self._replies[signature] = _Replies()
+        part.trials += score is not None
+        part.replies += 1
+        if error is not None:
+            part.errors[error] = part.errors.get(error, 0) + 1
+        taken = reply.timings.latency_ms
+        if taken is not None:
+            part.taken.add(taken)
+            self.whole.add_time(identity, taken)
+        self.whole.add_reply(reply)
+
     def add_question(self, question: MeasuredQuestion) -> None:
         """Count a question, whose replies were all counted."""
         signature, group, first, values = question
@@ -103,10 +121,8 @@ class Tally:
             names, means = _mean_values(values)
         if self._names.get(names, first + 1) > first:
             self._names[names] = first
-        for place, key in enumerate(_keys(signature)):
-            known = self._firsts.get(key)
-            if known is None or known[0] > first:
-                self._firsts[key] = (first, place)
+        if self._firsts.get(signature, first + 1) > first:
+            self._firsts[signature] = first
         if group is None:
             self._cells[signature, names, means] += 1
             if len(self._cells) > _MOST_CELLS:
@@ -126,8 +142,8 @@ class Tally:
             self._slices.setdefault(key, _SliceSums()).merge(sums)
         for names, first in other._names.items():
             self._names[names] = min(self._names.get(names, first), first)
-        for key, seen in other._firsts.items():
-            self._firsts[key] = min(self._firsts.get(key, seen), seen)
+        for signature, first in other._firsts.items():
+            self._firsts[signature] = min(self._firsts.get(signature, first), first)
         if len(self._cells) > _MOST_CELLS:
             self._fold_cells()
 
@@ -178,8 +194,9 @@ class Tally:
         self.close_groups()
         self._fold_cells()
         whole_run = self.whole
-        replies = self._replies_by_slice()
-        listed = sorted(self._firsts, key=lambda key: (self._firsts[key], key))
+        ordered = sorted(self._firsts, key=lambda signature: (self._firsts[signature], repr(signature)))
+        listed = list(dict.fromkeys(key for signature in ordered for key in _keys(signature)))
+        replies = self._replies_by_slice(listed)
         slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
         overall = slices.pop(_OVERALL)
         unscored = whole_run.unscored_reasons()
@@ -204,8 +221,8 @@ class Tally:
             slowest=whole_run.slowest(),
         )
 
-    def _replies_by_slice(self) -> dict[_Key, "_Replies"]:
-        found = {key: _Replies() for key in (_OVERALL, *self._firsts)}
+    def _replies_by_slice(self, listed: Sequence[_Key]) -> dict[_Key, "_Replies"]:
+        found = {key: _Replies() for key in (_OVERALL, *listed)}
         for signature, part in self._replies.items():
             for key in (_OVERALL, *_keys(signature)):
                 found.setdefault(key, _Replies()).merge(part)
@@ -352,7 +369,7 @@ def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
 def signature_of(question: Question) -> Signature:
     """The slices that a question is in."""
     words = len(question.question.split())
-    length = next(place for place, (most, _) in enumerate(_LENGTHS) if most is None or words <= most)
+    length = 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
     return (question.category, question.persona, question.tags, _tools_of(question), length)
 
 
@@ -371,7 +388,7 @@ def _keys(signature: Signature) -> tuple[_Key, ...]:
         *((("persona", persona),) if persona else ()),
         *(("tag", tag) for tag in tags),
         ("tools", tools),
-        ("length", _LENGTHS[length][1]),
+        ("length", _LENGTHS[length]),
     )
 
 

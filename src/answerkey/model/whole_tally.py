@@ -30,8 +30,9 @@ class WholeTally:
         self.harness: Counter[str] = Counter()
         self.tool_ms: dict[str, Durations] = {}
         self._unscored: Counter[str] = Counter()
-        # Phase → nanoseconds, and replies that have it.
-        self._phases: dict[str, list[int]] = {}
+        # Nanoseconds by phase; replies that were timed, and those of them whose first byte was.
+        self._phases = dict.fromkeys(_PHASES, 0)
+        self._timed = self._first_bytes = 0
         # Question → its slowest trial; a few of the slowest.
         self._slow: dict[str, float] = {}
         self._slow_from = 0.0
@@ -45,10 +46,13 @@ class WholeTally:
                 self.harness[problem] += 1
             self.add_unscored(_unscored_reason(trial.scorecard, problem))
         for reply in trial.replies:
-            self._add_reply(reply)
-        taken = trial.latency_ms
+            self.add_reply(reply)
+        self.add_time(trial.question.id, trial.latency_ms)
+
+    def add_time(self, identity: str, taken: float | None) -> None:
+        """Count what a trial of a question took."""
         if taken is not None and taken >= self._slow_from:
-            self._add_slow(trial.question.id, taken)
+            self._add_slow(identity, taken)
 
     def merge(self, other: "WholeTally") -> None:
         """Add what another has counted."""
@@ -58,10 +62,10 @@ class WholeTally:
             self.add_unscored(reason, times)
         for name, taken in other.tool_ms.items():
             self.tool_ms.setdefault(name, Durations()).merge(taken)
-        for name, (nanoseconds, times) in other._phases.items():
-            known = self._phases.setdefault(name, [0, 0])
-            known[0] += nanoseconds
-            known[1] += times
+        self._timed += other._timed
+        self._first_bytes += other._first_bytes
+        for name, nanoseconds in other._phases.items():
+            self._phases[name] += nanoseconds
         for identity, slow in other._slow.items():
             self._add_slow(identity, slow)
         self._usage.update(other._usage)
@@ -80,7 +84,8 @@ class WholeTally:
     def _ranked(self) -> list[tuple[str, float]]:
         return sorted(self._slow.items(), key=lambda slow: (-slow[1], slow[0]))
 
-    def _add_reply(self, reply: Reply) -> None:
+    def add_reply(self, reply: Reply) -> None:
+        """Count one reply."""
         self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
         tools_ms = 0.0
         for call in reply.tool_calls:
@@ -92,25 +97,21 @@ class WholeTally:
                 taken.add(call.duration_ms)
         timings = reply.timings
         if timings.latency_ms is not None:
-            self._add_phase("tools", tools_ms)
-            self._add_phase("rest", max(0.0, timings.latency_ms - tools_ms))
+            self._timed += 1
+            self._phases["rest"] += round(max(0.0, timings.latency_ms - tools_ms) * _NANOSECONDS)
+            if tools_ms:
+                self._phases["tools"] += round(tools_ms * _NANOSECONDS)
             if timings.first_byte_ms is not None:
-                self._add_phase("first_byte", timings.first_byte_ms)
-            self._add_phase("queue", timings.queue_ms)
-            self._add_phase("retry", timings.retry_ms)
+                self._first_bytes += 1
+                self._phases["first_byte"] += round(timings.first_byte_ms * _NANOSECONDS)
+            if timings.queue_ms or timings.retry_ms:
+                self._phases["queue"] += round(timings.queue_ms * _NANOSECONDS)
+                self._phases["retry"] += round(timings.retry_ms * _NANOSECONDS)
         if reply.usage is not None:
             for name in reply.usage.__struct_fields__:
                 amount = getattr(reply.usage, name)
                 if amount is not None:
                     self._usage[name] += round(amount * _PARTS)
-
-    def _add_phase(self, name: str, taken: float) -> None:
-        known = self._phases.get(name)
-        if known is None:
-            known = self._phases[name] = [0, 0]
-        if taken:
-            known[0] += round(taken * _NANOSECONDS)
-        known[1] += 1
 
     def unscored_reasons(self) -> dict[str, int]:
         """Why trials have no score, the most frequent reason first."""
@@ -121,7 +122,12 @@ class WholeTally:
 
     def phases_ms(self) -> dict[str, float]:
         """The mean time of each phase."""
-        return {name: round(taken / times / _NANOSECONDS, 3) for name, (taken, times) in self._phases.items()}
+        counts = {name: self._first_bytes if name == "first_byte" else self._timed for name in _PHASES}
+        return {
+            name: round(self._phases[name] / counts[name] / _NANOSECONDS, 3)
+            for name in _PHASES
+            if counts[name]
+        }
 
     def slowest(self) -> tuple[SlowQuestion, ...]:
         """The questions that took longest, the slowest first."""
