@@ -28,6 +28,8 @@ _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"})
 _PLAIN_QUESTION_FIELDS = frozenset({"id", "question", "category", "expected_tools", "expected_keywords"})
 # Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
 _MOST_PARSED = 20_000
+# Beyond these only where rows do repeat their questions.
+_SOME_PARSED = 2000
 
 
 class LogRows:
@@ -40,6 +42,7 @@ class LogRows:
         self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
         # Rows of a log repeat their questions; parsing each once is most of the speed.
         self._parsed: dict[str, tuple[Question, Any]] = {}
+        self._repeated = 0
         # The names of a row's fields → which of them are the question's, where the row is plain.
         self._shapes: dict[tuple[str, ...], _Shape | None] = {}
 
@@ -81,11 +84,13 @@ class LogRows:
         told = shape.told(row) if shape is not None else _expectations(row, identity, text)
         known = self._parsed.get(key)
         if known is not None and known[1] == told:
+            self._repeated += 1
             return place, known[0]
         question = (shape is not None and _plain_question(row)) or parse_question(
             _expectations(row, identity, text)
         )
-        if known is not None or len(self._parsed) < _MOST_PARSED:
+        kept = len(self._parsed)
+        if kept < _SOME_PARSED or (kept < _MOST_PARSED and self._repeated > kept):
             self._parsed[key] = (question, told)
         return place, question
 

@@ -32,6 +32,7 @@ class Measured(NamedTuple):
     error: str | None
 
 
+_MOST_KNOWN = 20_000
 # None: the reply must be graded.
 Measure = Callable[[Question, Sequence[Reply]], Measured | None]
 
@@ -50,7 +51,8 @@ def measuring(grader: Grader) -> Measure | None:
     metrics = tuple(name for name in given if name not in weights)
     names = (components, metrics)
     places = [given.index(name) for name in (*components, *metrics)]
-    count = len(components)
+    # Few different values come out of many replies.
+    measured: dict[object, Measured] = {}
 
     def measure(question: Question, replies: Sequence[Reply]) -> Measured | None:
         if question.turns or question.relevant_documents or question.checks:
@@ -61,10 +63,17 @@ def measuring(grader: Grader) -> Measure | None:
         if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
             return None
         failure = find_failure(reply)
-        found = (*tool_usage(question, reply), quality(question, reply), 1.0 if failure is None else 0.0)
-        values = [found[place] for place in places]
-        points = total(dict(zip(components, values[:count], strict=True)), weights)
-        return Measured(names, (points, *values), None if failure is None else failure.kind)
+        tools, said = tool_usage(question, reply), quality(question, reply)
+        key = (tools, said, None if failure is None else failure.kind)
+        known = measured.get(key)
+        if known is None:
+            found = (*tools, said, 1.0 if failure is None else 0.0)
+            values = [found[place] for place in places]
+            points = total(dict(zip(components, values, strict=False)), weights)
+            known = Measured(names, (points, *values), key[2])
+            if len(measured) < _MOST_KNOWN:
+                measured[key] = known
+        return known
 
     return measure
 
