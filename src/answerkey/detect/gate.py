@@ -9,20 +9,6 @@ _HEAD, _TAIL, _LETTERS = 200, 100, 6
 _DENSE = 2.2
 
 
-class _Beginnings(dict[str, str]):
-    """The first letters of words. Kept, since a text that has been hashed once is looked up in a third of the time."""
-
-    def __missing__(self, word: str) -> str:
-        if len(self) > _MOST_KEPT:
-            self.clear()
-        first = self[word] = word[:_LETTERS]
-        return first
-
-
-_beginnings = _Beginnings()
-_MOST_KEPT = 50_000
-
-
 def gate_marks(stripped: str) -> set[str] | None:
     """The first letters of a reply's first and last words, its end and its length; None where the gate must not decide."""
     length = len(stripped)
@@ -35,9 +21,12 @@ def gate_marks(stripped: str) -> set[str] | None:
     last = stripped[-1]
     end = "a" if last.isalpha() else "0" if last.isdigit() else last
     size = min(10, length.bit_length())
-    marks = set(map(_beginnings.__getitem__, words))
-    marks.update((f"\n{words[0][:_LETTERS]}", f"\n{end}", f"\n{size}", f"\n{end}{size}"))
-    return marks
+    return {word[:_LETTERS] for word in words} | {
+        f"\n{words[0][:_LETTERS]}",
+        f"\n{end}",
+        f"\n{size}",
+        f"\n{end}{size}",
+    }
 
 
 def gate_sum(marks: set[str], weights: dict[str, float]) -> float:
