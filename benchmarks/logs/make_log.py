@@ -1,7 +1,7 @@
 """Logs of recorded replies in two shapes, written with their expectations.
 
-`few`: a thousand questions again and again, with replies as people wrote them (labelled/keywords_*.jsonl).
-`own`: every row its own question and its own keywords.
+`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords_*.jsonl); `new`: the same, with
+a sentence of its own at the end of each reply, so that no reply comes twice; `own`: every row its own question and keywords.
 """
 
 import json
@@ -24,11 +24,13 @@ _ERRORS = (
 def rows(shape: str, count: int) -> Iterator[dict[str, object]]:
     """So many rows of a shape, the same ones each time."""
     random.seed(16)
-    make = _few() if shape == "few" else _own()
+    make = _own() if shape == "own" else _few()
     for number in range(count):
         row = next(make)
         row["tools_used"] = [random.choice(_TOOLS)]
         row["latency_ms"] = round(random.lognormvariate(6, 0.6), 1)
+        if shape == "new":
+            row["answer"] = f"{row['answer']} Entry {number} of the ledger says the same."
         if number % 33 == 7:
             row["answer"] = random.choice(_ERRORS)
         yield row

@@ -74,4 +74,5 @@ def main(path: str, out_path: str) -> None:
     print(json.dumps({"score": sum(scores) / len(scores), "grades": grades, "categories": means}))
 
 
-main(sys.argv[1], sys.argv[2])
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -95,6 +95,11 @@ class _ReplyText:
         return Match(True, rule, start, end, self.original[start:end], why)
 
 
+# A long text that many questions are matched against, as `audit` does, is read once.
+_LONG_TEXT = 4000
+_long_reply = lru_cache(maxsize=4)(_ReplyText)
+
+
 class KeywordMatcher:
     """The keywords of one question, prepared once and matched against many replies."""
 
@@ -126,7 +131,7 @@ class KeywordMatcher:
         """One Match for each keyword, in order."""
         if text is None:
             return (_NO_REPLY,) * len(self._keywords)
-        reply = _ReplyText(text)
+        reply = _ReplyText(text) if len(text) < _LONG_TEXT else _long_reply(text)
         if self._smart is not None:
             return self._smart.match(text, lambda option: _match(option, reply, True))
         lowered = reply.lowered
