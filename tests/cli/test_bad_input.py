@@ -47,7 +47,7 @@ CASES = [
     (["run", "fine.jsonl", "--target", "bot.py:answer", "-o", "none/report.html"], 2, "does not exist"),
     (["run", "fine.jsonl", "--match", "psychic"], 2, "--match"),
     (["score", "missing.jsonl"], 2, "missing.jsonl: no such file"),
-    (["score", "broken.jsonl"], 2, "broken.jsonl:3"),
+    (["score", "typed.jsonl"], 2, "typed.jsonl:1: 'expected_tools' must be a list"),
     (["show", "latest"], 2, "answerkey run"),
     (["resume", "nosuch"], 2, "answerkey"),
     (["nosuch"], 2, "no command 'nosuch'"),

@@ -47,12 +47,13 @@ class _Bar:
         self._bar: RichProgress | None = None
         self._task: Any = None
         self._before = 0
+        self._begun = 0.0
 
     def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._before = done
+        self._before, self._begun = done, monotonic()
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -73,6 +74,10 @@ class _Bar:
         self._shown_at = monotonic()
         errors = f" · {running.errors} errors" if running.errors else ""
         score = "" if running.score is None else f"score {running.score:.1%}{errors}"
+        if running.expected is not None:
+            rate = running.done / max(monotonic() - self._begun, 1e-3)
+            self._bar.update(self._task, total=max(running.expected, running.done))
+            score += f" · {rate:,.0f} a second"
         self._bar.update(self._task, completed=self._before + running.done, note=score)
 
     def end(self) -> None:

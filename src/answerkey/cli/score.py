@@ -1,5 +1,7 @@
 """`answerkey score`: grade recorded replies."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -17,14 +19,16 @@ from answerkey.cli.flags import (
     store_flag,
 )
 from answerkey.cli.outcome import conclude, print_document
+from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
+from answerkey.transcripts.file_bytes import shown_path
 
 __all__ = ["score"]
 
 
 @click.command()
-@click.argument("replies", nargs=-1, required=True, type=FILE)
+@click.argument("replies", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="REPLIES...")
 @click.option("--questions", type=FILE, help="The golden set, where rows carry no expectations.")
 @map_flag
 @match_flag
@@ -33,6 +37,12 @@ __all__ = ["score"]
 @gate_flag
 @judge_flags
 @store_flag
+@click.option("--name", help="Keep the scored log in the store as a run of this name.")
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="Processes that score; by default one for every core, and one alone for a small log.",
+)
 @output_flag
 @json_flag
 def score(
@@ -45,19 +55,26 @@ def score(
     gates: tuple[str, ...],
     judge: JudgeFlags,
     store: str | None,
+    name: str | None,
+    processes: int | None,
     outputs: tuple[Path, ...],
     as_json: bool,
 ) -> int:
-    """Grade replies that were recorded earlier, one object a line; the chatbot is not asked and no run is stored.
+    """Grade replies that were recorded earlier, one object a line; the chatbot is not asked.
 
-    With a judge, its answers are kept in the store, so that each is paid for once.
+    REPLIES are files (also gzip and zstd), folders, patterns in quotes, or - for standard input. A row that cannot be
+    scored goes to a side file (.bad.jsonl) with its line and reason. Interrupted, the same command goes on where it stopped.
+
+    With --name, the scored log is kept as a run that can be shown and compared. With a judge, its answers are kept in the
+    store, so that each is paid for once.
 
     \b
     Examples:
       answerkey score replies.jsonl --questions golden.jsonl
       answerkey score replies.jsonl --judge gpt-4o-mini --judge-budget 2.00 --judge-price 0.15/0.60
       answerkey score report.json --questions golden.jsonl --map answer=response --map tools_used=checks.tools
-      answerkey score log.jsonl -o scored.parquet --json
+      answerkey score logs/ -o scored.parquet
+      answerkey score 'logs/2026-11-*.jsonl.gz' --name november
       answerkey score results.txt --qrels qrels.txt --metrics nDCG@10,P@5,AP,RR
     """
     if qrels is not None or metrics is not None:
@@ -66,23 +83,41 @@ def score(
         return _score_trec_run(replies, qrels, metrics, as_json)
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import score_replies
+    from answerkey.evaluation.recorded import LogScoring
     from answerkey.report.files import check_output
 
     settings = load_settings()
     for path in outputs:
         check_output(path)
-    scored = score_replies(
-        replies,
-        questions,
-        scoring_for(settings, match),
-        judge.settings(settings.judge),
-        fields=fields,
-        gates=gates,
-        store=store,
-        settings=settings,
-        progress=progress_for_terminal(quiet=as_json, doing="scoring"),
+    how = LogScoring(
+        processes=processes,
+        # The terminal shows the summary and the lowest; anything else is read one by one.
+        keep_results=bool(outputs) or as_json or os.environ.get("GITHUB_ACTIONS") == "true",
+        bad_rows=_bad_rows_path(replies, outputs),
+        resumable=True,
     )
+    with stopped_like_ctrl_c():
+        scored = score_replies(
+            replies,
+            questions,
+            scoring_for(settings, match),
+            judge.settings(settings.judge),
+            how=how,
+            fields=fields,
+            gates=gates,
+            store=store,
+            name=name,
+            settings=settings,
+            progress=progress_for_terminal(quiet=as_json, doing="scoring"),
+        )
     return conclude(scored, outputs=outputs, as_json=as_json)
+
+
+def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
+    """Beside the first output; without one, here."""
+    if outputs and outputs[0].parent.is_dir():
+        return outputs[0].parent / f"{outputs[0].name.split('.')[0]}.bad.jsonl"
+    return Path(f"{shown_path(replies[0]).name.split('.')[0].replace('*', '_') or 'replies'}.bad.jsonl")
 
 
 def _score_trec_run(runs: tuple[Path, ...], qrels: Path | None, metrics: str | None, as_json: bool) -> int:

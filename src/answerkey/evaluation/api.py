@@ -40,6 +40,7 @@ from answerkey.transcripts.reply_mapping import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
+    from answerkey.evaluation.recorded import LogScoring
     from answerkey.store.sql import SqlStore
 
 __all__ = ["ab", "evaluate", "evaluate_async", "rescore", "resume", "score", "score_replies"]
@@ -246,20 +247,29 @@ def score_replies(
     scoring: Scoring | None = None,
     judge: JudgeLike | None = None,
     *,
+    how: "LogScoring | None" = None,
     fields: Mapping[str, str] | None = None,
     gates: Sequence[str] = (),
     scorers: Sequence[Any] = (),
     store: str | None = None,
+    name: str | None = None,
+    keep: bool = False,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Grade recorded replies from files; a judge's answers are remembered in the store.
+    """Grade recorded replies from files, folders and patterns; a judge's answers are remembered in the store.
 
-    `fields` says where the replies' rows have their fields: field → JMESPath.
+    `fields` says where the replies' rows have their fields: field → JMESPath. With `keep` or a `name`, the scored log is kept
+    in the store as a run.
     """
-    from answerkey.evaluation.recorded import score_recorded
+    from answerkey.evaluation.recorded import LogScoring, score_recorded
 
     settings = settings or load_settings()
+    keep = keep or name is not None
+    how = how or LogScoring()
+    how = msgspec.structs.replace(
+        how, fields=dict(fields or how.fields), keep_results=keep or how.keep_results
+    )
     paths = [Path(replies)] if isinstance(replies, str | Path) else [Path(path) for path in replies]
     options = settings.options(
         scoring=scoring or settings.scoring, judge=judge_settings(judge, settings.judge)
@@ -270,20 +280,29 @@ def score_replies(
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
         assembly.grader.check_questions(golden)
-    # A log without a judge needs no store.
-    remembering = nullcontext() if assembly.judge is None else open_configured_store(settings, store)
-    with remembering as opened:
-        run = wait_for(
-            score_recorded(
-                paths,
-                grader=assembly.grader,
-                judge=assembly.judge,
-                store=opened,
-                questions=golden,
-                fields=fields,
-                progress=progress or Silent(),
+    watched, grader = progress or Silent(), assembly.grader
+    opened = open_configured_store(settings, store) if keep or assembly.judge is not None else None
+    with nullcontext() if opened is None or keep else opened:
+        if assembly.judge is None or opened is None:
+            run = score_recorded(paths, grader=grader, questions=golden, how=how, progress=watched)
+        else:
+            from answerkey.evaluation.judged_log import score_judged
+
+            run = wait_for(
+                score_judged(
+                    paths,
+                    grader=grader,
+                    judge=assembly.judge,
+                    store=opened,
+                    questions=golden,
+                    how=how,
+                    progress=watched,
+                )
             )
-        )
+    if keep and opened is not None:
+        from answerkey.evaluation.kept_log import keep_log
+
+        run = keep_log(run, opened, name, golden)
     return _with_gates(run, assembly)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
-from answerkey.evaluation.recorded import read_trials
+from answerkey.evaluation.log_rows import LogRows
 from answerkey.grounded.claimed import Verifier
 from answerkey.grounded.words import Words
 from answerkey.judge.claims import ClaimCheck
@@ -26,7 +26,13 @@ Labels = list[tuple[str, bool]]
 def _labelled(paths: Iterable[Path]) -> Iterator[tuple[Trial, Labels]]:
     """Recorded replies with their evidence and `sentences`: {text, supported}; what claims nothing (null) is left out."""
     for path in paths:
-        for trial, (line, row) in zip(read_trials([path]), read_rows(path), strict=True):
+        read = LogRows(None).read
+        for place, (line, row) in enumerate(read_rows(path)):
+            try:
+                position, question, number, replies = read(row, place)
+            except ValueError as error:
+                raise InputError(str(error), path=path, line=line) from None
+            trial = Trial(question, number or 1, position, replies)
             given: Any = row.get("sentences")
             if not isinstance(given, list) or not all(
                 isinstance(one, dict) and "text" in one for one in given

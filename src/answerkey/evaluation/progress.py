@@ -44,6 +44,8 @@ class RunningScore:
     def __init__(self) -> None:
         self.done = 0
         self.errors = 0
+        # How many there will be, as far as can be told; None: it cannot, or the plan says it.
+        self.expected: int | None = None
         self._sum = 0.0
 
     def add(self, card: Scorecard) -> None:
@@ -51,6 +53,12 @@ class RunningScore:
         self.done += 1
         self.errors += card.error is not None
         self._sum = fsum((self._sum, card.total or 0.0))
+
+    def add_part(self, done: int, errors: int, points: float) -> None:
+        """Count many at once."""
+        self.done += done
+        self.errors += errors
+        self._sum += points
 
     @property
     def score(self) -> float | None:

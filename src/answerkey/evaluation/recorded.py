@@ -1,226 +1,257 @@
-"""Recorded replies: a log is streamed through the same scorers as a live run and gives the same document."""
+"""Recorded replies: a log goes block by block through the same scorers as a live run and gives the same document."""
 
-import asyncio
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+import os
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
+from hashlib import blake2b
+from heapq import nsmallest
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
-from answerkey.errors import InputError
-from answerkey.evaluation.bookkeeping import new_id, store_writer
-from answerkey.evaluation.judging import judging_on
+from answerkey.errors import InputError, InterruptedRunError
+from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.progress import Progress, RunningScore
-from answerkey.evaluation.spool import Spool
+from answerkey.evaluation.score_journal import ScoreJournal
+from answerkey.evaluation.shard import PARTITIONS, Block, ShardPart, ShardPlan
+from answerkey.evaluation.shard_processes import Here, OtherProcesses, Shards
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.options import Options
-from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply
-from answerkey.model.run import Run, RunInfo, StreamedResults
+from answerkey.model.question import QuestionSet
+from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
-from answerkey.store.sql import SqlStore
-from answerkey.transcripts.recorded_rows import reply_in_row
-from answerkey.transcripts.row_files import open_rows
 
-if TYPE_CHECKING:
-    from answerkey.judge.configured_judge import Judge
-    from answerkey.judge.session import JudgingSession
+__all__ = ["LogRun", "LogScoring", "score_recorded"]
 
-__all__ = ["read_trials", "score_recorded"]
-
-# Fields of a row that describe the question, not the reply.
-_QUESTION_FIELDS = EXPECTATION_FIELDS | {
-    "id",
-    "question",
-    "category",
-    "group",
-    "persona",
-    "tags",
-    "weight",
-    "turns",
-    "trial",
-}
-# The same without what every row has: their presence means that a row carries its own golden case.
-_INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
-# Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
-_MOST_PARSED = 20_000
-# Replies that are read ahead of the one whose judgement is waited for.
-_MOST_AHEAD = 2000
+# A log of no more blocks than these is scored before another process has started.
+_FEW_BLOCKS = 3
+# Fewer bytes are scored again as fast as they are looked up.
+_WORTH_A_JOURNAL = 4 * 1024 * 1024
+_WORST_SHOWN = 20
+_IDS_NAMED = 3
 
 
-def read_trials(
-    paths: Iterable[str | Path],
-    questions: QuestionSet | None = None,
-    fields: Mapping[str, str] | None = None,
-    notes: list[str] | None = None,
-) -> Iterator[Trial]:
-    """Every recorded reply with its question; expectations stand in the row, or in `questions`.
+class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
+    """How a log is scored."""
 
-    What is guessed to read a file is added to `notes`.
-    """
-    golden = _Golden(questions)
-    seen: Counter[str] = Counter()
-    for path in paths:
-        file = open_rows(path, "replies", fields)
-        if notes is not None and file.read_as:
-            notes.append(f"{path} was read as: {file.read_as}")
-        for line, row in file.rows:
-            try:
-                position, question = golden.question(row)
-                seen[question.id] += 1
-                trial = _trial(row, seen[question.id])
-                yield Trial(question, trial, position, _replies(row, question))
-            except ValueError as error:
-                raise InputError(str(error), path=path, line=line) from None
+    # Where rows have their fields: field → JMESPath.
+    fields: dict[str, str] = {}
+    # Processes that score; None: one for every core.
+    processes: int | None = None
+    # Whether the results can be read one by one afterwards; else there is only the summary and the lowest of them.
+    keep_results: bool = True
+    # Where bad rows are written, if there are any; None: they are only counted.
+    bad_rows: Path | None = None
+    # A scoring that is interrupted goes on where it stopped when it is asked for again.
+    resumable: bool = False
 
 
-class _Golden:
-    """Finds the question that a recorded reply answers."""
-
-    def __init__(self, questions: QuestionSet | None) -> None:
-        self._given = questions is not None
-        listed = list(enumerate(questions or ()))
-        self._by_id = {question.id: (position, question) for position, question in listed}
-        self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
-        # Rows of a log repeat their questions; parsing each once is most of the speed.
-        self._parsed: dict[str, tuple[int, Question, Mapping[str, Any]]] = {}
-
-    def question(self, row: Mapping[str, Any]) -> tuple[int, Question]:
-        identity, text = row.get("id"), row.get("question")
-        if isinstance(identity, int) and not isinstance(identity, bool):
-            identity = str(identity)
-        if self._given:
-            found = self._by_id.get(identity) if isinstance(identity, str) else None
-            if found is None and isinstance(text, str):
-                found = self._by_text.get(text)
-            if found is not None:
-                return found
-            if _INLINE_FIELDS.isdisjoint(row):
-                named = f"id {identity!r}" if identity is not None else "that question"
-                raise ValueError(f"the golden set has no question with {named}; check --questions")
-        if identity is None and not isinstance(text, str) and not row.get("turns"):
-            raise ValueError(
-                "has neither 'id' nor 'question', so it cannot be told which question it answers"
-            )
-        expectations = {
-            name: value for name, value in row.items() if name in _QUESTION_FIELDS and name != "trial"
-        }
-        if "tools" in expectations and expectations["tools"] != "none":
-            del expectations["tools"]
-        if text is None and not row.get("turns"):
-            expectations["question"] = str(identity)
-        return self._parse(expectations)
-
-    def _parse(self, expectations: dict[str, Any]) -> tuple[int, Question]:
-        key = str(expectations.get("id") or expectations.get("question"))
-        known = self._parsed.get(key)
-        if known is not None and known[2] == expectations:
-            return known[0], known[1]
-        question = parse_question(expectations)
-        position = known[0] if known is not None else len(self._parsed)
-        if known is not None or len(self._parsed) < _MOST_PARSED:
-            self._parsed[key] = (position, question, expectations)
-        return position, question
-
-
-def _trial(row: Mapping[str, Any], counted: int) -> int:
-    trial = row.get("trial")
-    if trial is None:
-        return counted
-    if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
-        raise ValueError("'trial' must be a whole number")
-    return trial
-
-
-def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
-    if not question.turns:
-        return (reply_in_row(row, question.question) or Reply(),)
-    turns = [
-        reply_in_row(row, turn.question, number, in_turns=True) for number, turn in enumerate(question.turns)
-    ]
-    return tuple(reply for reply in turns if reply is not None)
-
-
-async def score_recorded(
+def score_recorded(
     paths: Sequence[Path],
     *,
     grader: Grader,
-    judge: "Judge | None" = None,
-    store: SqlStore | None = None,
     questions: QuestionSet | None = None,
-    fields: Mapping[str, str] | None = None,
+    how: LogScoring,
     progress: Progress,
+    engine: Callable[[ShardPlan], Shards] | None = None,
 ) -> Run:
-    """Grade recorded replies. The run's results can be read as often as need be; they are not in memory.
-
-    The store is only for what a judge said, so that it is paid for once.
-    """
-    info = _recorded_info(grader, source=paths[0].stem, questions=questions)
-    spool, running = Spool(), RunningScore()
-    tally = Tally(grader.scoring.pass_mark, grouped=False)
-    repeat, notes = 1, list[str]()
-    progress.begin(info, planned=None, done=0)
+    """Grade recorded replies. `engine` gives who scores blocks; by default this process, or several on this machine."""
+    log = LogRun(paths, grader, questions, how, progress)
+    log.begin()
+    plan, todo = log.plan, log.blocks_to_do()
     try:
-        with store_writer() as writer:
-            async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
-                async for trial in _graded(read_trials(paths, questions, fields, notes), grader, judging):
-                    spool.add(trial)
-                    tally.add(trial)
-                    running.add(trial.scorecard)
-                    progress.advance(running)
-                    if questions is not None:
-                        repeat = max(repeat, trial.number)
-                if judging is not None:
-                    await judging.checked()
-                    info = msgspec.structs.replace(info, judge=judging.document())
+        if engine is None:
+            shards, todo = _shards(plan, grader, todo, how.processes)
+        else:
+            shards = engine(plan)
+        with closing(shards):
+            for part in shards.score(todo):
+                log.add(part)
+            return log.run(shards)
+    except KeyboardInterrupt:
+        if log.journal.path is None:
+            raise
+        raise InterruptedRunError(
+            f"interrupted after {log.running.done:,} replies; the same command goes on where it stopped"
+        ) from None
     finally:
         progress.end()
-    # Against a golden set, a question that no reply answers is one that was planned and not scored.
-    summary = tally.summary(None if questions is None else len(questions) * repeat)
-    if not summary.replies:
-        raise InputError("holds no reply", path=paths[0])
-    info = msgspec.structs.replace(info, repeat=repeat)
-    warnings = (*run_warnings(info, summary), *notes)
-    return Run(info=info, summary=summary, warnings=warnings, results=StreamedResults(spool.read))
 
 
-async def _graded(
-    trials: Iterable[Trial], grader: Grader, judging: "JudgingSession | None"
-) -> AsyncIterator[Trial]:
-    """The trials with their scorecards, in the log's order; a judge has many of them under way at once."""
-    if judging is None:
-        for trial in trials:
-            yield trial.scored(grader.grade(trial.question, trial.replies))
-        return
-
-    async def judged(trial: Trial) -> Trial:
-        scores = await judging.judge(trial.question, trial.replies)
-        return trial.scored(grader.grade(trial.question, trial.replies, scores))
-
-    waiting: deque[asyncio.Task[Trial]] = deque()
-    try:
-        for trial in trials:
-            if judging.failure is not None:
-                break
-            waiting.append(asyncio.create_task(judged(trial)))
-            if len(waiting) >= _MOST_AHEAD:
-                yield await waiting.popleft()
-        while waiting:
-            yield await waiting.popleft()
-    finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+def _shards(
+    plan: ShardPlan, grader: Grader, blocks: Iterator[Block], processes: int | None
+) -> tuple[Shards, Iterator[Block]]:
+    first = list(islice(blocks, _FEW_BLOCKS + 1))
+    count = processes or _cores()
+    alone = plan.recipe is None or count == 1 or (processes is None and len(first) <= _FEW_BLOCKS)
+    return Here(plan, grader) if alone else OtherProcesses(plan, count), chain(first, blocks)
 
 
-def _recorded_info(grader: Grader, *, source: str, questions: QuestionSet | None) -> RunInfo:
+def _cores() -> int:
+    # Those that this process may use, where the system says it.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LogRun:
+    """The parts of a log put together to a run."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        grader: Grader,
+        questions: QuestionSet | None,
+        how: LogScoring,
+        progress: Progress,
+    ) -> None:
+        self._blocks = LogBlocks(log_files(paths), how.fields)
+        self._questions, self._how, self._progress = questions, how, progress
+        self.info = _recorded_info(grader, paths, questions)
+        self.plan = ShardPlan(
+            recipe=grader.recipe,
+            questions=None if questions is None else questions.questions,
+            pass_mark=grader.scoring.pass_mark,
+            keep_results=how.keep_results,
+        )
+        path = _journal_path(self._blocks, grader.hash, questions, how) if how.resumable else None
+        self.journal = ScoreJournal(path)
+        self.running = RunningScore()
+        self._tally = Tally(self.plan.pass_mark)
+        self._worst: list[tuple[float, int, bytes]] = []
+        self._imperfect = self._failed = self._bad_count = 0
+        # Of each block that has some: its bad rows as lines of JSON, and what is wrong with the first.
+        self._bad: list[tuple[int, bytes]] = []
+        self._first_bad: tuple[int, str] | None = None
+
+    def begin(self) -> None:
+        """Take up what an interrupted scoring of the same has left."""
+        self._progress.begin(self.info, planned=None, done=0)
+        for part in self.journal.recovered():
+            self._count(part)
+
+    def blocks_to_do(self) -> Iterator[Block]:
+        """The log's blocks that have not been scored yet."""
+        return (block for block in self._blocks if block.number not in self.journal.done)
+
+    def add(self, part: ShardPart) -> None:
+        """Keep a part."""
+        self.journal.append(part)
+        self._count(part)
+
+    def _count(self, part: ShardPart) -> None:
+        self._tally.merge(part.tally)
+        self._worst = nsmallest(_WORST_SHOWN, [*self._worst, *part.worst])
+        self._imperfect += part.imperfect
+        self._failed += part.failed
+        self._bad_count += len(part.bad)
+        if part.bad:
+            lines = b"".join(msgspec.json.encode(bad) + b"\n" for bad in part.bad)
+            self._bad.append((part.number, lines))
+            bad = part.bad[0]
+            where = bad.file if bad.line is None else f"{bad.file}:{bad.line}"
+            if self._first_bad is None or part.number < self._first_bad[0]:
+                self._first_bad = (part.number, f"{where}: {bad.reason}")
+        self.running.add_part(part.trials, part.errors, part.points)
+        done, size = self._blocks.bytes_read, self._blocks.size
+        self.running.expected = round(self.running.done * size / done) if size and done else None
+        self._progress.advance(self.running)
+
+    def run(self, shards: Shards) -> Run:
+        """What it all comes to."""
+        questions = self._questions
+        if self._first_bad is not None and not self.running.done:
+            raise InputError(self._first_bad[1])
+        if not self.running.done:
+            raise InputError("holds no reply", path=self.info.name)
+        numbers = array("i", [1]) * self._blocks.places if self._how.keep_results else array("i")
+        repeat, ambiguous = 1, list[str]()
+        partitions = ((self.journal.name, self.journal.partition(number)) for number in range(PARTITIONS))
+        for added in shards.add_up(places for places in partitions if places[1]):
+            self._tally.merge(added.tally)
+            repeat = max(repeat, added.repeat)
+            ambiguous += added.ambiguous
+            for place, number in added.numbers:
+                numbers[place] = number
+        planned = None
+        if questions is not None:
+            # A question that no reply answers is one that was planned and not scored.
+            planned = max(len(questions) * repeat, self.running.done + self._bad_count)
+        summary = self._tally.summary(planned)
+        info = msgspec.structs.replace(self.info, repeat=repeat if questions is not None else 1)
+        worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
+        self.journal.forget()
+        notes = [*run_warnings(info, summary), *self._notes(ambiguous), *self._blocks.notes]
+        results = LoggedResults(
+            self._results(numbers) if self._how.keep_results else _not_kept,
+            worst=worst,
+            imperfect=self._imperfect,
+            failed=self._failed,
+        )
+        return Run(info=info, summary=summary, warnings=tuple(notes), results=results)
+
+    def _results(self, numbers: "array[int]") -> Callable[[], Iterator[Trial]]:
+        """The results; numbered, where their rows have no number, in the log's order."""
+        given = self.plan.questions is not None
+
+        def read() -> Iterator[Trial]:
+            for place, trial in self.journal.results():
+                yield _numbered(trial, numbers[place], None if given else place)
+
+        return read
+
+    def _notes(self, ambiguous: list[str]) -> Iterator[str]:
+        if self._bad:
+            written = ""
+            if self._how.bad_rows is not None:
+                self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
+                written = f"; they are in {self._how.bad_rows} with line and reason"
+            yield f"{self._bad_count} rows could not be scored and count against coverage{written}"
+        if ambiguous:
+            named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
+            yield (
+                f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
+                "of one; give each question its own id"
+            )
+
+
+_read_trial = msgspec.msgpack.Decoder(Trial).decode
+
+
+def _numbered(trial: Trial, number: int, position: int | None = None) -> Trial:
+    return Trial(
+        trial.question,
+        trial.number or number,
+        trial.position if position is None else position,
+        trial.replies,
+        trial.scorecard,
+    )
+
+
+def _not_kept() -> Iterator[Trial]:
+    raise InputError("the results of this log were not kept one by one; ask for them (keep_results=True)")
+
+
+def _journal_path(
+    blocks: LogBlocks, scoring: str, questions: QuestionSet | None, how: LogScoring
+) -> Path | None:
+    """The file that an interrupted scoring of the same files in the same way left or will leave; None: there is none."""
+    stamps = blocks.stamps()
+    if stamps is None or (blocks.size or 0) < _WORTH_A_JOURNAL:
+        return None
+    key = [stamps, scoring, questions and questions.hash, how.fields, how.keep_results]
+    name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"
+
+
+def _recorded_info(grader: Grader, paths: Sequence[Path], questions: QuestionSet | None) -> RunInfo:
     """What a scored log is, in the terms of a run."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")
+    source = paths[0].stem
     return RunInfo(
         id="recorded",
         name=source,

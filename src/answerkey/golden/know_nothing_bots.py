@@ -44,12 +44,15 @@ class _Parrot:
         self._own = {question.id: frozenset(_sayable(question)) for question in questions}
         shared = Counter(word for words in self._own.values() for word in words)
         self._words = [word for word, _ in shared.most_common(_RECITED)]
-        self._shared = shared
+        # Those that only one question has are not recited to it.
+        self._single = {word for word in self._words if shared[word] == 1}
+        self._all = ", ".join(self._words) or GENERIC
 
     def recite(self, question: Question) -> str:
-        own = self._own[question.id]
-        others = [word for word in self._words if word not in own or self._shared[word] > 1]
-        return ", ".join(others) or GENERIC
+        own = self._own[question.id] & self._single
+        if not own:
+            return self._all
+        return ", ".join([word for word in self._words if word not in own]) or GENERIC
 
 
 def _sayable(question: Question) -> Iterator[str]:

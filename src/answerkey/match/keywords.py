@@ -38,6 +38,7 @@ __all__ = [
     "MatchMode",
     "Probability",
     "check_pattern",
+    "count_keywords",
     "find_keywords",
 ]
 
@@ -94,6 +95,11 @@ class _ReplyText:
         return Match(True, rule, start, end, self.original[start:end], why)
 
 
+# A long text that many questions are matched against, as `audit` does, is read once.
+_LONG_TEXT = 4000
+_long_reply = lru_cache(maxsize=4)(_ReplyText)
+
+
 class KeywordMatcher:
     """The keywords of one question, prepared once and matched against many replies."""
 
@@ -125,7 +131,7 @@ class KeywordMatcher:
         """One Match for each keyword, in order."""
         if text is None:
             return (_NO_REPLY,) * len(self._keywords)
-        reply = _ReplyText(text)
+        reply = _ReplyText(text) if len(text) < _LONG_TEXT else _long_reply(text)
         if self._smart is not None:
             return self._smart.match(text, lambda option: _match(option, reply, True))
         lowered = reply.lowered
@@ -195,7 +201,7 @@ _LONGEST_NUMBER = 400
 
 def _match_number(keyword: str, reply: _ReplyText) -> Match:
     """A keyword that is a number, found wherever the reply has a number of equal value."""
-    known = _worth(keyword)
+    known = None if keyword.isalpha() else _worth(keyword)
     if known is None:
         return _ABSENT
     worth, digits, usual = known
@@ -226,6 +232,23 @@ def _match_tolerance(keyword: NumberKeyword, reply: _ReplyText) -> Match:
     if best is None:
         return _OUT_OF_TOLERANCE
     return reply.span("number", best.start, best.end, _WITHIN)
+
+
+def count_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode) -> int:
+    """How many of the keywords `find_keywords` finds in the modes that only look: `literal` and `standard`."""
+    if text is None:
+        return 0
+    reply, numeric = _ReplyText(text), mode != "literal"
+    lowered = reply.lowered
+    count = 0
+    for keyword in keywords:
+        if type(keyword) is not str:
+            count += _match(keyword, reply, numeric).found
+        elif keyword.lower() in lowered:
+            count += not keyword.isspace() and keyword != ""
+        elif numeric:
+            count += _match_number(keyword, reply).found
+    return count
 
 
 def find_keywords(

@@ -15,7 +15,15 @@ from answerkey.model.scorecard import shown_score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 
-__all__ = ["ExperimentLink", "GateResult", "GateResults", "Run", "RunInfo", "StreamedResults"]
+__all__ = [
+    "ExperimentLink",
+    "GateResult",
+    "GateResults",
+    "LoggedResults",
+    "Run",
+    "RunInfo",
+    "StreamedResults",
+]
 
 
 class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,3 +193,17 @@ class StreamedResults(Sequence[Trial]):
         if found is None:
             raise IndexError(f"no result {index}")
         return found
+
+
+class LoggedResults(StreamedResults):
+    """The results of a log, of which the lowest are known without a look through all of them."""
+
+    def __init__(
+        self, read: Callable[[], Iterable[Trial]], *, worst: Sequence[Trial], imperfect: int, failed: int
+    ) -> None:
+        super().__init__(read)
+        # The lowest first.
+        self.worst = worst
+        # How many lost points, and how many failed.
+        self.imperfect = imperfect
+        self.failed = failed

@@ -1,362 +1,447 @@
-"""Tally: results added up column by column, so that every slice of a run is a list of rows and memory stays flat."""
+"""Tally: results added up so that the parts of a run, added up apart and merged in any order, give the same summary.
 
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import fsum, nan
+Each question is counted once, as a cell: its slices and its values, the mean of its trials. Few scorings give many different
+cells, so a tally of millions is small; one that has too many is folded into moments, which changes no figure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
-from answerkey.model.scorecard import PASS_MARK, Scorecard, grade, harness_problem, round_score
-from answerkey.model.summary import Cost, Latency, Slice, SlowQuestion, Summary
+from answerkey.model.scorecard import PASS_MARK, grade, round_score
+from answerkey.model.summary import Cost, Latency, Slice, Summary
 from answerkey.model.trial import Trial
-from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.quantiles import percentiles
+from answerkey.model.whole_tally import WholeTally
+from answerkey.stats.durations import Durations
+from answerkey.stats.intervals import Interval
+from answerkey.stats.unit_moments import UnitMoments, mean_of_wholes, whole
 
-__all__ = ["Tally", "summarise"]
+__all__ = [
+    "MeasuredQuestion",
+    "Names",
+    "Signature",
+    "Tally",
+    "Values",
+    "signature_of",
+    "summarise",
+    "values_of",
+]
 
 GRADES = "ABCDF"
-# In the place of a grade, where there is no score.
-_UNGRADED = 255
 # Longer names than these are for people; the bounds are words in the question.
-_LENGTHS = ((8, "short (up to 8 words)"), (20, "medium (9 to 20 words)"), (None, "long (over 20 words)"))
-_SLOWEST_LISTED = 5
-# Reasons may hold a message of any kind: so many different ones are told apart, up to this length.
-_REASONS_LISTED = 20
-_REASON_LENGTH = 200
+_SHORT, _MEDIUM = 8, 20
+_LENGTHS = ("short (up to 8 words)", "medium (9 to 20 words)", "long (over 20 words)")
+# More different cells than these are folded.
+_MOST_CELLS = 50_000
+_OVERALL = ("overall", "overall")
+
+# The slices that a question is in: category, persona, tags, expected tools, and the place of its length in _LENGTHS.
+Signature = tuple[str, str | None, tuple[str, ...], str, int]
+# Kind and name of a slice.
+_Key = tuple[str, str]
+# What a scorecard's values are called: its components, its metrics.
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+# What a question cost stands among its metrics under this name, which no metric has; what of it was paid for a score, and that.
+_COST, _PAID, _WORTH = "$cost", "$paid", "$worth"
+# The score, then the components' values and the metrics'.
+Values = tuple[float | None, ...]
+
+
+class MeasuredQuestion(NamedTuple):
+    """A question with its trials' values, each with how many trials had them."""
+
+    signature: Signature
+    # The unit that it belongs to; None: it is one itself.
+    group: str | None
+    # Where it stands first.
+    first: int
+    values: Mapping[tuple[Names, Values], int]
 
 
 class Tally:
-    """Adds up trials one by one."""
+    """Adds up trials, and the questions that they are of."""
 
-    def __init__(self, pass_mark: float, *, grouped: bool) -> None:
-        self._pass_mark = pass_mark
-        # Whether a question's trials come one after the other: then memory stays flat, else it grows with the questions.
-        self._grouped = grouped
-        # Questions to which further trials may come, by id.
-        self._open: dict[str, tuple[Question, _Measured]] = {}
-        self._rows = 0
-        self._trials = array("l")
-        self._replies = array("l")
-        # The unit that each question belongs to, by number; while no two share one, each is its own.
-        self._units = array("l")
-        self._groups: dict[str, int] = {}
-        # One number a question; NaN where a question has none.
-        self._scores = array("d")
-        # A question's place in GRADES, and whether it passed; only where it has a score.
-        self._grades = bytearray()
-        self._passed = bytearray()
-        self._components: dict[str, array[float]] = {}
-        self._metrics: dict[str, array[float]] = {}
-        self._costs = array("d")
-        self._latencies = array("d")
-        # Where each question's latencies end.
-        self._ends = array("l")
-        # Only questions with errors have an entry.
-        self._errors: dict[int, dict[str, int]] = {}
-        # Kind of slice → its name → the rows in it.
-        self._slices: dict[str, dict[str, array[int]]] = defaultdict(dict)
-        self._whole = _WholeRun()
+    def __init__(self, pass_mark: float = PASS_MARK) -> None:
+        self.pass_mark = pass_mark
+        self.whole = WholeTally()
+        # Of replies, by the slices of their question.
+        self._replies: dict[Signature, _Replies] = {}
+        # Questions that are units themselves: how many have these slices and values; and those of each group.
+        self._cells: Counter[tuple[Signature, Names, Values]] = Counter()
+        self._groups: dict[str, Counter[tuple[Signature, Names, Values]]] = {}
+        # What they come to, slice by slice, as far as they were folded.
+        self._slices: dict[_Key, _SliceSums] = {}
+        # Where each list of names, and each combination of slices, was seen first.
+        self._names: dict[Names, int] = {}
+        self._firsts: dict[Signature, int] = {}
 
-    def add(self, trial: Trial) -> None:
-        """Count one more trial."""
-        self._whole.add(trial)
-        found = self._open.get(trial.question.id)
-        if found is None:
-            if self._grouped:
-                self._close_questions()
-            found = self._open[trial.question.id] = (trial.question, _Measured())
-        found[1].add(trial)
+    def add_reply(self, trial: Trial, signature: Signature) -> None:
+        """Count what is counted reply by reply."""
+        part = self._replies.get(signature)
+        if part is None:
+            part = self._replies[signature] = _Replies()
+        card = trial.scorecard
+        part.trials += card.total is not None
+        part.replies += len(trial.replies)
+        for turn in card.turns or (card,):
+            if turn.error is not None:
+                part.errors[turn.error.kind] = part.errors.get(turn.error.kind, 0) + 1
+        for reply in trial.replies:
+            taken = reply.timings.latency_ms
+            own = reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS
+            if taken is not None and not own:
+                part.taken.add(taken)
+        self.whole.add(trial)
 
-    def _close_questions(self) -> None:
-        for question, measured in self._open.values():
-            self._add_question(question, measured)
-        self._open.clear()
+    def add_measured(
+        self, identity: str, reply: Reply, score: float | None, error: str | None, signature: Signature
+    ) -> None:
+        """Count a reply of which only the values are known."""
+        part = self._replies.get(signature)
+        if part is None:
+            part = self._replies[signature] = _Replies()
+        part.trials += score is not None
+        part.replies += 1
+        if error is not None:
+            part.errors[error] = part.errors.get(error, 0) + 1
+        taken = reply.timings.latency_ms
+        if taken is not None:
+            part.taken.add(taken)
+            self.whole.add_time(identity, taken)
+        self.whole.add_reply(reply)
 
-    def _add_question(self, question: Question, measured: "_Measured") -> None:
-        """Count a question, its trials averaged."""
-        row = self._rows
-        self._rows += 1
-        group = group_of(question)
-        self._units.append(row if group is None else self._groups.setdefault(group, row))
-        self._trials.append(measured.trials)
-        self._replies.append(measured.replies)
-        score, components, metrics = measured.means()
-        self._scores.append(nan if score is None else score)
-        self._grades.append(_UNGRADED if score is None else GRADES.index(grade(score)))
-        self._passed.append(score is not None and round_score(score) >= self._pass_mark)
-        _fill(self._components, components, row)
-        _fill(self._metrics, metrics, row)
-        cost = _mean(measured.costs)
-        self._costs.append(nan if cost is None else cost)
-        self._latencies.extend(measured.latencies)
-        self._ends.append(len(self._latencies))
-        if measured.errors:
-            self._errors[row] = measured.errors
-        for kind, name in _slice_names(question):
-            rows = self._slices[kind].get(name)
-            if rows is None:
-                rows = self._slices[kind][name] = array("l")
-            rows.append(row)
+    def add_question(self, question: MeasuredQuestion) -> None:
+        """Count a question, whose replies were all counted."""
+        signature, group, first, values = question
+        if len(values) == 1:
+            ((names, means),) = values
+        else:
+            names, means = _mean_values(values)
+        if self._names.get(names, first + 1) > first:
+            self._names[names] = first
+        if self._firsts.get(signature, first + 1) > first:
+            self._firsts[signature] = first
+        if group is None:
+            self._cells[signature, names, means] += 1
+            if len(self._cells) > _MOST_CELLS:
+                self._fold_cells()
+        else:
+            self._groups.setdefault(group, Counter())[signature, names, means] += 1
+
+    def merge(self, other: "Tally") -> None:
+        """Add what another has counted; a group's questions must all be in one of them."""
+        self.whole.merge(other.whole)
+        for signature, part in other._replies.items():
+            self._replies.setdefault(signature, _Replies()).merge(part)
+        self._cells.update(other._cells)
+        for group, cells in other._groups.items():
+            self._groups.setdefault(group, Counter()).update(cells)
+        for key, sums in other._slices.items():
+            self._slices.setdefault(key, _SliceSums()).merge(sums)
+        for names, first in other._names.items():
+            self._names[names] = min(self._names.get(names, first), first)
+        for signature, first in other._firsts.items():
+            self._firsts[signature] = min(self._firsts.get(signature, first), first)
+        if len(self._cells) > _MOST_CELLS:
+            self._fold_cells()
+
+    def close_groups(self) -> None:
+        """Sum up the groups: no more of their questions will come."""
+        for cells in self._groups.values():
+            self._fold_unit(cells)
+        self._groups.clear()
+
+    def _fold_cells(self) -> None:
+        for (signature, names, values), times in self._cells.items():
+            columns = _columns(names, values, self.pass_mark)
+            for key in (_OVERALL, *_keys(signature)):
+                sums = self._sums(key)
+                sums.add_question(values[0], times, self.pass_mark)
+                sums.units += times
+                for column, value in columns:
+                    sums.moments(column).add(whole(value), 1, times, bounded=_is_bounded(column, value))
+        self._cells.clear()
+
+    def _fold_unit(self, cells: Counter[tuple[Signature, Names, Values]]) -> None:
+        """Add one unit of several questions to all slices that it is in."""
+        units: dict[_Key, dict[str, list[int]]] = {}
+        for (signature, names, values), times in cells.items():
+            columns = _columns(names, values, self.pass_mark)
+            for key in (_OVERALL, *_keys(signature)):
+                self._sums(key).add_question(values[0], times, self.pass_mark)
+                unit = units.setdefault(key, {})
+                for column, value in columns:
+                    found = unit.setdefault(column, [0, 0, 1])
+                    found[0] += whole(value) * times
+                    found[1] += times
+                    found[2] &= _is_bounded(column, value)
+        for key, unit in units.items():
+            sums = self._sums(key)
+            sums.units += 1
+            for column, (total, size, bounded) in unit.items():
+                sums.moments(column).add(total, size, bounded=bool(bounded))
+
+    def _sums(self, key: _Key) -> "_SliceSums":
+        sums = self._slices.get(key)
+        if sums is None:
+            sums = self._slices[key] = _SliceSums()
+        return sums
 
     def summary(self, planned: int | None) -> Summary:
         """What it all comes to; without a plan, everything there is was planned."""
-        self._close_questions()
-        whole = self._whole
-        overall = self._slice("overall", range(self._rows))
-        planned = overall.trials + whole.unscored.total() if planned is None else planned
+        self.close_groups()
+        self._fold_cells()
+        whole_run = self.whole
+        ordered = sorted(self._firsts, key=lambda signature: (self._firsts[signature], repr(signature)))
+        listed = list(dict.fromkeys(key for signature in ordered for key in _keys(signature)))
+        replies = self._replies_by_slice(listed)
+        slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
+        overall = slices.pop(_OVERALL)
+        unscored = whole_run.unscored_reasons()
+        planned = overall.trials + sum(unscored.values()) if planned is None else planned
+        kinds = dict.fromkeys(kind for kind, _ in listed)
         return Summary(
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
-            tools_unobserved=whole.tools_unobserved,
-            unscored=dict(whole.unscored),
-            harness=dict(sorted(whole.harness.items())),
-            usage=whole.usage(),
-            categories=tuple(self._slice(name, rows) for name, rows in self._slices["category"].items()),
+            tools_unobserved=whole_run.tools_unobserved,
+            unscored=unscored,
+            harness=dict(sorted(whole_run.harness.items())),
+            usage=whole_run.usage(),
+            categories=tuple(part for (kind, _), part in slices.items() if kind == "category"),
             slices={
-                kind: tuple(self._slice(name, rows) for name, rows in named.items())
-                for kind, named in self._slices.items()
+                kind: tuple(part for (of, _), part in slices.items() if of == kind)
+                for kind in kinds
                 if kind != "category"
             },
-            tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole.tool_ms.items())},
-            phases_ms={
-                name: round(fsum(taken) / len(taken), 3) for name, taken in whole.phases.items() if taken
-            },
-            slowest=tuple(whole.slowest),
+            tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole_run.tool_ms.items())},
+            phases_ms=whole_run.phases_ms(),
+            slowest=whole_run.slowest(),
         )
 
-    def _slice(self, name: str, rows: Sequence[int]) -> Slice:
-        score, interval = self._mean(self._scores, rows)
-        components = {key: self._mean(column, rows) for key, column in self._components.items()}
-        metrics = {key: self._mean(column, rows) for key, column in self._metrics.items()}
-        letters = Counter(_chosen(self._grades, rows))
-        passed = sum(_chosen(self._passed, rows))
-        scored = [row for row in rows if self._scores[row] == self._scores[row]]
-        replies = sum(_chosen(self._replies, rows))
-        errors: Counter[str] = Counter()
-        for row in self._errors if len(rows) == self._rows else (row for row in rows if row in self._errors):
-            errors.update(self._errors[row])
-        taken = self._taken(rows)
+    def _replies_by_slice(self, listed: Sequence[_Key]) -> dict[_Key, "_Replies"]:
+        found = {key: _Replies() for key in (_OVERALL, *listed)}
+        for signature, part in self._replies.items():
+            for key in (_OVERALL, *_keys(signature)):
+                found.setdefault(key, _Replies()).merge(part)
+        return found
+
+    def _slice(self, key: _Key, replies: "_Replies") -> Slice:
+        sums = self._sums(key)
+        score, interval = sums.mean("score")
+        components, metrics = self._listed(0), self._listed(1)
+        means = {name: sums.mean(name) for name in (*components, *metrics)}
+        scored = sum(sums.grades.values())
         return Slice(
-            name=name,
-            questions=len(rows),
-            units=len(set(_chosen(self._units, rows))) if self._groups else len(rows),
-            trials=sum(_chosen(self._trials, rows)),
-            replies=replies,
+            name=key[1],
+            questions=sums.questions,
+            units=sums.units,
+            trials=replies.trials,
+            replies=replies.replies,
             score=score,
             grade=None if score is None else grade(score),
             interval=interval,
-            components={key: mean for key, (mean, _) in components.items()},
-            component_intervals={key: found for key, (_, found) in components.items()},
-            passed=passed,
-            pass_rate=round_score(passed / len(scored)) if scored else None,
-            pass_interval=self._mean(self._passed, scored)[1],
-            grades={letter: letters[place] for place, letter in enumerate(GRADES)},
-            errors=dict(sorted(errors.items())),
-            error_rate=round_score(errors.total() / replies) if replies else 0.0,
-            latency_ms=_latency(taken) if taken else None,
-            metrics={key: mean for key, (mean, _) in metrics.items()},
-            metric_intervals={key: found for key, (_, found) in metrics.items()},
-            cost=self._cost(rows),
+            components={name: means[name][0] for name in components},
+            component_intervals={name: means[name][1] for name in components},
+            passed=sums.passed,
+            pass_rate=round_score(sums.passed / scored) if scored else None,
+            pass_interval=sums.mean("passed")[1],
+            grades={letter: sums.grades.get(letter, 0) for letter in GRADES},
+            errors=dict(sorted(replies.errors.items())),
+            error_rate=round_score(sum(replies.errors.values()) / replies.replies)
+            if replies.replies
+            else 0.0,
+            latency_ms=_latency(replies.taken) if replies.taken.count else None,
+            metrics={name: means[name][0] for name in metrics},
+            metric_intervals={name: means[name][1] for name in metrics},
+            cost=_cost(sums),
         )
 
-    def _cost(self, rows: Sequence[int]) -> Cost | None:
-        known = [row for row in rows if self._costs[row] == self._costs[row]]
-        mean, interval = self._mean(self._costs, known, money=True)
-        if mean is None:
-            return None
-        if interval is not None:
-            interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
-        scored = [row for row in known if self._scores[row] == self._scores[row]]
-        worth = fsum(self._scores[row] for row in scored)
-        paid = fsum(self._costs[row] for row in scored)
-        point = round_score(paid / worth) if worth > 0 else None
-        return Cost(questions=len(known), question=mean, interval=interval, point=point)
-
-    def _mean(
-        self, column: Sequence[float], rows: Sequence[int], *, money: bool = False
-    ) -> tuple[float | None, Interval | None]:
-        """The mean of a column over the rows that have a value, and its interval over their units."""
-        # NaN is the one number that differs from itself.
-        known = [row for row in rows if column[row] == column[row]]
-        values = [column[row] for row in known]
-        if not values:
-            return None, None
-        # A count or a duration is not bounded.
-        bounded = not money and min(values) >= 0.0 and max(values) <= 1.0
-        units = [self._units[row] for row in known] if self._groups else None
-        return round_score(fsum(values) / len(values)), mean_interval(values, units, bounded=bounded)
-
-    def _taken(self, rows: Sequence[int]) -> Sequence[float]:
-        if len(rows) == self._rows:
-            return self._latencies
-        taken = array("d")
-        for row in rows:
-            taken.extend(self._latencies[self._ends[row - 1] if row else 0 : self._ends[row]])
-        return taken
+    def _listed(self, which: int) -> list[str]:
+        """The components (0) or metrics (1) that any question has, in the order in which they were seen."""
+        ordered = sorted(self._names, key=lambda names: (self._names[names], names))
+        return [
+            name
+            for name in dict.fromkeys(name for names in ordered for name in names[which])
+            if name != _COST
+        ]
 
 
-class _Measured:
-    """A question's trials added up: what every mean over questions is made of."""
+class _Replies:
+    """What is counted reply by reply, of the questions in some slices."""
 
-    __slots__ = ("_components", "_metrics", "_scores", "costs", "errors", "latencies", "replies", "trials")
+    __slots__ = ("errors", "replies", "taken", "trials")
 
     def __init__(self) -> None:
-        self.trials = self.replies = 0
+        # Trials that have a score.
+        self.trials = 0
+        self.replies = 0
         self.errors: dict[str, int] = {}
-        self.latencies: list[float] = []
-        self.costs: list[float | None] = []
-        # The values of each trial.
-        self._scores: list[float | None] = []
-        self._components: list[dict[str, float | None]] = []
-        self._metrics: list[dict[str, float | None]] = []
+        self.taken = Durations()
 
-    def add(self, trial: Trial) -> None:
-        """Count one trial."""
-        card = trial.scorecard
-        self.trials += card.total is not None
-        self.replies += len(trial.replies)
-        self._scores.append(card.total)
-        self.costs.append(trial.cost)
-        self._components.append({name: score.value for name, score in card.components.items()})
-        self._metrics.append(card.metrics)
-        for turn in card.turns or (card,):
-            if turn.error is not None:
-                self.errors[turn.error.kind] = self.errors.get(turn.error.kind, 0) + 1
-        for reply in trial.replies:
-            own = reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS
-            if reply.timings.latency_ms is not None and not own:
-                self.latencies.append(reply.timings.latency_ms)
-
-    def means(self) -> tuple[float | None, dict[str, float | None], dict[str, float | None]]:
-        """Score, components and metrics, each the mean of the trials that have it."""
-        if len(self._scores) == 1:
-            return self._scores[0], self._components[0], self._metrics[0]
-        return _mean(self._scores), _means(self._components), _means(self._metrics)
+    def merge(self, other: "_Replies") -> None:
+        self.trials += other.trials
+        self.replies += other.replies
+        for kind, times in other.errors.items():
+            self.errors[kind] = self.errors.get(kind, 0) + times
+        self.taken.merge(other.taken)
 
 
-def _means(trials: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    return {
-        name: _mean([values.get(name) for values in trials])
-        for name in dict.fromkeys(name for values in trials for name in values)
-    }
+class _SliceSums:
+    """What the questions of a slice come to."""
 
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-class _WholeRun:
-    """What is only added up for the run as a whole."""
+    __slots__ = ("_moments", "grades", "passed", "questions", "units")
 
     def __init__(self) -> None:
-        self.tools_unobserved = 0
-        self.unscored: Counter[str] = Counter()
-        self.harness: Counter[str] = Counter()
-        self.tool_ms: dict[str, array[float]] = defaultdict(lambda: array("d"))
-        self.phases: dict[str, array[float]] = defaultdict(lambda: array("d"))
-        self.slowest: list[SlowQuestion] = []
-        self._usage: Counter[str] = Counter()
+        self.questions = 0
+        self.units = 0
+        self.passed = 0
+        self.grades: Counter[str] = Counter()
+        # The column's name → its moments.
+        self._moments: dict[str, UnitMoments] = {}
 
-    def add(self, trial: Trial) -> None:
-        if trial.scorecard.total is None:
-            problem = harness_problem(trial.scorecard)
-            reason = _unscored_reason(trial.scorecard, problem)
-            if problem is not None:
-                self.harness[problem] += 1
-            listed = reason in self.unscored or len(self.unscored) < _REASONS_LISTED
-            self.unscored[reason if listed else "other reasons"] += 1
-        for reply in trial.replies:
-            self._add_reply(reply)
-        taken = trial.latency_ms
-        if taken is not None and (len(self.slowest) < _SLOWEST_LISTED or taken > self.slowest[-1].latency_ms):
-            self._add_slow(trial.question.id, round(taken, 3))
+    def add_question(self, score: float | None, times: int, pass_mark: float) -> None:
+        self.questions += times
+        if score is not None:
+            self.grades[grade(score)] += times
+            self.passed += times * (round_score(score) >= pass_mark)
 
-    def _add_slow(self, identity: str, taken: float) -> None:
-        others = [slow for slow in self.slowest if slow.id != identity]
-        known = next((slow.latency_ms for slow in self.slowest if slow.id == identity), 0.0)
-        self.slowest = sorted(
-            [*others, SlowQuestion(identity, max(known, taken))], key=lambda slow: -slow.latency_ms
-        )
-        del self.slowest[_SLOWEST_LISTED:]
+    def moments(self, column: str) -> UnitMoments:
+        found = self._moments.get(column)
+        if found is None:
+            found = self._moments[column] = UnitMoments()
+        return found
 
-    def _add_reply(self, reply: Reply) -> None:
-        self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
-        tools_ms = 0.0
-        for call in reply.tool_calls:
-            if call.duration_ms is not None:
-                tools_ms += call.duration_ms
-                self.tool_ms[call.name].append(call.duration_ms)
-        timings = reply.timings
-        if timings.latency_ms is not None:
-            self.phases["tools"].append(tools_ms)
-            self.phases["rest"].append(max(0.0, timings.latency_ms - tools_ms))
-            if timings.first_byte_ms is not None:
-                self.phases["first_byte"].append(timings.first_byte_ms)
-            self.phases["queue"].append(timings.queue_ms)
-            self.phases["retry"].append(timings.retry_ms)
-        if reply.usage is not None:
-            for name in reply.usage.__struct_fields__:
-                amount = getattr(reply.usage, name)
-                if amount is not None:
-                    self._usage[name] += amount
+    def mean(self, column: str) -> tuple[float | None, Interval | None]:
+        """A column's mean over the questions that have a value, and its interval over their units."""
+        found = self._moments.get(column)
+        return (None, None) if found is None else (round_score(found.mean), found.interval())
 
-    def usage(self) -> dict[str, float]:
-        return {name: round(amount, 9) for name, amount in self._usage.items()}
+    def merge(self, other: "_SliceSums") -> None:
+        self.questions += other.questions
+        self.units += other.units
+        self.passed += other.passed
+        self.grades.update(other.grades)
+        for column, moments in other._moments.items():
+            self.moments(column).merge(moments)
 
 
-def _unscored_reason(card: Scorecard, problem: str | None) -> str:
-    """Why a trial has no score: the first component that has a weight and no value."""
-    for score in card.components.values():
-        if score.value is None and score.weight:
-            if problem not in (None, "scorer"):
-                return f"harness: {problem}: {score.reason[:_REASON_LENGTH]}"
-            return f"{score.name}: {score.reason[:_REASON_LENGTH]}"
-    return "not scored"
+def _columns(names: Names, values: Values, pass_mark: float) -> list[tuple[str, float]]:
+    """A question's values by name, those that it has, and whether it passed."""
+    columns = [
+        (name, value)
+        for name, value in zip(("score", *names[0], *names[1]), values, strict=True)
+        if value is not None
+    ]
+    if values[0] is not None:
+        columns.append(("passed", float(round_score(values[0]) >= pass_mark)))
+        if names[1] and names[1][-1] == _COST and values[-1] is not None:
+            columns += [(_PAID, values[-1]), (_WORTH, values[0])]
+    return columns
 
 
-def _slice_names(question: Question) -> Iterator[tuple[str, str]]:
-    yield "category", question.category
-    if question.persona:
-        yield "persona", question.persona
-    for tag in question.tags:
-        yield "tag", tag
-    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
-    yield "tools", " + ".join(tools) or "(none)"
+def _is_bounded(column: str, value: float) -> bool:
+    """Whether a value is a share; a count, a duration or a price is not."""
+    return column not in (_COST, _PAID) and 0.0 <= value <= 1.0
+
+
+def _cost(sums: _SliceSums) -> Cost | None:
+    """What questions cost, and what was paid for a point; None where nothing is known of it."""
+    mean, interval = sums.mean(_COST)
+    if mean is None:
+        return None
+    if interval is not None:
+        interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
+    paid, worth = sums.moments(_PAID), sums.moments(_WORTH)
+    point = round_score(paid.total / worth.total) if worth.total > 0 else None
+    return Cost(questions=sums.moments(_COST).count, question=mean, interval=interval, point=point)
+
+
+def values_of(trial: Trial) -> tuple[Names, Values]:
+    """A trial's values, and what they are called."""
+    card = trial.scorecard
+    components, metrics = card.components, card.metrics
+    scores = [score.value for score in components.values()]
+    cost = trial.cost
+    if cost is None:
+        return (tuple(components), tuple(metrics)), (card.total, *scores, *metrics.values())
+    return (tuple(components), (*metrics, _COST)), (card.total, *scores, *metrics.values(), cost)
+
+
+def _mean_values(values: Mapping[tuple[Names, Values], int]) -> tuple[Names, Values]:
+    """The mean of a question's trials, each value over those that have it."""
+    listed = sorted(names for names, _ in values)
+    names = (
+        tuple(dict.fromkeys(name for parts in listed for name in parts[0])),
+        # The cost stands last, whatever trials have one.
+        tuple(sorted(dict.fromkeys(name for parts in listed for name in parts[1]), key=_COST.__eq__)),
+    )
+    columns: dict[str, list[tuple[float, int]]] = {}
+    for (parts, numbers), times in values.items():
+        for name, number in zip(("score", *parts[0], *parts[1]), numbers, strict=True):
+            if number is not None:
+                columns.setdefault(name, []).append((number, times))
+    return names, tuple(_mean(columns.get(name, ())) for name in ("score", *names[0], *names[1]))
+
+
+def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
+    if not counted:
+        return None
+    # Exact sums, so that the order of the trials does not matter.
+    total = sum(whole(value) * times for value, times in counted)
+    return mean_of_wholes(total, sum(times for _, times in counted))
+
+
+def signature_of(question: Question) -> Signature:
+    """The slices that a question is in."""
     words = len(question.question.split())
-    yield "length", next(name for most, name in _LENGTHS if most is None or words <= most)
+    length = 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
+    return (question.category, question.persona, question.tags, _tools_of(question), length)
 
 
-def _fill(columns: dict[str, "array[float]"], values: Mapping[str, float | None], row: int) -> None:
-    """Add a row to columns; a column that is new, or that the row lacks, has NaN there."""
-    for name, value in values.items():
-        column = columns.get(name)
-        if column is None:
-            column = columns[name] = array("d", [nan]) * row
-        column.append(nan if value is None else value)
-    if len(columns) != len(values):
-        for column in columns.values():
-            if len(column) <= row:
-                column.append(nan)
+def _tools_of(question: Question) -> str:
+    if not question.turns and len(question.expected_tools) == 1:
+        return question.expected_tools[0].name
+    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
+    return " + ".join(tools) or "(none)"
 
 
-def _chosen(column: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
-    # All rows, as for the whole run: the column as it is.
-    return column if len(rows) == len(column) else [column[row] for row in rows]
+@lru_cache(maxsize=10_000)
+def _keys(signature: Signature) -> tuple[_Key, ...]:
+    category, persona, tags, tools, length = signature
+    return (
+        ("category", category),
+        *((("persona", persona),) if persona else ()),
+        *(("tag", tag) for tag in tags),
+        ("tools", tools),
+        ("length", _LENGTHS[length]),
+    )
 
 
-def _latency(taken: Sequence[float]) -> Latency:
-    figures = (fsum(taken) / len(taken), *percentiles(taken, (50, 90, 95, 99)), max(taken))
+def _latency(taken: Durations) -> Latency:
+    """Times taken, as they are reported."""
+    figures = (taken.mean, *taken.percentiles((50, 90, 95, 99)), taken.longest)
     return Latency(*[round(figure, 3) for figure in figures])
 
 
 def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
     """Add up results that come grouped by question."""
-    tally = Tally(pass_mark, grouped=True)
-    for trial in results:
-        tally.add(trial)
+    tally = Tally(pass_mark)
+    for place, (_, trials) in enumerate(groupby(results, key=lambda trial: trial.question.id)):
+        values: Counter[tuple[Names, Values]] = Counter()
+        question: Question | None = None
+        for trial in trials:
+            if question is None:
+                question = trial.question
+                signature = signature_of(question)
+            tally.add_reply(trial, signature if trial.question is question else signature_of(trial.question))
+            values[values_of(trial)] += 1
+        if question is not None:
+            tally.add_question(MeasuredQuestion(signature, group_of(question), place, values))
     return tally.summary(planned)

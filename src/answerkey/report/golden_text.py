@@ -33,8 +33,13 @@ def print_findings(findings: Sequence[Finding], questions: QuestionSet) -> None:
             ("" if finding.id is None else f"[{one_line(finding.id, 60)}] ", "dim"),
             finding.message,
         )
-        console.print(line, soft_wrap=True)
-        console.print(Text(f"    → {finding.remedy}", style="dim"), soft_wrap=True)
+        remedy = Text(f"    → {finding.remedy}", style="dim")
+        if console.is_terminal:
+            console.print(line, soft_wrap=True)
+            console.print(remedy, soft_wrap=True)
+        else:
+            # A set of ten thousand has as many lines, and a pipe has no colours to work out.
+            console.file.write(f"{line.plain}\n{remedy.plain}\n")
     counts = Counter(finding.severity for finding in findings)
     words = [
         count(counts[severity], severity, severity if severity == "info" else None)
@@ -69,8 +74,9 @@ def print_audit(audit: Audit, questions: QuestionSet) -> None:
     for bot in audit.bots:
         table.add_row("", bot.name, score_text(bot.score), f"passes {len(bot.passed):,}")
     emit(console, table)
+    free = _free(audit)
     worst = sorted(audit.questions, key=lambda question: -question.floor)
-    worst = [question for question in worst if question.passed or question.floor > _free(audit)][:_LISTED]
+    worst = [question for question in worst if question.passed or question.floor > free][:_LISTED]
     if worst:
         console.print()
         title = f"Questions that give themselves away ({len(passed):,} can be passed knowing nothing)"

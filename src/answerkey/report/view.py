@@ -9,7 +9,7 @@ import msgspec
 
 from answerkey.errors import UnknownNameError
 from answerkey.model.question_figures import QuestionFigures, QuestionRow
-from answerkey.model.run import GateResult, Run, RunInfo, StreamedResults
+from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Slice, Summary
 from answerkey.model.trial import Trial
@@ -97,30 +97,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
     """Read a run's results once and keep what a report shows: `worst` questions, and `rows` of them in full."""
     limits = limits or Limits()
     mark = run.info.pass_mark
-    # What is shown is made ready at the end: a run may have many questions and a report shows few.
-    lowest: list[_Ranked] = []
-    failures: list[_Ranked] = []
-    others: list[_Ranked] = []
-    slow = {entry.id: entry.latency_ms for entry in run.summary.slowest}
-    slow_texts: dict[str, str] = {}
-    imperfect = failed = total = 0
-    lost: dict[str, float] = {}
-    for position, trials in enumerate(_by_question(run)):
-        total += 1
-        score = _mean_score(trials)
-        rank = -1.0 if score is None else score
-        _add_losses(lost, trials)
-        identity = trials[0].question.id
-        if identity in slow:
-            slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
-        if rank < 1:
-            imperfect += 1
-            _insert(lowest, (rank, position, trials), worst)
-        if not _passed(score, mark):
-            failed += 1
-            _insert(failures, (rank, position, trials), rows)
-        elif len(others) < rows:
-            others.append((rank, position, trials))
+    found = _ranked(run, worst, rows)
     summary = run.summary
     return ReportView(
         info=run.info,
@@ -133,18 +110,66 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         ),
         categories=_worst_first(summary.categories),
         slices={kind: _worst_first(parts) for kind, parts in summary.slices.items()},
-        worst=tuple(_question(position, trials, mark) for _, position, trials in lowest),
-        imperfect=imperfect,
-        failed=failed,
+        worst=tuple(_question(position, trials, mark) for _, position, trials in found.lowest),
+        imperfect=found.imperfect,
+        failed=found.failed,
         slowest=tuple(
-            SlowView(one_line(name, 120), slow_texts.get(name, ""), taken) for name, taken in slow.items()
+            SlowView(one_line(slow.id, 120), found.slow_texts.get(slow.id, ""), slow.latency_ms)
+            for slow in summary.slowest
         ),
-        lost=dict(sorted(lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
+        lost=dict(sorted(found.lost.items(), key=lambda item: (item[0] != "error", -item[1]))),
         rows=tuple(
-            _question(position, trials, mark, limits) for _, position, trials in [*failures, *others][:rows]
+            _question(position, trials, mark, limits)
+            for _, position, trials in [*found.failures, *found.others][:rows]
         ),
-        total_rows=total,
+        total_rows=found.total,
     )
+
+
+class _Found:
+    """What a look through a run's results finds. It is made ready at the end: many are read, and few are shown."""
+
+    def __init__(self) -> None:
+        self.lowest: list[_Ranked] = []
+        self.failures: list[_Ranked] = []
+        self.others: list[_Ranked] = []
+        # What the slowest questions ask.
+        self.slow_texts: dict[str, str] = {}
+        self.imperfect = self.failed = self.total = 0
+        # Why points were lost; nothing where the results were not looked through.
+        self.lost: dict[str, float] = {}
+
+
+def _ranked(run: Run, worst: int, rows: int) -> _Found:
+    found = _Found()
+    results = run.results
+    if (
+        isinstance(results, LoggedResults)
+        and not rows
+        and min(worst, results.imperfect) <= len(results.worst)
+    ):
+        # All that is shown is known already.
+        found.imperfect, found.failed, found.total = results.imperfect, results.failed, run.summary.questions
+        found.lowest = [(_rank(trial), place, [trial]) for place, trial in enumerate(results.worst[:worst])]
+        return found
+    slow = {entry.id for entry in run.summary.slowest}
+    for position, trials in enumerate(_by_question(run)):
+        found.total += 1
+        score = _mean_score(trials)
+        rank = -1.0 if score is None else score
+        _add_losses(found.lost, trials)
+        identity = trials[0].question.id
+        if identity in slow:
+            found.slow_texts[identity] = one_line(trials[0].question.question, _QUESTION_WIDTH)
+        if rank < 1:
+            found.imperfect += 1
+            _insert(found.lowest, (rank, position, trials), worst)
+        if not _passed(score, run.info.pass_mark):
+            found.failed += 1
+            _insert(found.failures, (rank, position, trials), rows)
+        elif len(found.others) < rows:
+            found.others.append((rank, position, trials))
+    return found
 
 
 def _by_question(run: Run) -> Iterator[list[Trial]]:

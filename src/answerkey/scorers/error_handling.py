@@ -1,9 +1,11 @@
 """Component 3: did the question complete without an error, as the target saw it or as the reply's text shows it?"""
 
+from functools import lru_cache
 from typing import cast
 
 import msgspec
 
+from answerkey.detect.detected import DetectedFailure
 from answerkey.detect.detector import detect_failure
 from answerkey.model.question import Question
 from answerkey.model.reply import ErrorKind, Failure, Reply
@@ -27,17 +29,27 @@ class ErrorHandling:
         if failure is None:
             return Score(self.name, 1.0, "no error")
         details = msgspec.structs.asdict(failure)
-        detected = None if reply.failure else detect_failure(reply.text)
+        detected = None if reply.failure else _detected(reply.text)
         if detected is not None:
             details |= {"because": list(detected.because), "span": [detected.start, detected.end]}
         return Score(self.name, 0.0, f"{failure.kind}: {failure.message}", None, details)
+
+
+# A log repeats its replies, above all those that are errors.
+_remembered = lru_cache(maxsize=4096)(detect_failure)
+_LONGEST_REMEMBERED = 2000
+
+
+def _detected(text: str | None) -> DetectedFailure | None:
+    long = text is not None and len(text) > _LONGEST_REMEMBERED
+    return detect_failure(text) if long else _remembered(text)
 
 
 def find_failure(reply: Reply) -> Failure | None:
     """The failure that counts: the target's own, else one that the text shows."""
     if reply.failure is not None:
         return reply.failure
-    detected = detect_failure(reply.text)
+    detected = _detected(reply.text)
     if detected is None:
         return None
     raised = next((call for call in reply.tool_calls if call.error), None)

@@ -86,6 +86,16 @@ class Grader:
                 )
 
     @property
+    def scorers(self) -> tuple[Scorer, ...]:
+        """The scorers that it applies, in order."""
+        return self._scorers
+
+    @property
+    def takes_judgements(self) -> bool:
+        """Whether a judge's scores are part of its scorecards."""
+        return self._judge is not None or self._blends
+
+    @property
     def judged_names(self) -> frozenset[str]:
         """The scores that a judge has a hand in."""
         takers = [scorer for scorer, _, _, takes_judged in self._called if takes_judged]

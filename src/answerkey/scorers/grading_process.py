@@ -24,7 +24,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.plan import make_grader
 
-__all__ = ["ToGrade", "read_frame", "write_frame"]
+__all__ = ["ToGrade", "grader_by", "read_frame", "write_frame"]
 
 _LENGTH = struct.Struct("<I")
 
@@ -63,7 +63,8 @@ def read_frame(stream: BinaryIO) -> bytes | None:
     return content if len(content) == length else None
 
 
-def _make(recipe: GraderRecipe) -> Grader:
+def grader_by(recipe: GraderRecipe) -> Grader:
+    """The grader that a recipe is of."""
     settings = Settings(scoring=recipe.scoring, scorers=recipe.scorers, path=recipe.path)
     for name, scorer in recipe.scorers.items():
         if scorer.python is not None:
@@ -81,7 +82,7 @@ def _serve() -> None:
         return
     recipe = msgspec.msgpack.decode(first, type=GraderRecipe)
     sys.path[:] = recipe.sys_path
-    grader = _make(recipe)
+    grader = grader_by(recipe)
     # Ctrl-C is for the parent, which closes the pipe when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Ready: from here on, an end of this process is a scorer's doing.

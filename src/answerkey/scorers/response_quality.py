@@ -4,7 +4,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords
+from answerkey.match.keywords import Match, MatchMode, Probability, count_keywords, find_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
@@ -53,6 +53,13 @@ class ResponseQuality:
 
         model = load_cross_encoder(self._model, self._folder)
         return lambda question, keyword, answer: model.probabilities([(answer, f"{question} {keyword}")])[0]
+
+    def value(self, question: Question, reply: Reply) -> float | None:
+        """What `score` gives as its value, without the words."""
+        keywords = question.expected_keywords
+        if not keywords or self.mode == "smart" or question.forbidden_keywords:
+            return self.score(question, reply).value
+        return count_keywords(keywords, reply.text, self.mode) / len(keywords)
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -12,6 +12,8 @@ from answerkey.scorers.tool_matching import ToolFit, fit_tools
 
 __all__ = ["ToolUsage"]
 
+_MOST_KNOWN = 20_000
+
 
 class ToolUsage:
     """1.0 if every expected tool is among the tools used; other modes give partial credit.
@@ -30,6 +32,8 @@ class ToolUsage:
         self.mode = mode
         self.version = f"tool_usage/1/{mode}"
         self._nothing: tuple[Score, ...] | None = None
+        # What was expected and the names of what was called → the values, which are all that these decide.
+        self._known: dict[object, tuple[float | None, ...]] = {}
 
     def score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         """The component first, then the metrics."""
@@ -39,6 +43,20 @@ class ToolUsage:
                 self._nothing = self._score(question, reply)
             return self._nothing
         return self._score(question, reply)
+
+    def values(self, question: Question, reply: Reply) -> tuple[float | None, ...]:
+        """What `score` gives as its values, without the words."""
+        try:
+            key = (question.expected_tools, question.forbidden_tools, question.tools, reply.tools_used)
+            known = self._known.get(key)
+        except TypeError:
+            # Arguments are expected, so that the calls must be looked at.
+            return tuple([score.value for score in self.score(question, reply)])
+        if known is None:
+            known = tuple([score.value for score in self.score(question, reply)])
+            if len(self._known) < _MOST_KNOWN:
+                self._known[key] = known
+        return known
 
     def _score(self, question: Question, reply: Reply) -> tuple[Score, ...]:
         used = reply.tools_used

@@ -15,7 +15,7 @@ import msgspec
 
 from answerkey.stats.distributions import normal_quantile, t_quantile
 
-__all__ = ["Interval", "mean_interval", "wilson_interval"]
+__all__ = ["Interval", "interval_of_moments", "mean_interval", "wilson_interval"]
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -52,23 +52,47 @@ def mean_interval(
         return None
     mean = math.fsum(values) / n
     residuals, sizes = _unit_residuals(values, units, mean)
-    groups = len(residuals)
-    squares = math.fsum([residual * residual for residual in residuals])
+    return interval_of_moments(
+        mean,
+        n,
+        units=len(residuals),
+        squares=math.fsum([residual * residual for residual in residuals]),
+        size_squares=math.fsum([size * size for size in sizes]),
+        farthest=max(map(abs, residuals)),
+        level=level,
+        bounded=bounded,
+    )
+
+
+def interval_of_moments(
+    mean: float,
+    n: int,
+    *,
+    units: int,
+    squares: float,
+    size_squares: float,
+    farthest: float,
+    level: float = 0.95,
+    bounded: bool = True,
+) -> Interval | None:
+    """The same from what a unit's values add up to beyond so many times the mean: the squares and the largest of these.
+
+    `size_squares` are the squares of the units' sizes.
+    """
     if not bounded:
-        if groups == 1:
+        if units == 1:
             return None
-        half = t_quantile(0.5 + level / 2.0, groups - 1) * math.sqrt(squares * groups / (groups - 1)) / n
+        half = t_quantile(0.5 + level / 2.0, units - 1) * math.sqrt(squares * units / (units - 1)) / n
         return Interval(low=mean - half, high=mean + half, level=level)
     # Rounding may carry a mean of many equal values past its bound by an ulp.
     mean = min(max(mean, 0.0), 1.0)
     # The squares if every unit were all or nothing.
-    most = mean * (1.0 - mean) * math.fsum([size * size for size in sizes])
-    effective = float(groups)
-    if squares > 1e-12 and groups > 1:
-        farthest = max(map(abs, residuals))
+    most = mean * (1.0 - mean) * size_squares
+    effective = float(units)
+    if squares > 1e-12 and units > 1:
         squares = max(squares, min(squares + farthest * farthest, most))
-        effective = mean * (1.0 - mean) * n * n * (groups - 1) / groups / squares
-    quantile = t_quantile(0.5 + level / 2.0, max(groups - 1, 1))
+        effective = mean * (1.0 - mean) * n * n * (units - 1) / units / squares
+    quantile = t_quantile(0.5 + level / 2.0, max(units - 1, 1))
     return _wilson(mean, effective, quantile, level)
 
 

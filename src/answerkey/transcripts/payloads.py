@@ -17,7 +17,7 @@ from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.plain_json import as_builtin
 from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
-__all__ = ["read_named", "read_payload"]
+__all__ = ["EVIDENCE", "NAMES_READ", "read_named", "read_payload"]
 
 _SOURCES = (
     *("sources", "documents", "contexts"),
@@ -35,10 +35,14 @@ _OWN_NAMES = frozenset(
 )
 # Where a reply may be wrapped when none of its own names is there.
 _WRAPPERS = ("data", "result", "outputs")
+# Every name at the top of a payload that is looked at.
+NAMES_READ = _OWN_NAMES.union(
+    TEXT_NAMES, FORMAT_MARKS, _WRAPPERS, _USAGES, {"toolCalls", "replies", "turns", "tools"}
+)
 _DEEPEST = 4
 
 _NOTHING = Reply()
-_EVIDENCE = {
+EVIDENCE = {
     (tools, sources): Evidence(tools_observed=tools, sources_observed=sources)
     for tools in (False, True)
     for sources in (False, True)
@@ -89,7 +93,7 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
     if base is _NOTHING:
         if not (has_text or failure or tools_observed or sources_observed):
             return _without_text(payload, asked, depth)
-        evidence = _EVIDENCE[tools_observed, sources_observed]
+        evidence = EVIDENCE[tools_observed, sources_observed]
     else:
         evidence = base.evidence
         if not tools_observed:

@@ -4,7 +4,7 @@ What a file holds decides how it is read; its name is looked at only where the c
 """
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ from answerkey.transcripts.tables import (
     read_workbook,
 )
 
-__all__ = ["Row", "RowFile", "open_rows", "read_rows"]
+__all__ = ["Row", "RowFile", "decode_line", "open_rows", "read_rows"]
 
 Row = tuple[int | None, JsonObject]
 
@@ -43,6 +43,8 @@ class RowFile(msgspec.Struct, frozen=True, kw_only=True):
     is_table: bool = False
     # The same with cells of any type.
     is_typed: bool = False
+    # Of JSON Lines, in the place of `rows`: what has been read of the bytes, and the rest of them.
+    unread: tuple[bytes, io.BufferedReader] | None = None
 
     @property
     def read_as(self) -> str:
@@ -65,7 +67,8 @@ def open_rows(
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
-        return msgspec.structs.replace(found, rows=mapping.over(found.rows, shown))
+        unread = None if fields else found.unread
+        return msgspec.structs.replace(found, rows=mapping.over(found.rows, shown), unread=unread)
     rows, said = read_columns(list(mapping.over(found.rows, shown)), purpose, shown)
     return RowFile(rows=iter(rows), guesses=(*found.guesses, *said), is_table=True)
 
@@ -85,7 +88,8 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap) -> RowFile:
         first_lines = _first_lines(stream)
         if _are_json_lines(first_lines, path):
             said = said if path.suffix.lower() in _LINES else (*said, "JSON Lines")
-            return RowFile(rows=_json_lines(chain(first_lines, stream), shown), guesses=said)
+            lines = _json_lines(chain(first_lines, stream), shown)
+            return RowFile(rows=lines, guesses=said, unread=(b"".join(first_lines), stream))
         text, encoding = decode_text(b"".join(first_lines) + stream.read())
         stream.close()
     found = _text_rows(text, path, shown, mapping)
@@ -166,14 +170,24 @@ def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                value = decode(line)
-            except msgspec.DecodeError as error:
-                value = _with_lone_surrogates(line)
-                if value is None:
-                    raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
-            except UnicodeDecodeError:
-                raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=number) from None
-            yield number, _object(value, path, number)
+                yield number, decode_line(line, decode)
+            except ValueError as error:
+                raise InputError(str(error), path=path, line=number) from None
+
+
+def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
+    """The object on a line; ValueError says what it is instead."""
+    try:
+        value = decode(line)
+    except msgspec.DecodeError as error:
+        value = _with_lone_surrogates(line)
+        if value is None:
+            raise ValueError(f"not valid JSON: {error}") from None
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text; save the file as UTF-8") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, got {_type_name(value)}")
+    return value
 
 
 def _with_lone_surrogates(line: bytes) -> Json:

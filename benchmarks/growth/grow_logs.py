@@ -1,0 +1,55 @@
+"""How `answerkey score` grows with its log: CPU, wall and memory from ten thousand to ten million rows.
+
+    python benchmarks/growth/grow_logs.py [ROWS ...]
+
+Memory is that of all processes together, looked at twenty times a second. A log of ten million rows takes 5 GB of disk.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+MAKE = Path(__file__).parents[1] / "logs" / "make_log.py"
+
+
+def memory_mb(process: int) -> float:
+    """Of a process and those that it started (Linux)."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    try:
+        mine = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return mine / 2**20 + sum(memory_mb(int(child)) for child in children.read_text().split())
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+
+
+def main(sizes: list[int]) -> None:
+    print(
+        "| shape | rows | CPU s | rows a CPU second | wall s | memory of all processes, MB |\n|---|---|---|---|---|---|"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for shape in ("few", "own"):
+            for rows in sizes:
+                log = f"{folder}/log.jsonl"
+                subprocess.run([sys.executable, MAKE, shape, str(rows), log], check=True)
+                begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+                command = [sys.executable, "-m", "answerkey", "score", log]
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+                peak = 0.0
+                while process.poll() is None:
+                    peak = max(peak, memory_mb(process.pid))
+                    time.sleep(0.05)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                wall = time.monotonic() - begun
+                print(
+                    f"| {shape} | {rows:,} | {used:.1f} | {rows / used:,.0f} | {wall:.1f} | {peak:.0f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main([int(given) for given in sys.argv[1:]] or [10_000, 100_000, 1_000_000, 10_000_000])

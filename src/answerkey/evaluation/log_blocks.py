@@ -1,0 +1,124 @@
+"""A log cut into blocks of rows: lines of JSON as they stand, rows of other formats as they were read."""
+
+import glob
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from answerkey.errors import InputError
+from answerkey.evaluation.shard import Block
+from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
+from answerkey.transcripts.row_files import Row, RowFile, open_rows
+
+__all__ = ["LogBlocks", "log_files"]
+
+# Bytes of lines, or rows, that go together: large enough that handing them over costs nothing, small enough for memory.
+_BYTES = 2 * 1024 * 1024
+_ROWS = 4000
+
+
+def log_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files that are meant by files, folders and patterns, each once."""
+    found: dict[Path, None] = {}
+    for given in map(Path, paths):
+        if given.is_dir():
+            inside = sorted(path for path in given.rglob("*") if path.is_file() and not _hidden(path, given))
+            if not inside:
+                raise InputError("is a folder without files", path=given)
+            found |= dict.fromkeys(inside)
+        elif given != STANDARD_INPUT and not given.exists() and glob.has_magic(str(given)):
+            matching = sorted(glob.glob(str(given), recursive=True))  # noqa: PTH207  # a pattern may be absolute
+            if not matching:
+                raise InputError("no file matches this pattern", path=given)
+            found |= dict.fromkeys(Path(path) for path in matching if Path(path).is_file())
+        else:
+            found[given] = None
+    return list(found)
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    """Hidden files, and what writers of tables leave beside their parts (_SUCCESS)."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+class LogBlocks:
+    """The blocks of some files, in order."""
+
+    def __init__(self, paths: Iterable[Path], fields: Mapping[str, str] | None = None) -> None:
+        self._paths = list(paths)
+        self._fields = fields
+        # What was guessed to read a file, for the user to know.
+        self.notes: list[str] = []
+        # Bytes on disk in all, and how many of these have been read; None: not known.
+        self.size = _size(self._paths)
+        self.bytes_read = 0
+        self._number = self._place = 0
+
+    def __iter__(self) -> Iterator[Block]:
+        for path in self._paths:
+            file = open_rows(path, "replies", self._fields)
+            shown = str(shown_path(path))
+            if file.read_as:
+                self.notes.append(f"{shown} was read as: {file.read_as}")
+            before = self.bytes_read
+            yield from (
+                self._of_lines(file, shown) if file.unread is not None else self._of_rows(file.rows, shown)
+            )
+            self.bytes_read = before + (_size([path]) or 0)
+
+    def _of_lines(self, file: RowFile, shown: str) -> Iterator[Block]:
+        rest, stream = file.unread  # type: ignore[misc]  # the caller looked
+        line, problem, packed = 0, "", type(stream) is not io.BufferedReader
+        with stream:
+            while not problem:
+                pieces, length, piece = [rest], len(rest), b"."
+                # Piece by piece, so that what can be read before the place where an archive is damaged is not lost.
+                try:
+                    with reading_errors(Path(shown)):
+                        while length < _BYTES and piece:
+                            pieces.append(piece := stream.read1(_BYTES))
+                            length += len(piece)
+                except InputError as error:
+                    problem, piece = str(error).removeprefix(f"{shown}: "), b""
+                lines = b"".join(pieces)
+                # What follows the last line break belongs to the next block, if there is one.
+                end = lines.rfind(b"\n") + 1 if piece else len(lines)
+                lines, rest = lines[:end], lines[end:]
+                if lines or problem:
+                    count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+                    yield self._block(shown, count, line=line, lines=lines, problem=problem)
+                    line += count
+                if not piece:
+                    return
+                self.bytes_read += 0 if packed else len(lines)
+
+    def _of_rows(self, rows: Iterator[Row], shown: str) -> Iterator[Block]:
+        while some := list(islice(rows, _ROWS)):
+            yield self._block(shown, len(some), rows=some)
+
+    def _block(self, path: str, count: int, **given: object) -> Block:
+        block = Block(number=self._number, first=self._place, path=path, **given)  # type: ignore[arg-type]  # as named above
+        self._number += 1
+        self._place += count
+        return block
+
+    def stamps(self) -> list[tuple[str, int, int]] | None:
+        """By what the files are known: path, size, time of change; None where there is standard input or a pipe among them."""
+        if self.size is None or not all(path.is_file() for path in self._paths):
+            return None
+        found = [(path.resolve(), path.stat()) for path in self._paths]
+        return [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in found]
+
+    @property
+    def places(self) -> int:
+        """How many rows and lines have been read."""
+        return self._place
+
+
+def _size(paths: Iterable[Path]) -> int | None:
+    try:
+        return sum(path.stat().st_size for path in paths)
+    except OSError:
+        # Standard input, or a file that is not there, which opening it will tell.
+        return None

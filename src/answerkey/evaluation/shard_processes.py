@@ -1,0 +1,179 @@
+"""Processes that score the blocks of a log: this one alone, or several others that are fed block by block."""
+
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, Protocol, cast
+
+from answerkey.errors import AnswerkeyError
+from answerkey.evaluation.score_journal import read_batches
+from answerkey.evaluation.shard import AddedUp, Block, ShardPart, ShardPlan, ShardScorer, add_up
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.grading_process import read_frame
+
+__all__ = ["Here", "OtherProcesses", "Shards", "ToAddUp"]
+
+# A partition to add up: its journal, and where the records are in it.
+ToAddUp = tuple[str, list[tuple[int, int]]]
+
+
+class Shards(Protocol):
+    """Whoever scores blocks and adds up partitions, in any order."""
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
+        """The parts, as they are done; blocks are taken only as fast as they are scored."""
+        ...
+
+    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
+        """The partitions, as they are done."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        ...
+
+
+class Here:
+    """This process."""
+
+    def __init__(self, plan: ShardPlan, grader: Grader) -> None:
+        self._plan = plan
+        self._scorer = ShardScorer(plan, grader)
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
+        """One after the other."""
+        return map(self._scorer.score, blocks)
+
+    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
+        """One after the other."""
+        for journal, places in partitions:
+            yield add_up(read_batches(journal, places), self._plan.pass_mark)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class OtherProcesses:
+    """Several processes, each fed by a thread of this one."""
+
+    def __init__(self, plan: ShardPlan, count: int) -> None:
+        self._plan = plan
+        self._processes = [_start(plan) for _ in range(count)]
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
+        """As they are done."""
+        return self._map(blocks)
+
+    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
+        """As they are done."""
+        return self._map(partitions)
+
+    def _map(self, items: Iterable[Any]) -> Iterator[Any]:
+        waiting, taking = iter(items), threading.Lock()
+        # Bounded, so that whoever reads slowly holds up the others instead of filling the memory.
+        done: queue.Queue[Any] = queue.Queue(maxsize=2 * len(self._processes))
+        stopped = threading.Event()
+
+        def work(place: int) -> None:
+            try:
+                while not stopped.is_set():
+                    with taking:
+                        item = next(waiting, None)
+                    if item is None:
+                        break
+                    done.put(self._asked(place, item))
+                done.put(None)
+            except BaseException as error:  # noqa: BLE001  # raised again where the results are read
+                done.put(error)
+
+        threads = [
+            threading.Thread(target=work, args=(place,), name="answerkey-shard", daemon=True)
+            for place in range(len(self._processes))
+        ]
+        for thread in threads:
+            thread.start()
+        ended = 0
+        try:
+            while ended < len(threads):
+                found = done.get()
+                if isinstance(found, BaseException):
+                    raise found
+                if found is None:
+                    ended += 1
+                else:
+                    yield found
+        finally:
+            stopped.set()
+
+    def _asked(self, place: int, item: object) -> object:
+        """What a process makes of an item; one that died is replaced, once."""
+        for _ in range(2):
+            process = self._processes[place]
+            try:
+                _write(cast("BinaryIO", process.stdin), item)
+                answer = read_frame(cast("BinaryIO", process.stdout))
+            except OSError:
+                answer = None
+            if answer is not None:
+                found = pickle.loads(answer)  # noqa: S301  # from our own child
+                if isinstance(found, BaseException):
+                    raise found
+                return cast("object", found)
+            process.kill()
+            process.wait()
+            self._processes[place] = _start(self._plan)
+        where = f"block {item.number} of {item.path}" if isinstance(item, Block) else "a partition"
+        raise AnswerkeyError(f"the process that scored {where} ended twice; is there enough memory?")
+
+    def close(self) -> None:
+        """End them."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+def _start(plan: ShardPlan) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "answerkey.evaluation.shard_processes"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  # our own module
+    _write(cast("BinaryIO", process.stdin), (sys.path, plan))
+    return process
+
+
+def _write(stream: BinaryIO, value: object) -> None:
+    content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(len(content).to_bytes(4, "little"))
+    stream.write(content)
+    stream.flush()
+
+
+def _serve() -> None:
+    import os
+    import signal
+
+    given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # Whatever a scorer prints must not stand among the answers.
+    os.dup2(2, 1)
+    # Ctrl-C is for the parent, which closes the pipe when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    first = read_frame(given)
+    if first is None:
+        return
+    sys.path[:], plan = pickle.loads(first)  # noqa: S301  # from our own parent
+    scorer = ShardScorer(plan)
+    while (content := read_frame(given)) is not None:
+        item = pickle.loads(content)  # noqa: S301
+        try:
+            if isinstance(item, Block):
+                answer: object = scorer.score(item)
+            else:
+                answer = add_up(read_batches(*item), plan.pass_mark)
+        except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
+            answer = error
+        _write(answers, answer)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,191 @@
+"""Scored logs: shards in any order, processes, bad rows, going on after an interruption, logs kept as runs."""
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerkey.errors import InterruptedRunError
+from answerkey.evaluation.api import score_replies
+from answerkey.evaluation.progress import RunningScore, Silent
+from answerkey.evaluation.recorded import LogScoring
+from answerkey.evaluation.shard import PARTITIONS, Block, ShardPlan, ShardScorer, add_up
+from answerkey.model.run import Run
+from answerkey.model.tally import Tally, summarise
+from answerkey.scorers.plan import make_grader
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def rows(count: int, questions: int = 7) -> list[dict[str, Any]]:
+    chosen = random.Random(5)
+    return [
+        {
+            "id": f"q{n % questions}",
+            "question": f"What is the rent of unit {n % questions}?",
+            "category": "AB"[n % 2],
+            "group": f"g{n % questions // 3}" if n % questions > 3 else None,
+            "expected_tools": ["db"],
+            "expected_keywords": [str(1000 + n % questions), "rent"],
+            "answer": chosen.choice(
+                [
+                    f"The rent is ${1000 + n % questions:,}.",
+                    "I do not know the rent.",
+                    "Something went wrong.",
+                ]
+            ),
+            "tools_used": chosen.choice([["db"], [], ["web", "db"]]),
+            "latency_ms": round(chosen.uniform(5, 900), 1),
+            "usage": {"input_tokens": n, "cost": chosen.random()},
+        }
+        for n in range(count)
+    ]
+
+
+def plan_and_blocks(log: list[dict[str, Any]], sizes: Iterator[int]) -> tuple[ShardPlan, list[Block]]:
+    blocks, first = list[Block](), 0
+    while first < len(log):
+        some = log[first : first + next(sizes)]
+        lines = "".join(json.dumps(row) + "\n" for row in some).encode()
+        blocks.append(Block(number=len(blocks), first=first, path="log", line=first, lines=lines))
+        first += len(some)
+    return ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), blocks
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_shards_of_any_size_in_any_order_give_one_summary(seed: int) -> None:
+    log = rows(200)
+    whole_plan, whole_blocks = plan_and_blocks(log, iter([1000]))
+    expected = put_together(whole_plan, whole_blocks, random.Random(0))
+    chosen = random.Random(seed)
+    plan, blocks = plan_and_blocks(log, iter(lambda: chosen.randrange(1, 40), 0))
+    assert put_together(plan, blocks, chosen) == expected
+
+
+def put_together(plan: ShardPlan, blocks: list[Block], chosen: random.Random) -> Any:
+    chosen.shuffle(blocks)
+    parts = [ShardScorer(plan).score(block) for block in blocks]
+    tally = Tally(plan.pass_mark)
+    for part in parts:
+        tally.merge(part.tally)
+    for number in chosen.sample(range(PARTITIONS), PARTITIONS):
+        tally.merge(add_up([part.records[number] for part in parts if part.records[number]], 0.7).tally)
+    return tally.summary(None)
+
+
+def test_a_log_is_summed_up_as_a_run_is(write_rows: Any) -> None:
+    run = score_replies(write_rows("log.jsonl", *rows(150)))
+    by_question = sorted(run.results, key=lambda trial: (int(trial.question.id[1:]), trial.number))
+    assert run.summary == summarise(by_question, planned=150)
+    assert [trial.number for trial in by_question if trial.question.id == "q0"] == list(range(1, 23))
+
+
+def test_several_processes_give_the_same_document(write_rows: Any) -> None:
+    log = write_rows("log.jsonl", *rows(300))
+    one, two = (document(score_replies(log, how=LogScoring(processes=count))) for count in (1, 2))
+    assert one == two
+
+
+def document(run: Run) -> Any:
+    found = run.to_dict()
+    del found["run"]["created_at"], found["run"]["finished_at"]
+    return found
+
+
+def test_bad_rows_go_to_a_side_file_and_count_against_coverage(command: Any, write_rows: Any) -> None:
+    fine = rows(3)
+    empty = {**fine[0], "expected_keywords": [""]}
+    write_rows("log.jsonl", fine[0], "{broken", fine[1], "[1]", fine[2], empty)
+    done = command("score", "log.jsonl", "--json")
+    assert done.code == 0
+    assert len(done.document["results"]) == 3
+    assert done.document["summary"]["coverage"] == 0.5
+    assert any("3 rows could not be scored" in line for line in done.document["warnings"])
+    bad = [json.loads(line) for line in Path("log.bad.jsonl").read_text().splitlines()]
+    assert [(row["file"], row["line"]) for row in bad] == [
+        ("log.jsonl", 2),
+        ("log.jsonl", 4),
+        ("log.jsonl", 6),
+    ]
+    assert bad[0]["row"] == "{broken"
+    assert "expected an object, got a list" in bad[1]["reason"]
+    assert "is empty" in bad[2]["reason"]
+    assert command("score", "log.jsonl", "--gate", "score >= 0").code == 1
+
+
+def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path) -> None:
+    chosen = random.Random(3)
+    text = "".join(json.dumps({**row, "answer": chosen.random()}) + "\n" for row in rows(2000))
+    (folder / "log.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-2000])
+    done = command("score", "log.jsonl.gz", "--json")
+    assert done.code == 0
+    assert 1000 < len(done.document["results"]) < 2000
+    assert "cut off or damaged" in Path("log.bad.jsonl").read_text()
+    assert done.document["summary"]["coverage"] < 1
+
+
+def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> None:
+    (folder / "logs" / "part").mkdir(parents=True)
+    write_rows("logs/a.jsonl", *rows(4))
+    write_rows("logs/part/b.jsonl", *rows(6))
+    (folder / "logs" / "_SUCCESS").write_text("")
+    assert command("score", "logs", "--json").document["summary"]["replies"] == 10
+    assert command("score", "logs/**/*.jsonl", "logs/a.jsonl", "--json").document["summary"]["replies"] == 10
+    assert "no file matches" in command("score", "logs/*.parquet").err
+
+
+def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None:
+    write_rows("a.jsonl", {"id": "1", "question": "Who?", "answer": "Ann"})
+    write_rows("b.jsonl", {"id": "1", "question": "Where?", "answer": "Rome"})
+    done = command("score", "a.jsonl", "b.jsonl", "--json")
+    assert len(done.document["results"]) == 2
+    assert any(
+        "1 ids stand for more than one question each (1)" in line for line in done.document["warnings"]
+    )
+
+
+class StopsAfter(Silent):
+    """Presses Ctrl-C after so many parts, and counts them."""
+
+    def __init__(self, most: int) -> None:
+        self.parts, self._most = 0, most
+
+    def advance(self, running: RunningScore) -> None:
+        self.parts += 1
+        if self.parts == self._most:
+            raise KeyboardInterrupt
+
+
+def test_interrupted_it_goes_on_where_it_stopped(folder: Path, write_rows: Callable[..., Path]) -> None:
+    log = write_rows("log.jsonl", *({**row, "context": "x" * 40_000} for row in rows(200)))
+    how = LogScoring(processes=1, resumable=True)
+    with pytest.raises(InterruptedRunError, match="goes on where it stopped"):
+        score_replies(log, how=how, progress=StopsAfter(3))
+    (journal,) = (folder / "cache" / "answerkey" / "scoring").iterdir()
+    # As if the machine had stopped in the middle of writing.
+    with journal.open("ab") as file:
+        file.write(b"\x07" * 100)
+    going_on = StopsAfter(0)
+    again = score_replies(log, how=how, progress=going_on)
+    assert not journal.exists()
+    assert document(again) == document(score_replies(log, how=LogScoring(processes=1)))
+
+
+def test_a_log_can_be_kept_as_a_run(command: Any, write_rows: Any) -> None:
+    write_rows("log.jsonl", *rows(20))
+    scored = command("score", "log.jsonl", "--name", "november", "--json").document
+    assert scored["run"]["name"] == "november"
+    shown = command("show", "november", "--json").document
+    assert shown["summary"] == scored["summary"]
+    assert len(shown["results"]) == 20
+    command("score", "log.jsonl", "--name", "december")
+    assert command("compare", "november", "december", "--json").document["verdict"] == "no clear difference"
