@@ -1,6 +1,6 @@
-"""Logs of recorded replies in two shapes, written with their expectations.
+"""Logs of recorded replies in three shapes, written with their expectations.
 
-`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords_*.jsonl); `new`: the same, with
+`few`: some hundred questions again and again, with replies as people wrote them (labelled/keywords_*.jsonl); `new`: the same with
 a sentence of its own at the end of each reply, so that no reply comes twice; `own`: every row its own question and keywords.
 """
 

@@ -7,6 +7,8 @@ from plain_loop import ERROR_TEXT, MALFORMED, NUMBER, TRACE, value
 
 
 class Row(msgspec.Struct, gc=False):
+    """What the score takes of a row."""
+
     id: str
     answer: str | None = None
     tools_used: list[str] = []

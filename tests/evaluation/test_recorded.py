@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from answerkey.errors import InterruptedRunError
+from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.api import score_replies
 from answerkey.evaluation.progress import RunningScore, Silent
 from answerkey.evaluation.recorded import LogScoring
 from answerkey.evaluation.shard import PARTITIONS, Block, ShardPlan, ShardScorer, add_up
-from answerkey.model.run import Run
+from answerkey.model.options import Scoring
+from answerkey.model.run import LoggedResults, Run
 from answerkey.model.tally import Tally, summarise
 from answerkey.scorers.plan import make_grader
 
@@ -93,6 +94,51 @@ def test_several_processes_give_the_same_document(write_rows: Any) -> None:
     log = write_rows("log.jsonl", *rows(300))
     one, two = (document(score_replies(log, how=LogScoring(processes=count))) for count in (1, 2))
     assert one == two
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        Scoring(),
+        Scoring(match="literal", tool_mode="f1"),
+        Scoring(match="smart"),
+        Scoring(weights={"response_quality": 0.5, "tool_partial": 0.5}),
+    ],
+    ids=["standard", "literal", "smart", "other weights"],
+)
+def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -> None:
+    odd = [
+        {"id": "no text", "answer": None, "expected_keywords": ["a"]},
+        {"id": "forbidden", "question": "Who?", "answer": "Ann", "forbidden_keywords": ["ann"]},
+        {"id": "reference", "question": "Who?", "answer": "It was Ann.", "reference_answer": "Ann"},
+        {
+            "id": "arguments",
+            "question": "Who?",
+            "answer": "Ann",
+            "expected_tools": [{"name": "db", "arguments": {"a": 1}}],
+        },
+        {
+            "id": "calls",
+            "answer": "Fine.",
+            "tool_calls": [{"name": "db", "arguments": {"a": 1}, "duration_ms": 3.5}],
+        },
+        {"id": "sources", "answer": "Yes [1].", "sources": ["a", "a"], "relevant_documents": ["a"]},
+        {"id": "checks", "answer": "Yes", "checks": [{"contains": "no"}]},
+        {"id": "error", "answer": None, "error": "TimeoutError: too late", "latency_ms": 3},
+        {"id": "umlaut", "answer": "Die Miete beträgt 1.200 €.", "expected_keywords": ["1200", "miete"]},
+    ]
+    log = write_rows("log.jsonl", *rows(60), *odd)
+    kept, measured = (
+        score_replies(log, scoring=scoring, how=LogScoring(keep_results=keep)) for keep in (True, False)
+    )
+    assert measured.summary == kept.summary
+    lowest = sorted(
+        (-1.0 if trial.scorecard.total is None else trial.scorecard.total) for trial in kept.results
+    )
+    assert isinstance(measured.results, LoggedResults)
+    assert [trial.scorecard.total for trial in measured.results.worst] == lowest[:20]
+    with pytest.raises(InputError, match="were not kept"):
+        list(measured.results)
 
 
 def document(run: Run) -> Any:
