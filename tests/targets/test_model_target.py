@@ -155,7 +155,7 @@ def test_the_key_comes_from_the_environment_and_stays_out_of_replies(monkeypatch
 def test_settings_that_are_wrong() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY, which is not set"):
         ask(resolve_target("openai:gpt-x"))
-    with pytest.raises(ConfigError, match="needs exactly one of python, url and result"):
+    with pytest.raises(ConfigError, match="needs exactly one of python, url, result and mcp"):
         Model().ask(tools=[{"name": "a"}])
     with pytest.raises(ConfigError, match="two tools have the same name"):
         Model().ask(tools=[{"name": "a", "result": 1}, {"name": "a", "result": 2}])
