@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from aiohttp import web
 
+import answerkey
 from answerkey.errors import ConfigError
 from answerkey.model.prices import Price
 from answerkey.model.question import Question
-from answerkey.protocols import Ask, RetryableError
+from answerkey.protocols import Ask, RetryableError, Target
 from answerkey.targets.resolve import resolve_target
 
 from .asking import ask
@@ -329,3 +330,19 @@ def test_tokens_cost_what_the_price_says_even_where_the_turn_fails() -> None:
     assert reply.failure is not None
     assert reply.usage is not None
     assert reply.usage.cost == pytest.approx((10 * 100 + 5 * 1000) / 1e6)
+
+
+def test_a_run_warns_of_replies_that_were_cut_off(write_rows: Any, command: Any) -> None:
+    cut = completion({"content": "The total is 44", "reasoning_content": "Add them up."})
+    cut["choices"][0]["finish_reason"] = "length"
+    questions = write_rows("g.jsonl", {"id": "q", "question": "Total?", "expected_keywords": ["44"]})
+
+    async def run(target: Target) -> Any:
+        return await answerkey.evaluate_async(questions, target)
+
+    done = Model(cut).use(run)
+    assert any("1 of 1 replies were cut off at the model's limit of tokens" in line for line in done.warnings)
+    assert done.summary.finishes == {"length": 1}
+    shown = command("show", done.id, "--question", "q").out
+    assert "was cut off at its limit of tokens" in shown
+    assert "Add them up." in shown

@@ -27,6 +27,11 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
             "none used; supply them as 'tools_used' or 'tool_calls' in the reply, or map them in the configuration"
         )
+    if cut := summary.finishes.get("length"):
+        lines.append(
+            f"{cut} of {summary.replies} replies were cut off at the model's limit of tokens; raise the limit, such as "
+            "parameters = { max_tokens = … } of the target"
+        )
     for reason, count in summary.unscored.items():
         lines.append(f"not scored: {reason} ({count} of {summary.planned})")
     return (*lines, *_judge_warnings(info.judge, info.id))

@@ -112,6 +112,7 @@ class Tally:
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
             tools_unobserved=whole.tools_unobserved,
+            finishes=dict(sorted(whole.finishes.items())),
             unscored=dict(whole.unscored),
             harness=dict(sorted(whole.harness.items())),
             usage=whole.usage(),
@@ -255,6 +256,7 @@ class _WholeRun:
 
     def __init__(self) -> None:
         self.tools_unobserved = 0
+        self.finishes = Counter[str]()
         self.unscored: Counter[str] = Counter()
         self.harness: Counter[str] = Counter()
         self.tool_ms: dict[str, array[float]] = defaultdict(lambda: array("d"))
@@ -286,6 +288,8 @@ class _WholeRun:
 
     def _add_reply(self, reply: Reply) -> None:
         self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
+        if reply.finish is not None:
+            self.finishes[reply.finish] += 1
         tools_ms = 0.0
         for call in reply.tool_calls:
             if call.duration_ms is not None:
