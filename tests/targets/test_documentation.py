@@ -28,7 +28,7 @@ def test_tables(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         target = resolve_target(name, settings=tables, folder=tmp_path)
         assert target.name == name
         if isinstance(target, ModelTarget):
-            assert target.settings.tools
+            assert len(target.settings.tools) == 5
 
 
 def test_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
