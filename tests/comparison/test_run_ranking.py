@@ -76,3 +76,18 @@ def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
     assert "runs cheap and dear were judged by different models (one and two)" in ranking.notes
     assert any("the judge of run cheap" in note and "failed its canaries" in note for note in ranking.notes)
     assert "1 questions were edited between the runs and are paired by id" in ranking.notes
+
+
+def test_a_judge_that_grades_its_canaries_otherwise_has_drifted() -> None:
+    def judged(score: float, prompt: str) -> answerkey.Run:
+        run = make_run({"a": 1.0, "b": 0.5}, name=f"at {score}")
+        canary = {"model": "one", "kind": "sound answer", "score": score}
+        judge = {"model": "one", "prompt_hash": prompt, "canaries": [canary]}
+        return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
+
+    found = answerkey.compare(judged(1.0, "x"), judged(0.75, "y")).notes
+    assert any("drifted" in note and "'sound answer' 1.00 → 0.75" in note for note in found)
+    assert any("judged with another prompt" in note for note in found)
+    assert not [
+        note for note in answerkey.compare(judged(1.0, "x"), judged(1.0, "x")).notes if "judge" in note
+    ]

@@ -26,7 +26,7 @@ from answerkey.errors import InputError
         ([{"max_cost": True}], "'max_cost' must be a number from 0 up"),
         ([{"language": "klingon"}], "none of the languages that can be told apart: ar, da"),
         ([{"python": "kind"}], "must name a function, as in file.py:function"),
-        ([{"rubric": 1}], "must be text: what a judge should look for"),
+        ([{"rubric": 1}], "must be text, what a judge should look for"),
         ([{"contains": "x", "weight": 0}], "'weight' must be a number above 0"),
         ([{"contains": "x", "name": ""}], "'name' must be non-empty text"),
         ([{"groundedness": 3}], "the arguments of the scorer 'groundedness' must be an object"),

@@ -44,6 +44,10 @@ def honest_grade(fields: dict[str, Any]) -> int:
 
 
 def verdict(body: dict[str, Any], grade: int) -> str:
+    """Grades of 1 to 5, on whatever scale the judge was told."""
+    told = re.search(r"criterion from (-?\d+) to (-?\d+)", body["messages"][0]["content"])
+    lowest, top = map(int, told.groups()) if told else (1, 5)
+    grade = grade if (lowest, top) == (1, 5) else lowest + round((grade - 1) / 4 * (top - lowest))
     return json.dumps({name: {"reason": f"It is worth {grade}.", "score": grade} for name in names_of(body)})
 
 

@@ -3,13 +3,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 import answerkey
 from answerkey.cli.main import cli
+from answerkey.errors import ConfigError
+from answerkey.judge.canaries import CanaryResult
 from answerkey.judge.configured_judge import Judge
 from answerkey.judge.pairwise import Pair, PairVerdict, judge_pair, sum_up_pairs
+from answerkey.judge.rubric import load_pair_rubric
 from answerkey.judge.session import open_judging
 from answerkey.model.options import JudgeSettings
 from answerkey.model.question import Question
@@ -21,7 +25,8 @@ from .judging import ADDRESS, BAD, GOOD, ScriptedJudge
 def decided(settings: JudgeSettings, base: Reply, candidate: Reply) -> PairVerdict:
     async def run() -> PairVerdict:
         async with open_judging(Judge(settings), run_id="r") as session:
-            return await judge_pair(session.panel, Pair(ADDRESS, 1, (base,), (candidate,)))
+            pair = Pair(ADDRESS, 1, (base,), (candidate,))
+            return await judge_pair(session.panel, pair, load_pair_rubric())
 
     return asyncio.run(run())
 
@@ -80,6 +85,65 @@ def test_trials_of_a_question_count_as_one() -> None:
     assert sum_up_pairs(many, model="m").verdict == "no clear difference"
 
 
+def test_questions_of_one_group_count_as_one() -> None:
+    many = [msgspec.structs.replace(one, unit="template") for one in verdicts(30, 0, 0)]
+    assert sum_up_pairs(many, model="m").verdict == "no clear difference"
+
+
+def test_a_judge_that_fails_known_pairs_decides_nothing() -> None:
+    failed = CanaryResult(kind="right against wrong", model="m", score=0.0, passed=False)
+    found = sum_up_pairs(verdicts(40, 0, 0), model="m", canaries=[failed])
+    assert (found.reliable, found.verdict) == (False, "no clear difference")
+    assert "m gave the 'right against wrong' canary 0.00" in found.warnings[0]
+    silent = CanaryResult(kind="k", model="m", score=None, passed=None, reason="refused")
+    assert sum_up_pairs(verdicts(40, 0, 0), model="m", canaries=[silent]).reliable is None
+
+
+def test_length_and_ones_own_family_are_named() -> None:
+    def leaning(longer: Any, gpt: Any, claude: Any) -> PairVerdict:
+        said = {"gpt-4o": gpt, "claude-haiku": claude}
+        return PairVerdict(
+            id=f"q{longer}{gpt}{claude}",
+            trial=1,
+            outcome=gpt,
+            consistent=True,
+            by_judge=said,
+            longer=longer,
+            same_score=True,
+        )
+
+    pairs = [leaning("candidate", "candidate", "base")] * 18 + [leaning("base", "base", "candidate")] * 2
+    # The score tells these apart: whoever wins here does so rightly.
+    pairs += [msgspec.structs.replace(leaning("base", "base", "base"), same_score=False)] * 50
+    targets: Any = {"base": "claude-sonnet-4", "candidate": "openai:gpt-4o-mini"}
+    found = sum_up_pairs(pairs, model="gpt-4o + claude-haiku", targets=targets)
+    assert found.bias is not None
+    assert found.bias.length is not None
+    assert (found.bias.length.share, found.bias.length.n) == (1.0, 20)
+    assert "the judge prefers longer replies: they won 100% of 20 pairs of the same score" in found.warnings
+    assert [(own.judge, own.own, own.lean.share) for own in found.bias.self_preference] == [
+        ("gpt-4o", "candidate", 0.9),
+        ("claude-haiku", "base", 0.9),
+    ]
+    assert any("gpt-4o prefers the candidate, a model of its own family" in line for line in found.warnings)
+
+
+def test_rubrics_and_canaries_of_ones_own(tmp_path: Path, scripted: ScriptedJudge) -> None:
+    (tmp_path / "pairs.toml").write_text('task = "Say which is shorter."\nguidance = "Count words."')
+    (tmp_path / "more.toml").write_text(
+        '[[pair]]\nkind = "ours"\nquestion = "?"\nreference_answer = "."\nbetter = "a"\nworse = "b"\n'
+    )
+    settings = scripted.settings(pair_rubric="pairs.toml", canaries="more.toml")
+    judge = Judge(settings, folder=tmp_path)
+    assert judge.pair_rubric.guidance == "Count words."
+    assert [pair.kind for pair in judge.canaries.pair][-1] == "ours"
+    assert len(judge.canaries.canary) == 4
+    (tmp_path / "more.toml").write_text('[[pair]]\nkind = "ours"')
+    other = scripted.settings(canaries="other.toml")
+    with pytest.raises(ConfigError, match=r"other\.toml: cannot be read"):
+        Judge(other, folder=tmp_path)
+
+
 @pytest.fixture
 def two_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -111,14 +175,21 @@ def test_compare_puts_the_replies_before_a_judge(two_runs: Path, scripted: Scrip
     judged = document["judge"]
     assert (judged["wins"], judged["losses"], judged["ties"], judged["verdict"]) == (30, 0, 0, "better")
     assert judged["self_consistency"] == 1.0
-    assert scripted.count == 60
+    # Two pairs whose better reply is known are put to it as well.
+    assert scripted.count == 64
     shown = invoke("compare", "old", "new", *flags)
     assert "Judged by good, in both orders: better" in shown
     assert "self-consistency 100.0%" in shown
-    assert "0 calls, 60 answers known before" in shown
-    assert scripted.count == 60
+    assert "0 calls, 64 answers known before" in shown
+    # Two pairs whose better reply is known are put to it as well.
+    assert scripted.count == 64
     biased = invoke("compare", "old", "new", "--judge", "first", "--judge-base-url", scripted.base_url)
     assert "kept its verdict on only 0% of the pairs" in biased
+    assert (
+        "verdicts by order alone: the first named in 100% [89%, 100%] of 30; it prefers the first" in biased
+    )
+    assert "the judge prefers the reply that stands first" in biased
+    assert "failed pairs whose better reply is known, so it decides nothing" in biased
     assert "judge" not in json.loads(invoke("compare", "old", "new", "--json"))
 
 

@@ -2,8 +2,15 @@ from pathlib import Path
 
 import pytest
 
+from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import ConfigError
+from answerkey.judge.item import Item
+from answerkey.judge.prompt import judge_messages
 from answerkey.judge.rubric import load_pair_rubric, load_rubric
+from answerkey.judge.verdict import UnjudgedError, parse_verdict
+from answerkey.model.question import rubric_name
+
+from .judging import ADDRESS, GOOD, ScriptedJudge, judge_all
 
 
 def test_the_standard_rubric_weighs_as_the_standard_says() -> None:
@@ -34,7 +41,12 @@ def test_weights_add_up_to_100_or_1(tmp_path: Path, weights: tuple[float, ...]) 
         ('[[criteria]]\nname = "a b"\nweight = 1\nquestion = "?"', "a name is letters, digits and _"),
         ("criteria = []", "has no criteria"),
         ('[[criteria]]\nname = "a"\nweight = 1', "not a rubric: Object missing required field `question`"),
-        (criteria(1) + '\n[scale]\n6 = "more"', "scale '6': grades are 1 to 5"),
+        (criteria(1) + '\n[scale]\n6 = "more"', "scale: name at least the lowest and the highest grade"),
+        (criteria(1) + '\n[scale]\ngood = "more"', "scale 'good': grades are whole numbers"),
+        (
+            criteria(1) + '\n[[examples]]\nreply = "Yes."\ngrades = {a = 9}',
+            "example 1: grades must give each of a a number from 1 to 5",
+        ),
         (criteria(1) + '\n[colour]\nx = "red"', "not a rubric: Object contains unknown field `colour`"),
         ("a = [", "not valid TOML"),
     ],
@@ -62,3 +74,55 @@ def test_json_is_taken_and_the_hash_changes_with_every_word(tmp_path: Path) -> N
 def test_a_mistyped_name_gets_a_hint() -> None:
     with pytest.raises(ConfigError, match="unknown rubric 'standart'; did you mean 'standard'"):
         load_rubric("standart")
+
+
+def test_a_scale_of_ones_own_becomes_0_to_1(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text('scale = "pass/fail"\n' + criteria(1))
+    rubric = load_rubric("r.toml", folder=tmp_path)
+    assert (rubric.lowest, rubric.top, rubric.share_of(1)) == (0, 1, 1.0)
+    (tmp_path / "r.toml").write_text(criteria(1) + '\n[scale]\n0 = "useless"\n10 = "perfect"')
+    rubric = load_rubric("r.toml", folder=tmp_path)
+    assert (rubric.share_of(7), rubric.grade_of(0.7)) == (0.7, 7.0)
+    assert parse_verdict('{"a": {"reason": "", "score": 10}}', rubric)["a"].score == 10
+    with pytest.raises(UnjudgedError, match="from 0 to 10"):
+        parse_verdict('{"a": {"reason": "", "score": 11}}', rubric)
+
+
+def test_examples_are_shown_and_change_the_hash(tmp_path: Path) -> None:
+    example = '\n[[examples]]\nquestion = "Where?"\nreply = "Here <b>."\ngrades = {a = 2}\nreason = "Vague."'
+    (tmp_path / "plain.toml").write_text('name = "r"\n' + criteria(1))
+    (tmp_path / "shown.toml").write_text('name = "r"\n' + criteria(1) + example)
+    plain, shown = (load_rubric(f"{name}.toml", folder=tmp_path) for name in ("plain", "shown"))
+    assert plain.hash != shown.hash
+    system = judge_messages(shown, Item({"reply": "x"}))[0]["content"]
+    assert (
+        '"question": "Where?", "reply": "Here \\u003cb\\u003e.", "reason": "Vague.", "grades": {"a": 2}'
+        in system
+    )
+    assert "Examples" not in judge_messages(plain, Item({"reply": "x"}))[0]["content"]
+
+
+def test_a_golden_case_may_bring_its_scale_and_examples(scripted: ScriptedJudge) -> None:
+    asked = {
+        "question": "Does it say where?",
+        "scale": "pass/fail",
+        "examples": [{"reply": "No.", "grades": 0}],
+    }
+    case = parse_question(
+        {
+            "question": ADDRESS.question,
+            "reference_answer": ADDRESS.reference_answer,
+            "checks": [{"rubric": asked}, {"rubric": "Is it kind?"}],
+        }
+    )
+    ([scores], _) = judge_all(scripted.settings(claims=False), (case, GOOD))
+    graded = {score.name: (score.value, score.reason) for score in scores}
+    assert graded[rubric_name(asked)] == (1.0, "1 of 1: It is worth 1.")
+    assert graded["rubric: Is it kind?"] == (1.0, "5 of 5: It is worth 5.")
+    for wrong, line in (
+        ({"scale": "pass/fail"}, "missing required field `question`"),
+        ({"question": "?", "scale": {"one": "x"}}, "grades are whole numbers"),
+        ({"question": "?", "examples": [{"reply": "No.", "grades": 7}]}, "a number from 1 to 5"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            parse_question({"question": "?", "checks": [{"rubric": wrong}]})

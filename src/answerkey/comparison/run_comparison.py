@@ -7,7 +7,7 @@ from answerkey.comparison.paired_measures import PairedRuns
 from answerkey.comparison.run_pairing import Pairing, pair
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Measure
-from answerkey.model.run import Run
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import round_score
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.paired import LEAST_UNITS, Difference, unseen_rate
@@ -123,6 +123,8 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
         before, after = first.judge.get("model"), other.info.judge.get("model")
         if before and after and before != after:
             yield f"runs {first.name} and {other.info.name} were judged by different models ({before} and {after})"
+        elif before and after:
+            yield from _drift(first, other.info)
     for run in runs:
         info = run.info
         if info.judge.get("reliable") is False:
@@ -136,6 +138,29 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             absent = sorted(everything - set(getattr(run, f"{kind}s")))
             if absent:
                 yield f"{kind} {', '.join(absent)} is missing in run {run.info.name} ({run.info.id})"
+
+
+def _drift(first: RunInfo, other: RunInfo) -> Iterator[str]:
+    """Whether one judge grades as it did: asked otherwise, or of another mind on the items that every run puts to it."""
+    which = f"runs {first.name} and {other.name}"
+    kinds = [
+        words
+        for name, words in (("rubric", "rubric"), ("prompt_hash", "prompt"), ("endpoint", "endpoint"))
+        if first.judge.get(name) != other.judge.get(name)
+    ]
+    if kinds:
+        yield f"{which} were judged with another {' and '.join(kinds)}: judge them alike with answerkey rescore"
+    scores = [
+        {(one["model"], one["kind"]): one["score"] for one in info.judge.get("canaries", ())}
+        for info in (first, other)
+    ]
+    moved = [
+        f"{kind!r} {before:.2f} → {after:.2f}"
+        for (model, kind), before in scores[0].items()
+        if before is not None and (after := scores[1].get((model, kind))) is not None and before != after
+    ]
+    if moved:
+        yield f"the judge of {which} drifted: it grades the same canaries otherwise ({', '.join(moved)})"
 
 
 def _pairing_notes(pairing: Pairing) -> Iterator[str]:

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
+from answerkey.model.graded_rubric import read_check_rubric
 from answerkey.model.question import CHECK_KINDS, Check
 from answerkey.plugins import scorers
 from answerkey.text.json_schema import schema_problem
@@ -92,6 +93,15 @@ def _is_reference(value: Any) -> bool:
     return bool(place and name)
 
 
+def _is_rubric(value: Any) -> bool | str:
+    if not isinstance(value, str | dict):
+        return "must be text, what a judge should look for, or an object with 'question'"
+    try:
+        return bool(read_check_rubric(value))
+    except ValueError as error:
+        return str(error)
+
+
 _A_LIMIT = (_is_limit, "must be a number from 0 up")
 # Kind → whether what a check of it expects is right (or what is wrong with it), and what it must be.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool | str], str]] = {
@@ -105,5 +115,5 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool | str], str]] = {
     "max_words": _A_LIMIT,
     "language": (_is_language, ""),
     "python": (_is_reference, "must name a function, as in file.py:function"),
-    "rubric": (_is_text, "must be text: what a judge should look for"),
+    "rubric": (_is_rubric, ""),
 }

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from answerkey.errors import UsageError
 from answerkey.evaluation.bookkeeping import store_writer
+from answerkey.judge.bias import Side
 from answerkey.judge.configured_judge import Judge
-from answerkey.judge.pairwise import Pair, Pairwise, judge_pair, sum_up_pairs
+from answerkey.judge.pairwise import Pair, Pairwise, ask_pair_canaries, judge_pair, sum_up_pairs
 from answerkey.judge.session import open_judging
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
@@ -27,17 +28,26 @@ async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: 
         async with open_judging(
             judge, run_id=paid_by, store=kept, executor=writer, canaries=False
         ) as session:
-            verdicts = await asyncio.gather(*(judge_pair(session.panel, pair) for pair in pairs))
+            panel, rubric = session.panel, judge.pair_rubric
+            known = judge.canaries.pair if judge.settings.canaries else ()
+            canaries = asyncio.create_task(ask_pair_canaries(panel, rubric, known, f"canary/{paid_by}"))
+            verdicts = await asyncio.gather(*(judge_pair(panel, pair, rubric) for pair in pairs))
+            tested = await canaries
             document = session.document()
     figures = {name: document[name] for name in ("model", "calls", "cached", "cost")}
-    return sum_up_pairs(verdicts, **figures)
+    targets: dict[Side, str] = {"base": base.target, "candidate": candidate.target}
+    return sum_up_pairs(verdicts, canaries=tested, targets=targets, **figures)
 
 
 def _pairs(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Iterator[Pair]:
-    replies: dict[tuple[str, int], tuple[Reply, ...]] = {
-        (result.question.ask_hash, result.number): result.replies for result in store.results(base)
+    replies: dict[tuple[str, int], tuple[tuple[Reply, ...], float | None]] = {
+        (result.question.ask_hash, result.number): (result.replies, result.scorecard.total)
+        for result in store.results(base)
     }
     for result in store.results(candidate):
         other = replies.get((result.question.ask_hash, result.number))
         if other is not None:
-            yield Pair(result.question, result.number, other, result.replies)
+            before, score = other
+            total = result.scorecard.total
+            same = None if score is None or total is None else score == total
+            yield Pair(result.question, result.number, before, result.replies, same)

@@ -21,6 +21,11 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
         )
     if info.stopped:
         lines.append(f"asking stopped: {info.stopped}; go on with: answerkey resume {info.id} --budget …")
+    if summary.expecting_nothing:
+        lines.append(
+            f"{summary.expecting_nothing} of {summary.questions} questions expect nothing: any reply that is not an "
+            "error scores 1.0 there; give them keywords, tools or a reference answer"
+        )
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
         lines.append(

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Hashable, Iterable
+from math import log1p
 
 import msgspec
 
@@ -19,6 +20,7 @@ from answerkey.stats.corrected_means import (
     prediction_powered_mean,
     rogan_gladen_rate,
 )
+from answerkey.stats.correlation import correlate
 from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
@@ -46,6 +48,15 @@ class JudgedReplies(msgspec.Struct, frozen=True):
     units: dict[str, Hashable]
     # The judge passes a reply from this value on.
     pass_mark: float
+    # Reply → its length in characters.
+    lengths: dict[Key, int] = {}
+
+    def verbosity(self, labels: Labels) -> "Rate | None":
+        """Correlation of what the judge gives beyond people's score with a reply's length: above 0, length pays."""
+        known = [key for key in labels.scores if self.values.get(key) is not None and key in self.lengths]
+        beyond = [(self.values[key] or 0.0) - labels.scores[key] for key in known]
+        found = correlate([log1p(self.lengths[key]) for key in known], beyond)
+        return None if found is None else Rate(found.r, found.pairs, Interval(found.low, found.high, 0.95))
 
     def sample(self, labels: Labels, *, passes: bool) -> JudgedSample:
         """The labelled replies and the others, as passes or as values; people's label is 0 or 1, or their score."""
@@ -119,6 +130,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     # Labels in all that make the corrected rate's interval ± this; None: not even all replies' would.
     half_width: float
     labels_needed: int | None
+    # Correlation of the judge's excess over people with the reply's length; None: it does not vary, or there are too few.
+    verbosity: Rate | None = None
     # Against a base run that has labels too.
     change: Change | None = None
     warnings: tuple[str, ...] = ()
@@ -128,15 +141,17 @@ def judged_replies(results: Iterable[Trial], *, pass_mark: float) -> JudgedRepli
     """The judge's value of each reply of a run; refuses a run that was not judged."""
     values: dict[Key, float | None] = {}
     units: dict[str, Hashable] = {}
+    lengths: dict[Key, int] = {}
     judged = False
     for result in results:
         metrics = result.scorecard.metrics
         judged = judged or JUDGE in metrics
         values[(result.question.id, result.number)] = metrics.get(JUDGE)
         units[result.question.id] = group_of(result.question) or result.question.id
+        lengths[(result.question.id, result.number)] = sum(len(reply.text or "") for reply in result.replies)
     if not judged:
         raise UsageError("the run was not judged; judge it first: answerkey rescore RUN --judge MODEL")
-    return JudgedReplies(values, units, pass_mark)
+    return JudgedReplies(values, units, pass_mark, lengths)
 
 
 def draw_to_label(replies: JudgedReplies, count: int, *, seed: int = 0) -> list[Key]:
@@ -219,6 +234,7 @@ def calibrate_judge(
         corrected_mean=prediction_powered_mean(scores, level=level),
         half_width=half_width,
         labels_needed=needed,
+        verbosity=replies.verbosity(labels),
         warnings=_warnings(table, labels, grouped=len(set(sample.units)) < len(sample.units)),
     )
 

@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import msgspec
 
+from answerkey.errors import ConfigError
 from answerkey.judge.item import item_of
 from answerkey.judge.panel import Panel
 from answerkey.judge.rubric import Rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["Canary", "CanaryResult", "ask_canaries", "load_canaries", "reliability"]
+__all__ = ["Canaries", "Canary", "CanaryResult", "PairCanary", "ask_canaries", "load_canaries", "reliability"]
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,6 +35,23 @@ class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return (self.below is None or score < self.below) and (self.least is None or score >= self.least)
 
 
+class PairCanary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two replies of which one is plainly better."""
+
+    kind: str
+    question: str
+    reference_answer: str
+    better: str
+    worse: str
+
+
+class Canaries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of canaries."""
+
+    canary: tuple[Canary, ...] = ()
+    pair: tuple[PairCanary, ...] = ()
+
+
 class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge made of a canary."""
 
@@ -48,15 +67,26 @@ class CanaryResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def load_canaries() -> tuple[Canary, ...]:
-    """The canaries."""
+def load_canaries(own: Path | None = None) -> Canaries:
+    """The canaries, and those of a file beside them."""
     text = (resources.files("answerkey.judge") / "canaries.toml").read_text(encoding="utf-8")
-    return msgspec.toml.decode(text, type=dict[str, tuple[Canary, ...]])["canary"]
+    found = msgspec.toml.decode(text, type=Canaries)
+    if own is None:
+        return found
+    try:
+        more = msgspec.toml.decode(own.read_text(encoding="utf-8-sig"), type=Canaries)
+    except OSError as error:
+        raise ConfigError(f"canaries {own}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ConfigError(f"canaries {own}: {str(error).replace('`$.', '`')}") from None
+    return Canaries(canary=found.canary + more.canary, pair=found.pair + more.pair)
 
 
-async def ask_canaries(panel: Panel, rubric: Rubric, run_id: str) -> list[CanaryResult]:
+async def ask_canaries(
+    panel: Panel, rubric: Rubric, canaries: Sequence[Canary], run_id: str
+) -> list[CanaryResult]:
     """Put every canary to every judge. Their answers are cached for this run only: the next run tests its judge anew."""
-    asked = [(model, canary) for model in panel.settings.models for canary in load_canaries()]
+    asked = [(model, canary) for model in panel.settings.models for canary in canaries]
     return await asyncio.gather(*(_ask(panel, rubric, model, canary, run_id) for model, canary in asked))
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.judge.canaries import Canaries, load_canaries
 from answerkey.judge.claims import GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
 from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
-from answerkey.judge.rubric import Rubric, load_rubric
+from answerkey.judge.rubric import PairRubric, Rubric, load_pair_rubric, load_rubric
 from answerkey.model.options import JudgeSettings, Scoring
 from answerkey.model.prices import Price
 from answerkey.model.sentence_calibration import NOT_CALIBRATED, read_calibration
@@ -45,6 +46,9 @@ class Judge:
         # How well its verdicts on claims did on labelled sentences.
         self.reliability = reliability
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        self.pair_rubric: PairRubric = load_pair_rubric(settings.pair_rubric, folder=folder)
+        own = settings.canaries if isinstance(settings.canaries, str) else None
+        self.canaries: Canaries = load_canaries(None if own is None else (folder or Path()) / own)
         # What its scores are called.
         self.score_names = (JUDGE, *(f"{JUDGE}_{name}" for name in self.rubric.weights))
         # The scores that it has a hand in, and those that make up the total; whoever makes the grader knows them all.

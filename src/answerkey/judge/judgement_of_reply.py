@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.judge.rubric import LOWEST, TOP, Rubric
+from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import UnjudgedError, Verdict
 from answerkey.model.scorecard import Score, round_score
 from answerkey.stats.agreement import krippendorff_alpha
@@ -58,7 +58,9 @@ def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: R
     if 2 * len(counted) <= len(outcomes):
         return Judgement(value=None, reason=failures[0][0], kind=failures[0][1])
     by_judge = {
-        model: {name: _unit(median(verdict[name].score for verdict in found)) for name in rubric.weights}
+        model: {
+            name: rubric.share_of(median(verdict[name].score for verdict in found)) for name in rubric.weights
+        }
         for model, found in counted.items()
     }
     criteria = {name: median(given[name] for given in by_judge.values()) for name in rubric.weights}
@@ -73,7 +75,7 @@ def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: R
     return Judgement(
         value=weighted(criteria, rubric),
         reason="; ".join(
-            f"{name} {LOWEST + value * (TOP - LOWEST):g}/{TOP}" for name, value in criteria.items()
+            f"{name} {rubric.grade_of(value):g}/{rubric.top}" for name, value in criteria.items()
         ),
         criteria=criteria,
         by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},
@@ -108,10 +110,6 @@ def scores_of(judgement: Judgement, rubric: Rubric) -> tuple[Score, ...]:
         for name in rubric.weights
     )
     return (whole, *parts)
-
-
-def _unit(grade: float) -> float:
-    return (grade - LOWEST) / (TOP - LOWEST)
 
 
 class JudgementCounts:

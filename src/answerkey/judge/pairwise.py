@@ -2,25 +2,29 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from answerkey.judge.bias import PairBias, Place, Side, bias_of, bias_warnings
+from answerkey.judge.canaries import CanaryResult, PairCanary, reliability
 from answerkey.judge.item import Item, pair_of
 from answerkey.judge.panel import Inquiry, Panel, outcomes
 from answerkey.judge.prompt import pair_messages
-from answerkey.judge.rubric import load_pair_rubric
+from answerkey.judge.rubric import PairRubric
 from answerkey.judge.verdict import PAIR_SCHEMA, UnjudgedError, parse_pair
-from answerkey.model.question import Question
+from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.rates import mcnemar_p_value
+from answerkey.stats.paired import Verdict, paired_difference, verdict_of
 
-__all__ = ["Pair", "PairVerdict", "Pairwise", "judge_pair", "sum_up_pairs"]
+__all__ = ["Pair", "PairVerdict", "Pairwise", "ask_pair_canaries", "judge_pair", "sum_up_pairs"]
 
 Outcome = Literal["base", "candidate", "tie"]
 _NOTHING = (Reply(),)
+# What an outcome is worth to the candidate.
+_WORTH = {"candidate": 1.0, "tie": 0.5, "base": 0.0}
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -30,6 +34,8 @@ class Pair(msgspec.Struct, frozen=True):
     trial: int
     base: tuple[Reply, ...]
     candidate: tuple[Reply, ...]
+    # Whether both have the same score without a judge; None: not known.
+    same_score: bool | None = None
 
 
 class PairVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +50,13 @@ class PairVerdict(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     # Judge → what it says.
     by_judge: dict[str, Outcome] = {}
+    # Judge → the place that it named in both orders: it went by that alone.
+    places: dict[str, Place] = {}
+    # Which reply is longer; None: neither, by a tenth.
+    longer: Side | None = None
+    same_score: bool | None = None
+    # What it is counted with: its question's group, or the question.
+    unit: str = ""
 
 
 class Pairwise(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,23 +71,36 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True):
     # The candidate's wins and half its ties, as a share of the judged pairs.
     win_rate: float | None
     interval: Interval | None
-    # Are wins and losses as likely? Sign test without ties; None if there is neither.
+    # Are wins and losses as likely? The sign-flip test over units; None if there is neither.
     p_value: float | None
     # Share of asked pairs on which every judge said the same in both orders: below 1, position matters to it.
     self_consistency: float | None
-    verdict: Literal["better", "worse", "no clear difference"]
+    verdict: Verdict
     results: tuple[PairVerdict, ...] = ()
     calls: int = 0
     cached: int = 0
     cost: float | None = None
+    # What the judge leans to beside quality.
+    bias: PairBias | None = None
+    # Whether it chose rightly in the pairs whose right answer is known; None: they were not asked, or not all judged.
+    reliable: bool | None = None
+    canaries: tuple[CanaryResult, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
+async def judge_pair(panel: Panel, pair: Pair, rubric: PairRubric) -> PairVerdict:
     """Ask every judge in both orders. Equal replies tie, and a reply beats none, without anybody being asked."""
-    unasked = PairVerdict(id=pair.question.id, trial=pair.trial, outcome=None, consistent=None)
     question, base, candidate = _shown(pair)
     texts = [(reply.text or "").strip() for reply in (base, candidate)]
+    unasked = PairVerdict(
+        id=pair.question.id,
+        trial=pair.trial,
+        outcome=None,
+        consistent=None,
+        longer=_longer(*map(len, texts)),
+        same_score=pair.same_score,
+        unit=group_of(pair.question) or pair.question.id,
+    )
     if texts[0] == texts[1]:
         return msgspec.structs.replace(unasked, outcome="tie", reason="the replies are the same")
     if not all(texts):
@@ -84,7 +110,7 @@ async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
     forward = pair_of(question, base, candidate, max_chars=limit)
     backward = pair_of(question, candidate, base, max_chars=limit)
     models = panel.settings.models
-    judges = await outcomes(_both_orders(panel, model, forward, backward) for model in models)
+    judges = await outcomes(_both_orders(panel, rubric, model, forward, backward) for model in models)
     said = {
         model: found
         for model, found in zip(models, judges, strict=True)
@@ -93,23 +119,39 @@ async def judge_pair(panel: Panel, pair: Pair) -> PairVerdict:
     if 2 * len(said) <= len(judges):
         reason = next(str(failure) for failure in judges if isinstance(failure, UnjudgedError))
         return msgspec.structs.replace(unasked, reason=reason)
-    by_judge = {model: outcome for model, (outcome, _, _) in said.items()}
+    by_judge = {model: found.outcome for model, found in said.items()}
     return msgspec.structs.replace(
         unasked,
         outcome=_majority(list(by_judge.values())),
-        consistent=all(steady for _, steady, _ in said.values()),
-        reason=next(reason for _, _, reason in said.values()),
+        consistent=all(found.steady for found in said.values()),
+        reason=next(found.reason for found in said.values()),
         by_judge=by_judge,
+        places={model: found.place for model, found in said.items() if found.place is not None},
     )
 
 
-async def _both_orders(panel: Panel, model: str, forward: Item, backward: Item) -> tuple[Outcome, bool, str]:
-    """What one judge says, whether it said the same in both orders, and why."""
-    rubric = load_pair_rubric()
+class _Said(NamedTuple):
+    """What one judge says of a pair."""
+
+    outcome: Outcome
+    # Whether every answer in both orders was the same.
+    steady: bool
+    reason: str
+    # The place that it named in both orders.
+    place: Place | None
+
+
+async def _both_orders(
+    panel: Panel, rubric: PairRubric, model: str, forward: Item, backward: Item, salt: str = ""
+) -> _Said:
     inquiry = Inquiry(rubric.hash, PAIR_SCHEMA, lambda item: pair_messages(rubric, item), parse_pair)
     samples = range(panel.settings.samples)
     answers = await asyncio.gather(
-        *(panel.ask(model, inquiry, item, sample=n) for item in (forward, backward) for n in samples)
+        *(
+            panel.ask(model, inquiry, item, sample=n, salt=salt)
+            for item in (forward, backward)
+            for n in samples
+        )
     )
     shown: tuple[dict[str, Outcome], ...] = (
         {"1": "base", "2": "candidate", "tie": "tie"},
@@ -117,7 +159,43 @@ async def _both_orders(panel: Panel, model: str, forward: Item, backward: Item) 
     )
     named = [shown[place >= len(samples)][better] for place, (better, _) in enumerate(answers)]
     first, second = _majority(named[: len(samples)]), _majority(named[len(samples) :])
-    return first if first == second else "tie", len(set(named)) == 1, answers[0][1]
+    place: Place | None = None
+    if {first, second} == {"base", "candidate"}:
+        place = "first" if first == "base" else "second"
+    outcome = first if first == second else "tie"
+    return _Said(outcome, len(set(named)) == 1, answers[0][1], place)
+
+
+async def ask_pair_canaries(
+    panel: Panel, rubric: PairRubric, pairs: Sequence[PairCanary], salt: str
+) -> list[CanaryResult]:
+    """Put pairs whose better reply is known to every judge."""
+    asked = [(model, pair) for model in panel.settings.models for pair in pairs]
+    found = await outcomes(_ask_canary(panel, rubric, model, pair, salt) for model, pair in asked)
+    return [
+        CanaryResult(
+            kind=pair.kind,
+            model=model,
+            score=None if isinstance(said, UnjudgedError) else _WORTH[said.outcome],
+            passed=None if isinstance(said, UnjudgedError) else said.outcome == "candidate",
+            reason=str(said) if isinstance(said, UnjudgedError) else said.reason,
+            unjudged=said.kind if isinstance(said, UnjudgedError) else None,
+        )
+        for (model, pair), said in zip(asked, found, strict=True)
+    ]
+
+
+async def _ask_canary(panel: Panel, rubric: PairRubric, model: str, pair: PairCanary, salt: str) -> _Said:
+    question = Question(id="canary", question=pair.question, reference_answer=pair.reference_answer)
+    worse, better = Reply(text=pair.worse), Reply(text=pair.better)
+    orders = pair_of(question, worse, better), pair_of(question, better, worse)
+    return await _both_orders(panel, rubric, model, *orders, salt=salt)
+
+
+def _longer(base: int, candidate: int) -> Side | None:
+    if max(base, candidate) <= 1.1 * min(base, candidate):
+        return None
+    return "base" if base > candidate else "candidate"
 
 
 def _majority(outcomes: Sequence[Outcome]) -> Outcome:
@@ -148,20 +226,26 @@ def sum_up_pairs(
     calls: int = 0,
     cached: int = 0,
     cost: float | None = None,
+    canaries: Sequence[CanaryResult] = (),
+    targets: Mapping[Side, str] | None = None,
 ) -> Pairwise:
-    """Add up verdicts; better or worse only where a sign test says so."""
+    """Add up verdicts; better or worse only where the sign-flip test over units says so, of a judge that can be trusted."""
     counts = Counter(verdict.outcome for verdict in verdicts)
     wins, losses, ties, unjudged = (counts[kind] for kind in ("candidate", "base", "tie", None))
     # A question's trials are averaged first: they are not independent of each other.
     points: dict[str, list[float]] = {}
     for verdict in verdicts:
         if verdict.outcome is not None:
-            worth = {"candidate": 1.0, "tie": 0.5, "base": 0.0}[verdict.outcome]
-            points.setdefault(verdict.id, []).append(worth)
+            points.setdefault(verdict.id, []).append(_WORTH[verdict.outcome])
     means = [sum(worths) / len(worths) for worths in points.values()]
-    p_value = mcnemar_p_value(sum(mean > 0.5 for mean in means), sum(mean < 0.5 for mean in means))
+    unit_of = {verdict.id: verdict.unit or verdict.id for verdict in verdicts}
+    units = [unit_of[identity] for identity in points]
+    difference = paired_difference([2 * mean - 1 for mean in means], units=units)
+    p_value = None if difference is None else difference.p_value
     rate = sum(means) / len(means) if means else None
-    clear = p_value is not None and p_value <= 0.05 and rate is not None and rate != 0.5
+    reliable, wrong = reliability(canaries)
+    found = "no clear difference" if reliable is False else verdict_of(difference)
+    bias = bias_of(verdicts, targets or {})
     asked = [verdict.consistent for verdict in verdicts if verdict.consistent is not None]
     steady = sum(asked) / len(asked) if asked else None
     warnings = []
@@ -173,6 +257,12 @@ def sum_up_pairs(
             f"the judge kept its verdict on only {steady:.0%} of the pairs when their order was swapped; the others "
             "are ties"
         )
+    warnings += bias_warnings(bias)
+    if wrong:
+        failed = "the judge failed pairs whose better reply is known, so it decides nothing"
+        warnings.append(
+            f"{failed if reliable is False else 'whether the judge is reliable is not known'}: {wrong[0]}"
+        )
     return Pairwise(
         model=model,
         pairs=len(verdicts),
@@ -181,13 +271,16 @@ def sum_up_pairs(
         ties=ties,
         unjudged=unjudged,
         win_rate=rate,
-        interval=mean_interval(means),
+        interval=mean_interval(means, units),
         p_value=p_value,
         self_consistency=steady,
-        verdict=("better" if (rate or 0) > 0.5 else "worse") if clear else "no clear difference",
+        verdict=found,
         results=tuple(verdicts),
         calls=calls,
         cached=cached,
         cost=cost,
+        bias=bias,
+        reliable=reliable,
+        canaries=tuple(canaries),
         warnings=tuple(warnings),
     )

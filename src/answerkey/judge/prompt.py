@@ -39,12 +39,11 @@ user has not answered the question.
 
 """
 _GRADES = """\
-Grade each criterion from 1 to 5:
-{scale}
+Grade each criterion from {lowest} to {top}{scale}
 
 Criteria:
 {criteria}
-
+{examples}
 For each criterion write the reason first (one or two sentences), then the grade as an integer. Answer with nothing but \
 one JSON object of this shape:
 {shape}"""
@@ -108,13 +107,30 @@ _BRACKET_TAG = re.compile(
 
 def judge_messages(rubric: Rubric, item: Item) -> list[dict[str, str]]:
     """The messages that ask a judge to grade one reply."""
-    shape = ", ".join(f'"{name}": {{"reason": "…", "score": 1 to 5}}' for name in rubric.weights)
+    lowest, top = rubric.lowest, rubric.top
+    shape = ", ".join(f'"{name}": {{"reason": "…", "score": {lowest} to {top}}}' for name in rubric.weights)
+    meanings = [f"{grade}: {meaning}" for grade, meaning in rubric.grades.items() if meaning]
     rules = _GRADES.format(
-        scale="\n".join(f"{grade}: {meaning}" for grade, meaning in sorted(rubric.scale.items())),
+        lowest=lowest,
+        top=top,
+        scale=":\n" + "\n".join(meanings) if meanings else ".",
+        examples=_examples(rubric),
         criteria="\n".join(f"- {criterion.name}: {criterion.question}" for criterion in rubric.criteria),
         shape="{" + shape + "}",
     )
     return _messages(rubric.task, rules, item, _REMINDER)
+
+
+def _examples(rubric: Rubric) -> str:
+    """The rubric's examples, each a line of JSON, in the order of a verdict: the reason before the grades."""
+    if not rubric.examples:
+        return ""
+    lines = []
+    for example in rubric.examples:
+        told = {name: getattr(example, name) for name in ("question", "reference_answer", "reply", "reason")}
+        fields = {name: text for name, text in told.items() if text}
+        lines.append(encode_data({**fields, "grades": example.grades}))
+    return "\nExamples of replies and the grades that they deserve:\n" + "\n".join(lines) + "\n"
 
 
 def pair_messages(rubric: PairRubric, item: Item) -> list[dict[str, str]]:

@@ -12,11 +12,10 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import ConfigError
+from answerkey.model.graded_rubric import GradedExample, Scale, grades_of, read_check_rubric
 
 __all__ = [
     "CHECK",
-    "LOWEST",
-    "TOP",
     "Criterion",
     "PairRubric",
     "Rubric",
@@ -25,8 +24,6 @@ __all__ = [
     "load_rubric",
 ]
 
-# Judges give whole numbers from LOWEST to TOP, which become 0 to 1.
-LOWEST, TOP = 1, 5
 # The criterion of a golden case's own rubric.
 CHECK = "rubric"
 
@@ -57,14 +54,39 @@ class Rubric(_Asked, frozen=True, kw_only=True):
 
     criteria: tuple[Criterion, ...]
     task: str = "Grade the chatbot's reply to the user's question."
-    # Grade → what it means.
-    scale: dict[str, str] = {}
+    # Grade → what it means, from the lowest to the highest; nothing: 1 to 5. Grades become 0 to 1.
+    scale: Scale = {}
+    # Replies that the judge is shown with the grades that they deserve.
+    examples: tuple[GradedExample, ...] = ()
 
     @cached_property
     def weights(self) -> dict[str, float]:
         """Criterion → share of the score; the shares add up to 1."""
         whole = fsum(criterion.weight for criterion in self.criteria)
         return {criterion.name: criterion.weight / whole for criterion in self.criteria}
+
+    @cached_property
+    def grades(self) -> dict[int, str]:
+        """The grades that the scale names, with what they mean."""
+        return grades_of(self.scale)
+
+    @property
+    def lowest(self) -> int:
+        """The lowest grade."""
+        return min(self.grades)
+
+    @property
+    def top(self) -> int:
+        """The highest grade."""
+        return max(self.grades)
+
+    def share_of(self, grade: float) -> float:
+        """A grade as 0 to 1."""
+        return (grade - self.lowest) / (self.top - self.lowest)
+
+    def grade_of(self, share: float) -> float:
+        """The grade that a share of 0 to 1 stands for."""
+        return self.lowest + share * (self.top - self.lowest)
 
 
 class PairRubric(_Asked, frozen=True, kw_only=True):
@@ -85,15 +107,29 @@ def load_rubric(reference: str, *, folder: Path | None = None) -> Rubric:
     return rubric
 
 
-@lru_cache(maxsize=1000)
-def check_rubric(text: str) -> Rubric:
+def check_rubric(expected: object) -> Rubric:
     """A rubric of one criterion: what a golden case asks a judge to look for. Golden sets repeat theirs."""
-    return Rubric(name="check", criteria=(Criterion(name=CHECK, weight=1.0, question=text),))
+    return _check_rubric(msgspec.json.encode(expected, order="deterministic"))
 
 
-def load_pair_rubric() -> PairRubric:
-    """The rubric for pairs of replies."""
-    return msgspec.convert(_read("pairwise", None)[1], PairRubric)
+@lru_cache(maxsize=1000)
+def _check_rubric(encoded: bytes) -> Rubric:
+    asked = read_check_rubric(msgspec.json.decode(encoded))
+    return Rubric(
+        name="check",
+        criteria=(Criterion(name=CHECK, weight=1.0, question=asked.question),),
+        scale=asked.scale,
+        examples=asked.examples,
+    )
+
+
+def load_pair_rubric(reference: str = "pairwise", *, folder: Path | None = None) -> PairRubric:
+    """The rubric for pairs of replies with a name, or in a file."""
+    where, raw = _read(reference, folder)
+    try:
+        return msgspec.convert(raw, PairRubric)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: no rubric for pairs: {str(error).replace('`$.', '`')}") from None
 
 
 def _read(reference: str, folder: Path | None) -> tuple[str, Mapping[str, object]]:
@@ -142,6 +178,14 @@ def _check(rubric: Rubric, where: str) -> None:
         raise ConfigError(
             f"{where}: the weights add up to {whole:g}; change them so that they add up to 100 (or 1)"
         )
-    strange = sorted(set(rubric.scale) - {str(grade) for grade in range(LOWEST, TOP + 1)})
-    if strange:
-        raise ConfigError(f"{where}: scale {strange[0]!r}: grades are {LOWEST} to {TOP}")
+    try:
+        grades = grades_of(rubric.scale)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    for number, example in enumerate(rubric.examples, start=1):
+        given = example.grades if isinstance(example.grades, dict) else dict.fromkeys(names, example.grades)
+        if set(given) != set(names) or not all(min(grades) <= one <= max(grades) for one in given.values()):
+            raise ConfigError(
+                f"{where}: example {number}: grades must give each of {', '.join(names)} "
+                f"a number from {min(grades)} to {max(grades)}"
+            )

@@ -19,9 +19,9 @@ from answerkey.judge.judgement_of_reply import Judgement, JudgementCounts, score
 from answerkey.judge.ledger import Ledger
 from answerkey.judge.panel import Panel
 from answerkey.judge.prompt import PROMPT_HASH
-from answerkey.judge.rubric import CHECK, TOP, Rubric, check_rubric
+from answerkey.judge.rubric import CHECK, Rubric, check_rubric
 from answerkey.model.judge_answer import Spent
-from answerkey.model.question import RUBRIC_PREFIX, Question
+from answerkey.model.question import Question, rubric_name
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 
@@ -67,8 +67,8 @@ class JudgingSession:
             judgement = await self._judgement(item, self.rubric)
             self._counts.add(judgement)
             claims = await self._claims.scores(turn, reply, earlier=earlier, context=context)
-            wanted = dict.fromkeys(check.expected for check in turn.checks if check.kind == "rubric")
-            rubrics = [await self._check_score(text, item) for text in wanted]
+            wanted = {rubric_name(one.expected): one.expected for one in turn.checks if one.kind == "rubric"}
+            rubrics = [await self._check_score(name, asked, item) for name, asked in wanted.items()]
             found.append((*scores_of(judgement, self.rubric), *claims, *rubrics))
             earlier.append((turn.question, reply.text))
         return tuple(found)
@@ -77,18 +77,19 @@ class JudgingSession:
         """No item: there is no text to judge."""
         return worthless(rubric) if item is None else await self.panel.judge(item, rubric)
 
-    async def _check_score(self, text: str, item: Item | None) -> Score:
-        """The score of a golden case's rubric, which its checks find by the text, with what the first judge said of it."""
-        judgement = await self._judgement(item, check_rubric(text))
+    async def _check_score(self, name: str, asked: object, item: Item | None) -> Score:
+        """The score of a golden case's rubric, which its checks find by the name, with what the first judge said of it."""
+        rubric = check_rubric(asked)
+        judgement = await self._judgement(item, rubric)
         self._rubrics[0] += 1
         self._rubrics[1] += judgement.value is None
         reason = judgement.reason
         for judge in judgement.details.get("judges", ()):
             graded = next((sample[CHECK] for sample in judge["samples"] if sample[CHECK]["reason"]), None)
             if graded is not None:
-                reason = f"{graded['score']} of {TOP}: {graded['reason']}"
+                reason = f"{graded['score']} of {rubric.top}: {graded['reason']}"
                 break
-        return Score(RUBRIC_PREFIX + text, judgement.value, reason)
+        return Score(name, judgement.value, reason)
 
     async def check(self, run_id: str, *, beside: bool) -> None:
         """Put the canaries to the judges. A judge that cannot be asked at all is found here.
@@ -102,7 +103,7 @@ class JudgingSession:
             raise JudgeUnusableError(f"{self.failure}; nothing was judged or asked") from None
 
     async def _ask_canaries(self, run_id: str) -> None:
-        self._canaries = await ask_canaries(self.panel, self.rubric, run_id)
+        self._canaries = await ask_canaries(self.panel, self.rubric, self._judge.canaries.canary, run_id)
         if all(canary.unjudged == "unreachable" for canary in self._canaries):
             raise JudgeUnusableError(self._canaries[0].reason)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.judge.rubric import LOWEST, TOP, Rubric
+from answerkey.judge.rubric import Rubric
 from answerkey.text.sanitise import for_terminal
 
 __all__ = [
@@ -58,7 +58,7 @@ def object_schema(**properties: Any) -> dict[str, Any]:
 
 def verdict_schema(rubric: Rubric) -> dict[str, Any]:
     """JSON Schema of a verdict: for each criterion the reason first, then a whole number."""
-    score = {"type": "integer", "enum": list(range(LOWEST, TOP + 1))}
+    score = {"type": "integer", "enum": list(range(rubric.lowest, rubric.top + 1))}
     grade = object_schema(reason={"type": "string"}, score=score)
     return object_schema(**dict.fromkeys(rubric.weights, grade))
 
@@ -75,10 +75,10 @@ def parse_verdict(text: str, rubric: Rubric) -> Verdict:
         if not isinstance(part, dict):
             raise UnjudgedError(f"the judge's verdict lacks {criterion.name!r}")
         score, reason = part.get("score"), part.get("reason")
-        if isinstance(score, bool) or not isinstance(score, int) or not LOWEST <= score <= TOP:
+        if isinstance(score, bool) or not isinstance(score, int) or not rubric.lowest <= score <= rubric.top:
             raise UnjudgedError(
                 f"the judge's grade for {criterion.name!r} is {quoted(json.dumps(score))}, "
-                f"not a whole number from {LOWEST} to {TOP}"
+                f"not a whole number from {rubric.lowest} to {rubric.top}"
             )
         if not isinstance(reason, str):
             raise UnjudgedError(f"the judge gave no reason for {criterion.name!r}")

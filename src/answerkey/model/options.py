@@ -139,6 +139,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     api_key_env: str = "OPENAI_API_KEY"
     # The name of a rubric that comes with answerkey, or a file.
     rubric: str = "standard"
+    # The same of the rubric by which pairs of replies are compared.
+    pair_rubric: str = "pairwise"
     # How often each reply is judged; the median counts.
     samples: int = 1
     temperature: float = 0.0
@@ -155,8 +157,9 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     budget: float | None = None
     # What every judge costs; None: as `[prices]` says of each model, or else the list that comes with answerkey.
     prices: Price | None = None
-    # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable.
-    canaries: bool = True
+    # Items that must score low (and one that must not) in every judged run, else its judge is called unreliable; a file
+    # has more of them.
+    canaries: bool | str = True
     # Whether the judge also extracts and verifies the claims of replies that have evidence: one more call for each.
     claims: bool = True
     # Longer replies and sources are cut before the judge reads them.

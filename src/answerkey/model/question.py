@@ -20,6 +20,7 @@ __all__ = [
     "QuestionSet",
     "group_of",
     "question_id",
+    "rubric_name",
 ]
 
 UNCATEGORISED = "uncategorised"
@@ -41,6 +42,15 @@ CHECK_KINDS = (
 )
 # A judge's score for a rubric is called this with the rubric's text behind it.
 RUBRIC_PREFIX = "rubric: "
+
+
+def rubric_name(expected: object) -> str:
+    """What a judge's score for a check's rubric is called."""
+    return RUBRIC_PREFIX + (
+        expected
+        if isinstance(expected, str)
+        else msgspec.json.encode(expected, order="deterministic").decode()
+    )
 
 
 class ExpectedTool(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +111,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     def asks(self) -> tuple["Question", ...]:
         """What is said to the chatbot, in order: the turns, or the question itself."""
         return self.turns or (self,)
+
+    @property
+    def expects_nothing(self) -> bool:
+        """Whether any reply that is no error scores 1.0; its checks count only where they have a weight."""
+        return not any(
+            turn.expected_tools
+            or turn.forbidden_tools
+            or turn.tools
+            or turn.expected_keywords
+            or turn.forbidden_keywords
+            or turn.reference_answer
+            for turn in self.asks
+        )
 
     @cached_property
     def ask_hash(self) -> str:

@@ -58,6 +58,7 @@ class Tally:
         self._errors: dict[int, dict[str, int]] = {}
         # Kind of slice → its name → the rows in it.
         self._slices: dict[str, dict[str, array[int]]] = defaultdict(dict)
+        self._expecting_nothing = 0
         self._whole = _WholeRun()
 
     def add(self, trial: Trial) -> None:
@@ -84,6 +85,7 @@ class Tally:
         self._trials.append(measured.trials)
         self._replies.append(measured.replies)
         score, components, metrics = measured.means()
+        self._expecting_nothing += question.expects_nothing and "checks" not in components
         self._scores.append(nan if score is None else score)
         self._grades.append(_UNGRADED if score is None else GRADES.index(grade(score)))
         self._passed.append(score is not None and round_score(score) >= self._pass_mark)
@@ -111,6 +113,7 @@ class Tally:
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
+            expecting_nothing=self._expecting_nothing,
             tools_unobserved=whole.tools_unobserved,
             finishes=dict(sorted(whole.finishes.items())),
             unscored=dict(whole.unscored),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from answerkey.judge.bias import Lean, PairBias
 from answerkey.judge.calibration import Calibration, Rate
 from answerkey.judge.pairwise import Pairwise
 from answerkey.stats.corrected_means import Corrected
@@ -38,6 +39,10 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
         if rate is not None:
             yield f"{name:22}{_rate(rate)}"
     yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
+    if found.verbosity is not None:
+        low = found.verbosity.interval.low if found.verbosity.interval else 0.0
+        pays = "length pays with the judge" if low > 0 else "no clear gain from length"
+        yield f"{'verbosity r':22}{_rate(found.verbosity, form='+.2f')}  {pays}"
     yield ""
     yield "Pass rate"
     yield f"{'  people, labelled':22}{_rate(found.human_rate)}"
@@ -80,10 +85,30 @@ def pairwise_lines(found: Pairwise) -> Iterator[str]:
         yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
     if found.self_consistency is not None:
         yield f"  self-consistency {found.self_consistency:.1%} (same verdict with the order swapped)"
+    if found.bias is not None:
+        yield from _bias_lines(found.bias)
+    if found.canaries:
+        passed = sum(canary.passed is True for canary in found.canaries)
+        yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided rightly"
     cost = "" if found.cost is None else f", cost {found.cost:.4f}"
     yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
     for warning in found.warnings:
         yield f"! {one_line(warning, 300)}"
+
+
+def _bias_lines(bias: PairBias) -> Iterator[str]:
+    def told(words: str, lean: Lean) -> str:
+        return f"  {words} {lean.share:.0%} {_within(lean.interval, '.0%')} of {lean.n}"
+
+    if bias.position is not None:
+        preferred = f"; it prefers the {bias.prefers}" if bias.prefers else ""
+        yield told("verdicts by order alone: the first named in", bias.position) + preferred
+    if bias.length is not None:
+        yield told("the longer reply won", bias.length) + " pairs of the same score"
+    for own in bias.self_preference:
+        line = told(f"{one_line(own.judge, 40)} chose its own family ({own.own}) in", own.lean)
+        others = "" if own.others is None else f", the other judges in {own.others.share:.0%}"
+        yield f"{line} pairs of the same score{others}"
 
 
 def _direction(found: Calibration) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.question import RUBRIC_PREFIX, Check, Question
+from answerkey.model.question import Check, Question, rubric_name
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score, round_score
 from answerkey.plugins import load_python
@@ -129,6 +129,6 @@ def _made(check: Check, folder: Path | None) -> OwnScorer:
 
 def _judged_rubric(check: Check, judged: Sequence[Score]) -> Outcome:
     for score in judged:
-        if score.name == RUBRIC_PREFIX + check.expected:
+        if score.name == rubric_name(check.expected):
             return score.value, score.reason
     return None, "needs a judge: name one with --judge MODEL or [judge] model"

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from answerkey.datasets.exporters.export_tools import Lose, exported_cases, plain_arguments
+from answerkey.model.graded_rubric import read_check_rubric
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.question import Question, QuestionSet
 from answerkey.protocols import Exported
@@ -17,7 +18,7 @@ __all__ = ["export_promptfoo"]
 _CHECKS: dict[str, Callable[[Any], JsonObject]] = {
     "equals": lambda expected: {"type": "equals", "value": expected},
     "regex": lambda expected: {"type": "regex", "value": expected},
-    "rubric": lambda expected: {"type": "llm-rubric", "value": expected},
+    "rubric": lambda expected: {"type": "llm-rubric", "value": read_check_rubric(expected).question},
     "is_json": lambda expected: {"type": "is-json"} if expected else {"type": "not-is-json"},
     "json_schema": lambda expected: {"type": "is-json", "value": expected},
     "max_latency_ms": lambda expected: {"type": "latency", "threshold": expected},

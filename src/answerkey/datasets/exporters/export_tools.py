@@ -7,6 +7,7 @@ import msgspec
 
 from answerkey.datasets.question_rows import question_row
 from answerkey.errors import MissingExtraError, UsageError
+from answerkey.model.graded_rubric import read_check_rubric
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.question import Question, QuestionSet
 from answerkey.protocols import Exported
@@ -242,7 +243,9 @@ def export_tau2(questions: QuestionSet) -> Exported:
         told: list[Json] = [word for word in question.expected_keywords if isinstance(word, str)]
         if len(told) < len(question.expected_keywords):
             lose("a keyword that is no plain text")
-        rubrics: list[Json] = [check.expected for check in question.checks if check.kind == "rubric"]
+        rubrics: list[Json] = [
+            read_check_rubric(check.expected).question for check in question.checks if check.kind == "rubric"
+        ]
         if len(rubrics) < len(question.checks):
             lose("a check that is no rubric")
         return {
