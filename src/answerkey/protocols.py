@@ -85,7 +85,8 @@ class Target(Protocol):
     """The chatbot under test: anything that takes a question and gives a Reply.
 
     It may have more that the engine looks for: `capacity`, how many questions it can work on at once; `replays`, if its
-    replies bring their own timings; `wait_for_room(ask)`, awaited before the clock of a question starts.
+    replies bring their own timings; `wait_for_room(ask)`, awaited before the clock of a question starts; `so_far(ask)`, what
+    was done until a timeout, as a Reply or None.
     """
 
     @property

@@ -142,9 +142,7 @@ class ModelTarget:
         base = self._full_address(str(self._secrets.expand(self.base_url, f"{where} base_url")))
         self._endpoint = self._read_endpoint(base)
         headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
-        key = self._key(base)
-        if key:
-            headers.update(self._api.headers(key))
+        headers.update(self._api.headers(self._key(base)))
         headers.update(self._secrets.expand(settings.headers, f"{where} headers"))
         self._threads = WorkerThreads(self._concurrency)
         await self._session.open(self._endpoint, safe_url(base), headers)
@@ -198,6 +196,13 @@ class ModelTarget:
             lambda messages: self._step(messages, ask.traceparent), self._call, self.settings.max_turns
         )
         return self._secrets.redact_reply(admit_reply(reply))
+
+    def so_far(self, ask: Ask) -> Reply | None:
+        """What was done of a turn that was given up."""
+        turn = self._turns.get(ask.conversation_id)
+        if turn is None or turn.turn != ask.turn:
+            return None
+        return self._secrets.redact_reply(admit_reply(turn.so_far()))
 
     async def _step(self, messages: Sequence[JsonObject], traceparent: str | None) -> TimedStep:
         """One request; raises RetryableError if it may be made again."""
