@@ -10,8 +10,10 @@ import pytest
 from answerkey.model.reply import ERROR_KINDS
 from answerkey.providers.known_apis import KNOWN_APIS
 from answerkey.providers.model_api import Prompt, read_step
+from answerkey.transcripts.streams.whole_stream import assemble_events
 
 from .scripted_model import Model, calling, completion
+from .test_model_providers import SERVER
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "t", "arguments": '{"a": 1}'}}
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm"}]}
@@ -87,6 +89,32 @@ def test_spoilt_answers_are_read_and_what_goes_back_is_json(name: str) -> None:
         messages = [api.said("user", "q"), *step.kept, *(api.results(step.calls) if step.calls else ())]
         sent = json.loads(json.dumps(api.body(Prompt(model="m", messages=messages))))
         assert len(sent.get("messages") or sent.get("input") or sent.get("contents")) == len(messages)
+
+
+EVENTS = {
+    "openai": SERVER._chat_chunks,
+    "openai responses": SERVER._response_events,
+    "anthropic": SERVER._anthropic_events,
+    "gemini": lambda answered: [SERVER._gemini(answered)] * 2,
+    "ollama": lambda answered: [{**SERVER._ollama(answered), "done": False}, SERVER._ollama(answered)],
+}
+
+
+@pytest.mark.parametrize("name", KNOWN_APIS)
+def test_spoilt_streams_are_put_together_and_read(name: str) -> None:
+    api = KNOWN_APIS[name]
+    chance = random.Random(8)
+    for number in range(400):
+        events = spoil(list(EVENTS[name](number % 2 == 0)), chance)
+        if not isinstance(events, list):
+            continue
+        if number % 5 == 0:
+            chance.shuffle(events)
+        document, _ = assemble_events(events)
+        for event in events:
+            api.speaks(event if isinstance(event, dict) else {})
+        step = read_step(api, document)
+        json.dumps([*step.kept, *api.results(step.calls)])
 
 
 @pytest.mark.parametrize("name", KNOWN_APIS)
