@@ -5,7 +5,7 @@
 Sections: differences (false alarms, coverage and power, beside Student's t over units), means (coverage of one run's score),
 plan (power at the planned size), early (false alarms of experiments whose failures are slow or quick), confirm (broken and
 noisy chatbots before the documented CI set-up), judge (coverage of what labels
-correct). Each prints a Markdown table, as docs/statistics.md has them.
+correct), loopback (the same of verdicts that came over HTTP). Each prints a Markdown table, as docs/statistics.md has them.
 """
 
 import argparse

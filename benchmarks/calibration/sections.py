@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
 
@@ -267,4 +268,5 @@ SECTIONS: dict[str, Section] = {
     "early": early,
     "confirm": confirm,
     "judge": judged_sections,
+    "loopback": loopback_sections,
 }

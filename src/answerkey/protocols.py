@@ -86,7 +86,8 @@ class Target(Protocol):
 
     It may have more that the engine looks for: `capacity`, how many questions it can work on at once; `replays`, if its
     replies bring their own timings; `wait_for_room(ask)`, awaited before the clock of a question starts;
-    `observe(ask, reply)`, awaited after it has stopped, which gives the reply with what was seen from outside.
+    `observe(ask, reply)`, awaited after it has stopped, which gives the reply with what was seen from outside; `so_far(ask)`,
+    what was done until a timeout, as a Reply or None.
     """
 
     @property

@@ -10,7 +10,9 @@ from answerkey.engine.local_engine import LocalEngine
 from answerkey.engine.pacing import LONGEST_WAIT
 from answerkey.model.options import Options
 from answerkey.model.question import Question
+from answerkey.model.reply import Evidence, Reply, ToolCall
 from answerkey.model.trial import Trial
+from answerkey.protocols import Ask
 from answerkey.targets.resolve import resolve_target
 
 ANSWER = {"answer": "yes", "tools_used": []}
@@ -147,3 +149,28 @@ def test_each_attempt_carries_its_own_trace(chatbot: Callable[..., Any]) -> None
     for exchange in done:
         sent = headers[exchange.question.question]
         assert sent == f"00-{exchange.replies[0].trace_id}-{sent.split('-')[2]}-01"
+
+
+class GivesUp:
+    """A chatbot that never answers, and knows what it has done."""
+
+    name = fingerprint = "gives up"
+
+    async def __aenter__(self) -> "GivesUp":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Nothing is open."""
+
+    async def ask(self, ask: Ask) -> Reply:
+        return await asyncio.get_running_loop().create_future()
+
+    def so_far(self, ask: Ask) -> Reply:
+        return Reply(tool_calls=(ToolCall(name="query_database"),), evidence=Evidence(tools_observed=True))
+
+
+def test_what_was_done_until_a_timeout_counts() -> None:
+    (done,) = ask(GivesUp(), questions(1), timeout=0.05)
+    assert done.reply.failure is not None
+    assert (done.reply.failure.kind, done.reply.tools_used) == ("timeout", ("query_database",))
+    assert (done.reply.timings.latency_ms or 0.0) >= 50

@@ -241,3 +241,19 @@ def test_an_unreachable_target_writes_nothing(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(TargetUnreachableError):
         ak.evaluate(ROWS, "http://127.0.0.1:9/chat")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_questions_that_expect_nothing_are_counted(
+    command: Any, chatbot: Callable[..., Any], write_rows: Any
+) -> None:
+    bare = [
+        {"id": "x", "question": "How are you?"},
+        {"id": "y", "question": "And now?", "checks": [{"max_words": 3}]},
+    ]
+    known = {"id": "z", "question": "Capital of France?", "reference_answer": "Paris"}
+    bot = chatbot(know)
+    document = command(
+        "run", write_rows("g.jsonl", *ROWS, *bare, known), "--target", bot.url, "--json"
+    ).document
+    assert document["summary"]["expecting_nothing"] == 2
+    assert any(line.startswith("2 of 6 questions expect nothing") for line in document["warnings"])

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,14 @@ class Judge:
             return completion(body, verdict(body, (2, 4, 5)[body["seed"] % 3]))
         if name == "fenced":
             return completion(body, f"```json\n{verdict(body, honest_grade(fields))}\n```")
+        if name == "confused":
+            # Of a right reply it passes so many percent, of a wrong one it fails so many, always the same ones.
+            sensitivity, specificity = map(int, argument.split("/"))
+            right = "It is right." in str(fields["reply"])
+            drawn = zlib.crc32(str(fields["reply"]).encode()) % 100
+            return completion(
+                body, verdict(body, 5 if drawn < (sensitivity if right else 100 - specificity) else 1)
+            )
         if name == "harsh":
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")

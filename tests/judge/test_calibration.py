@@ -8,14 +8,16 @@ from click.testing import CliRunner
 import answerkey
 from answerkey.cli.main import cli
 from answerkey.errors import AnswerkeyError, InputError, UsageError
-from answerkey.judge.calibration import Calibration, JudgedReplies, calibrate_judge
+from answerkey.judge.calibration import Calibration, JudgedReplies, calibrate_judge, change_between
 from answerkey.judge.labels import Labels, labels_from_file
 from answerkey.model.feedback import Feedback, ReplyKey
+from answerkey.model.question import Question
+from answerkey.model.reply import Reply
 from answerkey.store import open_store
 from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 
-from .judging import ScriptedJudge
+from .judging import ScriptedJudge, judge_all
 
 
 def labelled(both: int, lenient: int, harsh: int, neither: int, unlabelled: tuple[int, int]) -> tuple:
@@ -265,3 +267,56 @@ def test_calibrating_in_python_corrects_the_change(
         answerkey.calibrate(honest, right, base=boasting)
     with pytest.raises(UsageError, match="no reply 'zz'"):
         answerkey.calibrate(honest, {"zz": True})
+
+
+@pytest.mark.parametrize("confusion", ["95/90", "98/60", "70/60"])
+def test_what_labels_correct_holds_the_truth_at_its_rate(scripted: ScriptedJudge, confusion: str) -> None:
+    """The short version of `benchmarks/statistics --only loopback`: verdicts over HTTP, 400 draws of runs and labels."""
+    chance = random.Random(3)
+    luck = [chance.random() for _ in range(300)]
+    right = {share: [one < share for one in luck] for share in (0.7, 0.8)}
+    asked = [
+        (
+            Question(id=f"q{n}", question="Is it?"),
+            Reply(text=f"{share} {n}: It is {'right' if ok else 'wrong'}."),
+        )
+        for share, found in right.items()
+        for n, ok in enumerate(found)
+    ]
+    judged, _ = judge_all(scripted.settings(f"confused:{confusion}", claims=False), *asked)
+    passes = [scores[0].value for scores in judged]
+    versions = [(right[0.7], passes[:300]), (right[0.8], passes[300:])]
+    truth = [sum(found) / 300 for found, _ in versions]
+    held = [0, 0]
+    for _ in range(400):
+        drawn = []
+        places = [chance.randrange(300) for _ in range(200)]
+        for found, values in versions:
+            keys = [(f"q{n}", 1) for n in range(200)]
+            labelled = {keys[n]: found[places[n]] for n in chance.sample(range(200), 60)}
+            labels = Labels(right=labelled, scores={key: float(ok) for key, ok in labelled.items()})
+            known = {key: values[place] for key, place in zip(keys, places, strict=True)}
+            drawn.append((JudgedReplies(known, {key[0]: key[0] for key in keys}, 0.7), labels))
+        rate = calibrate_judge(*drawn[1]).prediction_powered
+        change = change_between(drawn[0][0], drawn[1][0], (drawn[0][1], drawn[1][1])).rate
+        assert rate is not None
+        assert change is not None
+        held[0] += rate.interval.low <= truth[1] <= rate.interval.high
+        held[1] += change.interval.low <= truth[1] - truth[0] <= change.interval.high
+    # 93 to 97% of 400, and what chance adds to that.
+    assert all(0.92 * 400 <= times <= 0.98 * 400 for times in held), held
+
+
+def test_a_judge_that_likes_length_is_told_apart_from_one_that_does_not() -> None:
+    keys = [(f"q{n}", 1) for n in range(40)]
+    lengths = {key: 50 + 25 * n for n, key in enumerate(keys)}
+    labels = Labels(right=dict.fromkeys(keys, True), scores=dict.fromkeys(keys, 0.5))
+    units = {key[0]: key[0] for key in keys}
+    wordy = JudgedReplies({key: 0.3 + n / 100 for n, key in enumerate(keys)}, units, 0.7, lengths)
+    fair = JudgedReplies({key: (n * 7 % 10) / 10 for n, key in enumerate(keys)}, units, 0.7, lengths)
+    found, other = wordy.verbosity(labels), fair.verbosity(labels)
+    assert found is not None
+    assert other is not None
+    assert found.value > 0.9
+    assert other.interval is not None
+    assert other.interval.low < 0 < other.interval.high

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from answerkey.targets.model_target import ModelTarget
-from answerkey.targets.model_tools import make_tools
 from answerkey.targets.resolve import resolve_target
-from answerkey.targets.secrets import Secrets
 
 from .asking import ask
 
@@ -30,7 +28,7 @@ def test_tables(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         target = resolve_target(name, settings=tables, folder=tmp_path)
         assert target.name == name
         if isinstance(target, ModelTarget):
-            assert len(make_tools(target.settings.tools, Secrets({}), tmp_path)) == 3
+            assert len(target.settings.tools) == 5
 
 
 def test_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

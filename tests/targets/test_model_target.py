@@ -1,4 +1,6 @@
+import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -6,10 +8,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
+import answerkey
 from answerkey.errors import ConfigError
 from answerkey.model.prices import Price
 from answerkey.model.question import Question
-from answerkey.protocols import Ask, RetryableError
+from answerkey.model.reply import Reply
+from answerkey.protocols import Ask, RetryableError, Target
+from answerkey.targets.priced_target import PricedTarget
 from answerkey.targets.resolve import resolve_target
 
 from .asking import ask
@@ -155,7 +160,7 @@ def test_the_key_comes_from_the_environment_and_stays_out_of_replies(monkeypatch
 def test_settings_that_are_wrong() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY, which is not set"):
         ask(resolve_target("openai:gpt-x"))
-    with pytest.raises(ConfigError, match="needs exactly one of python, url and result"):
+    with pytest.raises(ConfigError, match="needs exactly one of python, url, result and mcp"):
         Model().ask(tools=[{"name": "a"}])
     with pytest.raises(ConfigError, match="two tools have the same name"):
         Model().ask(tools=[{"name": "a", "result": 1}, {"name": "a", "result": 2}])
@@ -329,3 +334,68 @@ def test_tokens_cost_what_the_price_says_even_where_the_turn_fails() -> None:
     assert reply.failure is not None
     assert reply.usage is not None
     assert reply.usage.cost == pytest.approx((10 * 100 + 5 * 1000) / 1e6)
+
+
+def test_a_run_warns_of_replies_that_were_cut_off(write_rows: Any, command: Any) -> None:
+    cut = completion({"content": "The total is 44", "reasoning_content": "Add them up."})
+    cut["choices"][0]["finish_reason"] = "length"
+    questions = write_rows("g.jsonl", {"id": "q", "question": "Total?", "expected_keywords": ["44"]})
+
+    async def run(target: Target) -> Any:
+        return await answerkey.evaluate_async(questions, target)
+
+    done = Model(cut).use(run)
+    assert any("1 of 1 replies were cut off at the model's limit of tokens" in line for line in done.warnings)
+    assert done.summary.finishes == {"length": 1}
+    shown = command("show", done.id, "--question", "q").out
+    assert "was cut off at its limit of tokens" in shown
+    assert "Add them up." in shown
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def test_a_turn_that_is_given_up_keeps_the_calls_that_were_made(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    (tmp_path / "slow_tool.py").write_text(
+        f"import pathlib, time\ndef slow():\n    pathlib.Path({str(begun)!r}).touch()\n    time.sleep(1)\n"
+    )
+    tools = [{"name": "quick", "result": 7}, {"name": "slow", "python": f"{tmp_path / 'slow_tool.py'}:slow"}]
+    question = Ask(question="What?", conversation_id="c")
+
+    async def give_up(target: Target) -> Reply | None:
+        priced = PricedTarget(target, Price(input=100.0, output=1000.0))
+        assert priced.so_far(question) is None, "nothing was asked"
+        asking = asyncio.create_task(priced.ask(question))
+        await asyncio.to_thread(wait_for, begun)
+        asking.cancel()
+        await asyncio.wait({asking})
+        return priced.so_far(question)
+
+    model = Model(calling(("quick", "{}")), calling(("slow", "{}")))
+    reply = model.use(give_up, tools=tools)
+    assert reply.tools_used == ("quick", "slow")
+    assert [call.result_seen for call in reply.tool_calls] == [True, False]
+    assert reply.evidence.tools_observed
+    assert reply.usage.cost == pytest.approx((20 * 100 + 10 * 1000) / 1e6)
+
+
+def test_a_long_conversation_is_sent_whole() -> None:
+    script: list[Any] = []
+    for turn in range(40):
+        script += [calling(("fixed", f'{{"turn": {turn}}}')), completion({"content": f"answer {turn}"})]
+    model = Model(*script)
+    turns = tuple(Question(id=f"c#{n}", question=f"q{n}") for n in range(40))
+    replies = model.ask_in_a_run(
+        Question(id="c", question="q0", turns=turns), tools=[{"name": "fixed", "result": "x" * 2000}]
+    )
+    assert [reply.text for reply in replies] == [f"answer {turn}" for turn in range(40)]
+    sent = model.requests[-1]["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant"] * 39 + [
+        *("user", "assistant", "tool")
+    ]
+    assert [message["content"] for message in sent if message["role"] == "user"] == [
+        f"q{n}" for n in range(40)
+    ]

@@ -109,7 +109,10 @@ class LocalEngine:
             except TimeoutError:
                 ours = time.perf_counter() - begun >= self._options.timeout * 0.999
                 message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
-                reply = Reply(failure=Failure("timeout", message))
+                done = getattr(target, "so_far", None)
+                reply = msgspec.structs.replace(
+                    (done and done(ask)) or Reply(), failure=Failure("timeout", message)
+                )
             except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
                 reply = Reply(failure=failure_from_exception(error))
             ended = time.perf_counter()

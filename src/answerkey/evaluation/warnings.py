@@ -26,11 +26,21 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "
             "not counted, and what stands behind an address is taken to be as it was"
         )
+    if summary.expecting_nothing:
+        lines.append(
+            f"{summary.expecting_nothing} of {summary.questions} questions expect nothing: any reply that is not an "
+            "error scores 1.0 there; give them keywords, tools or a reference answer"
+        )
     expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
     if summary.tools_unobserved and expects_tools:
         lines.append(
             f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
             "none used; supply them as 'tools_used' or 'tool_calls' in the reply, or map them in the configuration"
+        )
+    if cut := summary.finishes.get("length"):
+        lines.append(
+            f"{cut} of {summary.replies} replies were cut off at the model's limit of tokens; raise the limit, such as "
+            "parameters = { max_tokens = … } of the target"
         )
     for reason, count in summary.unscored.items():
         lines.append(f"not scored: {reason} ({count} of {summary.planned})")

@@ -161,12 +161,8 @@ def _expectations(question: Question) -> Iterator[Finding]:
                 "rubric-needs-judge",
                 f"{where}has a check with a rubric, which only a judge can decide",
             )
-        if turn.tools == "none":
-            continue
-        if not (
-            turn.expected_tools or turn.expected_keywords or turn.forbidden_tools or turn.forbidden_keywords
-        ):
-            fields = ("reference_answer", "relevant_documents", "checks")
+        if turn.expects_nothing:
+            fields = ("relevant_documents", "checks")
             unscored = [field for field in fields if getattr(turn, field)]
             only = f" ({' and '.join(unscored)} alone do not change the score)" if unscored else ""
             if turn.checks:

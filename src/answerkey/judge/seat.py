@@ -78,7 +78,7 @@ class Seat:
             "User-Agent": "answerkey",
             "Accept": "application/json",
             "Content-Type": "application/json",
-            **(self._api.headers(self._key) if self._key is not None else {}),
+            **self._api.headers(self._key),
         }
         return read_endpoint(self.base_url + self._api.path(self.model, False)), headers
 

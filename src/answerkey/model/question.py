@@ -112,6 +112,19 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
         """What is said to the chatbot, in order: the turns, or the question itself."""
         return self.turns or (self,)
 
+    @property
+    def expects_nothing(self) -> bool:
+        """Whether any reply that is no error scores 1.0; its checks count only where they have a weight."""
+        return not any(
+            turn.expected_tools
+            or turn.forbidden_tools
+            or turn.tools
+            or turn.expected_keywords
+            or turn.forbidden_keywords
+            or turn.reference_answer
+            for turn in self.asks
+        )
+
     @cached_property
     def ask_hash(self) -> str:
         """Hash of what the chatbot gets to see, under its id: while it stays, a stored reply is still its reply."""

@@ -72,8 +72,12 @@ class Summary(Slice, frozen=True, kw_only=True):
     # Trials that were planned, and trials scored ÷ planned.
     planned: int
     coverage: float
+    # Questions of which nothing is expected: any reply that is no error scores 1.0 there.
+    expecting_nothing: int = 0
     # Replies in which tool calls could not be observed; they count as "none used".
     tools_unobserved: int
+    # Why models stopped early (length, refusal, filter) → in how many replies.
+    finishes: dict[str, int] = {}
     # Why trials were asked but have no score → how many; those that were never asked show in the coverage alone.
     unscored: dict[str, int]
     # Which of its own problems the harness had → with how many of those trials; none of it is charged to the chatbot.

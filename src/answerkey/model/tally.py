@@ -41,8 +41,9 @@ _LENGTHS = ("short (up to 8 words)", "medium (9 to 20 words)", "long (over 20 wo
 _MOST_CELLS = 50_000
 _OVERALL = ("overall", "overall")
 
-# The slices that a question is in: category, persona, tags, expected tools, and the place of its length in _LENGTHS.
-Signature = tuple[str, str | None, tuple[str, ...], str, int]
+# The slices that a question is in: category, persona, tags, expected tools, and the place of its length in _LENGTHS; and whether
+# it expects nothing.
+Signature = tuple[str, str | None, tuple[str, ...], str, int, bool]
 # Kind and name of a slice.
 _Key = tuple[str, str]
 # What a scorecard's values are called: its components, its metrics.
@@ -164,6 +165,7 @@ class Tally:
                 sums = self._sums(key)
                 sums.add_question(values[0], times, self.pass_mark)
                 sums.units += times
+                sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
                 for column, value in columns:
                     sums.moments(column).add(whole(value), 1, times, bounded=_is_bounded(column, value))
         self._cells.clear()
@@ -174,7 +176,9 @@ class Tally:
         for (signature, names, values), times in cells.items():
             columns = _columns(names, values, self.pass_mark)
             for key in (_OVERALL, *_keys(signature)):
-                self._sums(key).add_question(values[0], times, self.pass_mark)
+                sums = self._sums(key)
+                sums.add_question(values[0], times, self.pass_mark)
+                sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
                 unit = units.setdefault(key, {})
                 for column, value in columns:
                     found = unit.setdefault(column, [0, 0, 1])
@@ -210,7 +214,9 @@ class Tally:
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
             planned=planned,
             coverage=round_score(min(1.0, overall.trials / planned)) if planned else 1.0,
+            expecting_nothing=self._sums(_OVERALL).expecting_nothing,
             tools_unobserved=whole_run.tools_unobserved,
+            finishes=dict(sorted(whole_run.finishes.items())),
             unscored=unscored,
             harness=dict(sorted(whole_run.harness.items())),
             usage=whole_run.usage(),
@@ -296,12 +302,14 @@ class _Replies:
 class _SliceSums:
     """What the questions of a slice come to."""
 
-    __slots__ = ("_moments", "grades", "passed", "questions", "units")
+    __slots__ = ("_moments", "expecting_nothing", "grades", "passed", "questions", "units")
 
     def __init__(self) -> None:
         self.questions = 0
         self.units = 0
         self.passed = 0
+        # Questions whose replies nothing is expected of, checks neither.
+        self.expecting_nothing = 0
         self.grades: Counter[str] = Counter()
         # The column's name → its moments.
         self._moments: dict[str, UnitMoments] = {}
@@ -327,6 +335,7 @@ class _SliceSums:
         self.questions += other.questions
         self.units += other.units
         self.passed += other.passed
+        self.expecting_nothing += other.expecting_nothing
         self.grades.update(other.grades)
         for column, moments in other._moments.items():
             self.moments(column).merge(moments)
@@ -402,7 +411,14 @@ def signature_of(question: Question) -> Signature:
     """The slices that a question is in."""
     words = len(question.question.split())
     length = 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
-    return (question.category, question.persona, question.tags, _tools_of(question), length)
+    return (
+        question.category,
+        question.persona,
+        question.tags,
+        _tools_of(question),
+        length,
+        question.expects_nothing,
+    )
 
 
 def _tools_of(question: Question) -> str:
@@ -414,7 +430,7 @@ def _tools_of(question: Question) -> str:
 
 @lru_cache(maxsize=10_000)
 def _keys(signature: Signature) -> tuple[_Key, ...]:
-    category, persona, tags, tools, length = signature
+    category, persona, tags, tools, length, _ = signature
     return (
         ("category", category),
         *((("persona", persona),) if persona else ()),

@@ -27,6 +27,8 @@ class WholeTally:
 
     def __init__(self) -> None:
         self.tools_unobserved = 0
+        # How replies ended that did not end by themselves.
+        self.finishes: Counter[str] = Counter()
         self.harness: Counter[str] = Counter()
         self.tool_ms: dict[str, Durations] = {}
         self._unscored: Counter[str] = Counter()
@@ -57,6 +59,7 @@ class WholeTally:
     def merge(self, other: "WholeTally") -> None:
         """Add what another has counted."""
         self.tools_unobserved += other.tools_unobserved
+        self.finishes.update(other.finishes)
         self.harness.update(other.harness)
         for reason, times in other._unscored.items():
             self.add_unscored(reason, times)
@@ -87,6 +90,8 @@ class WholeTally:
     def add_reply(self, reply: Reply) -> None:
         """Count one reply."""
         self.tools_unobserved += not reply.evidence.tools_observed and reply.failure is None
+        if reply.finish is not None:
+            self.finishes[reply.finish] += 1
         tools_ms = 0.0
         for call in reply.tool_calls:
             if call.duration_ms is not None:

@@ -69,7 +69,7 @@ GEMINI = ModelApi(
     base_url_env="GOOGLE_GEMINI_BASE_URL",
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     path=_path,
-    headers=lambda key: {"x-goog-api-key": key},
+    headers=lambda key: {"x-goog-api-key": key} if key else {},
     body=_body,
     said=lambda speaker, text: {
         "role": "model" if speaker == "assistant" else "user",

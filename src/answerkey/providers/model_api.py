@@ -73,8 +73,8 @@ class ModelApi(NamedTuple):
     key_env: tuple[str, ...]
     # Model and whether it streams → what follows the base address.
     path: Callable[[str, bool], str]
-    # Key → headers.
-    headers: Callable[[str], dict[str, str]]
+    # The key, if there is one → headers.
+    headers: Callable[[str | None], dict[str, str]]
     body: Callable[[Prompt], JsonObject]
     # What the user or the assistant says, as a message.
     said: Callable[[Speaker, str], JsonObject]

@@ -15,9 +15,9 @@ __all__ = ["OPENAI_CHAT", "bearer", "function_tool"]
 _THOUGHTS = ("reasoning_content", "reasoning_details")
 
 
-def bearer(key: str) -> dict[str, str]:
+def bearer(key: str | None) -> dict[str, str]:
     """The key as most APIs take it."""
-    return {"Authorization": f"Bearer {key}"}
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def function_tool(tool: ToolSpec) -> JsonObject:

@@ -195,7 +195,7 @@ def _turn(
         sources_cut=max(0, len(sources) - limits.sources),
         claims=claims_details(card),
         links=links,
-        remarks=tuple(_remarks(card))[:_REMARKS],
+        remarks=(*_of_the_model(reply, limits), *_remarks(card))[:_REMARKS],
         components=tuple(
             ComponentDetail(name, score.value, score.weight, one_line(score.reason, 400))
             for name, score in card.components.items()
@@ -236,6 +236,14 @@ def _found(details: Mapping[str, Any]) -> tuple[str, ...]:
         if match.get("rule") == "pattern" and match.get("text")
     }
     return tuple(one_line(str(matched.get(word, word)), 200) for word in details.get("found") or ())
+
+
+def _of_the_model(reply: Reply, limits: Limits) -> Iterator[tuple[str, str]]:
+    """How the model ended and what it thought, where it says so."""
+    if reply.finish is not None:
+        yield "model", _FINISHES[reply.finish]
+    if reply.reasoning:
+        yield "reasoning", one_line(reply.reasoning, limits.tool_text)
 
 
 def _remarks(card: Scorecard) -> Iterator[tuple[str, str]]:
@@ -279,6 +287,11 @@ def _rules(matches: Any) -> dict[str, str]:
 
 # Remarks of judges that are shown of one reply.
 _REMARKS = 16
+_FINISHES = {
+    "length": "was cut off at its limit of tokens",
+    "refusal": "refused",
+    "filter": "was stopped by the content filter of its provider",
+}
 _Span = tuple[int, int, str, str]
 
 

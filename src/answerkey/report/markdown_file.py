@@ -18,6 +18,7 @@ from answerkey.report.value_wording import (
     percent,
     points,
     range_text,
+    rate_range_text,
     score_text,
 )
 from answerkey.report.view import ReportView, build_view
@@ -97,7 +98,9 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from _latency(view)
     yield from _worst(view)
     yield ""
-    yield f"<sub>run {_safe(view.info.id)} · {count(summary.questions, 'question')} · coverage {percent(summary.coverage)}</sub>"
+    passed = f"{percent(summary.pass_rate)} passed{rate_range_text(summary.pass_interval)}"
+    asked = f"{count(summary.questions, 'question')} · {passed} · coverage {percent(summary.coverage)}"
+    yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
 
 
 def _safe(text: str, width: int = 200) -> str:

@@ -19,7 +19,7 @@ from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.http_client import Endpoint, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
 from answerkey.targets.http_session import FAILURES, TargetSession, is_refused
-from answerkey.targets.model_tools import Tool, ToolSettings, make_tools
+from answerkey.targets.model_tools import ToolBox, ToolSettings
 from answerkey.targets.model_turn import ModelTurn, TimedStep
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
 from answerkey.targets.table_settings import read_settings
@@ -127,9 +127,8 @@ class ModelTarget:
         self._stream = settings.stream or settings.parameters.get("stream") is True
         self._secrets = secrets or Secrets()
         self._concurrency = context.concurrency
-        self._folder = context.folder
         self._turns: UnderWay[ModelTurn] = UnderWay(context.concurrency)
-        self._tools: dict[str, Tool] = {}
+        self._tools = ToolBox(settings.tools, self._secrets, context.folder)
         self._session = TargetSession(
             self.name,
             self._secrets,
@@ -143,16 +142,19 @@ class ModelTarget:
         base = self._full_address(str(self._secrets.expand(self.base_url, f"{where} base_url")))
         self._endpoint = self._read_endpoint(base)
         headers = {"User-Agent": "answerkey", "Content-Type": "application/json"}
-        key = self._key(base)
-        if key:
-            headers.update(self._api.headers(key))
+        headers.update(self._api.headers(self._key(base)))
         headers.update(self._secrets.expand(settings.headers, f"{where} headers"))
-        self._tools = make_tools(settings.tools, self._secrets, self._folder)
         self._threads = WorkerThreads(self._concurrency)
         await self._session.open(self._endpoint, safe_url(base), headers)
+        try:
+            await self._tools.open(self._threads, self._session.client)
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self._tools.close()
         await self._session.close()
         self._threads.close()
 
@@ -195,13 +197,20 @@ class ModelTarget:
         )
         return self._secrets.redact_reply(admit_reply(reply))
 
+    def so_far(self, ask: Ask) -> Reply | None:
+        """What was done of a turn that was given up."""
+        turn = self._turns.get(ask.conversation_id)
+        if turn is None or turn.turn != ask.turn:
+            return None
+        return self._secrets.redact_reply(admit_reply(turn.so_far()))
+
     async def _step(self, messages: Sequence[JsonObject], traceparent: str | None) -> TimedStep:
         """One request; raises RetryableError if it may be made again."""
         prompt = Prompt(
             model=self.model,
             messages=messages,
             system=self.settings.system,
-            tools=[tool.spec for tool in self._tools.values()],
+            tools=[tool.spec for tool in self._tools.tools.values()],
             stream=self._stream,
             parameters={name: value for name, value in self.settings.parameters.items() if name != "stream"},
         )
@@ -275,7 +284,9 @@ class ModelTarget:
         return reply
 
     async def _call(self, wanted: ToolCall) -> ToolCall:
-        tool = self._tools.get(wanted.name)
+        tool = self._tools.tools.get(wanted.name)
         if tool is None:
-            return msgspec.structs.replace(wanted, error=f"there is no tool {wanted.name!r}")
-        return await tool.call(wanted, self._threads, self._session.client)
+            return msgspec.structs.replace(
+                wanted, error=f"there is no tool {wanted.name!r}", result_seen=True
+            )
+        return await tool.call(wanted)

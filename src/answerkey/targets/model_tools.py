@@ -1,8 +1,10 @@
-"""Tools that a model may call while it is under test: a Python callable, an HTTP endpoint or a fixed result."""
+"""Tools that a model may call while it is under test: Python callables, HTTP endpoints, MCP servers, fixed results."""
 
+import asyncio
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +14,26 @@ from answerkey.errors import ConfigError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.providers.model_api import ToolSpec
-from answerkey.targets.http_client import Endpoint, HttpClient, read_endpoint
+from answerkey.targets.http_client import HttpClient, read_endpoint
+from answerkey.targets.mcp_client import McpClient, McpError
 from answerkey.targets.python_target import load_callable
 from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["Tool", "ToolSettings", "make_tools"]
+__all__ = ["Tool", "ToolBox", "ToolSettings"]
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 # What of a tool's answer is sent to the model and kept.
 _LONGEST_RESULT = 200_000
+_ANY_ARGUMENTS: JsonObject = {"type": "object", "properties": {}}
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of a target's `tools`: its name and schema, and exactly one of `python`, `url` and `result`."""
+    """One entry of a target's `tools`: exactly one of `python`, `url`, `result` and `mcp`, and what it needs."""
 
-    name: str
+    # Of a server's tools, each has its own.
+    name: str = ""
     # Both are taken from a Python callable's docstring and signature if they are not given.
     description: str = ""
     parameters: dict[str, Any] | None = None
@@ -36,41 +41,35 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     python: str | None = None
     # Gets the arguments as a JSON object by POST; its answer is the result.
     url: str | None = None
-    headers: dict[str, str] = {}
     # Always this.
     result: Any = msgspec.UNSET
+    # All tools of an MCP server: a program with its arguments, or an http(s) address.
+    mcp: str | None = None
+    # Of a server's tools only these; empty: all.
+    only: list[str] = []
+    # Sent to `url` and to a server's address; `env` is for a server's program.
+    headers: dict[str, str] = {}
+    env: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        ways = [self.python is not None, self.url is not None, self.result is not msgspec.UNSET]
+        where = f"the tool {self.name!r}" if self.name else "a tool"
+        if sum([*ways, self.mcp is not None]) != 1:
+            raise ConfigError(f"{where} needs exactly one of python, url, result and mcp")
+        if self.mcp is None and not self.name:
+            raise ConfigError("a tool needs a name")
+        if self.mcp is None and self.only:
+            raise ConfigError(f"{where} has `only`, which is for mcp")
 
 
 class Tool:
     """A tool, ready to be called."""
 
-    def __init__(self, settings: ToolSettings, secrets: Secrets, start: Path | None = None) -> None:
-        where = f"the tool {settings.name!r}"
-        ways = [settings.python is not None, settings.url is not None, settings.result is not msgspec.UNSET]
-        if sum(ways) != 1:
-            raise ConfigError(f"{where} needs exactly one of python, url and result")
-        self.name = settings.name
-        self._result = settings.result
-        self._function: Callable[..., object] | None = None
-        if settings.python is not None:
-            self._function = load_callable(settings.python, start)[0]
-        self._url: Endpoint | None = None
-        if settings.url is not None:
-            try:
-                self._url = read_endpoint(secrets.expand(settings.url, f"{where} url"))
-            except ValueError:
-                raise ConfigError(f"{where}: url is not an http:// or https:// address") from None
-        self._headers = {
-            "Content-Type": "application/json",
-            **secrets.expand(settings.headers, f"{where} headers"),
-        }
-        described = settings.description or (inspect.getdoc(self._function) or "" if self._function else "")
-        schema = settings.parameters
-        if schema is None:
-            schema = _schema_of(self._function) if self._function else {"type": "object", "properties": {}}
-        self.spec = ToolSpec(settings.name, described, schema)
+    def __init__(self, spec: ToolSpec, run: Callable[[JsonObject], Awaitable[object]]) -> None:
+        self.spec = spec
+        self._run = run
 
-    async def call(self, wanted: ToolCall, threads: WorkerThreads, client: HttpClient) -> ToolCall:
+    async def call(self, wanted: ToolCall) -> ToolCall:
         """Make a call that a model wants; an error is the call's, for the model to deal with."""
         began = time.perf_counter()
         result: object = None
@@ -79,26 +78,96 @@ class Tool:
             error = f"the arguments are not a JSON object: {wanted.arguments_text}"
         else:
             try:
-                result = await self._run(wanted.arguments or {}, threads, client)
+                result = await self._run(wanted.arguments or {})
+            except McpError as raised:
+                error = str(raised)
             except Exception as raised:  # noqa: BLE001  # a tool may raise anything, and the model is told
                 error = f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__
         return msgspec.structs.replace(
             wanted,
             result=result,
-            result_seen=error is None,
+            result_seen=True,
             error=None if error is None else failure_message(error),
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
         )
 
-    async def _run(self, arguments: JsonObject, threads: WorkerThreads, client: HttpClient) -> object:
-        function = self._function
-        if function is not None:
-            result = await threads.run(lambda: function(**arguments))
-            return _plain(await result if inspect.isawaitable(result) else result)
-        if self._url is None:
-            return self._result
+
+class ToolBox:
+    """All tools of a target, with the servers that some of them are on."""
+
+    def __init__(self, settings: Sequence[ToolSettings], secrets: Secrets, folder: Path | None) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._folder = folder
+        self._servers: list[McpClient] = []
+        self.tools: dict[str, Tool] = {}
+
+    async def open(self, threads: WorkerThreads, client: HttpClient) -> None:
+        """Make the tools, and start or reach the servers."""
+        for one in self._settings:
+            if one.mcp is not None:
+                for tool in await self._from_server(one, one.mcp, client):
+                    self._add(tool)
+            elif one.python is not None:
+                self._add(_python_tool(one, one.python, threads, self._folder))
+            elif one.url is not None:
+                self._add(_http_tool(one, one.url, client, self._secrets))
+            else:
+                self._add(_fixed_tool(one))
+
+    async def close(self) -> None:
+        """End the servers."""
+        await asyncio.gather(*(server.close() for server in self._servers))
+
+    def _add(self, tool: Tool) -> None:
+        if tool.spec.name in self.tools:
+            raise ConfigError(f"two tools have the same name: {tool.spec.name}")
+        self.tools[tool.spec.name] = tool
+
+    async def _from_server(self, settings: ToolSettings, place: str, client: HttpClient) -> list[Tool]:
+        where = f"the MCP server {place!r}"
+        server = McpClient(
+            self._secrets.expand(place, where),
+            shown=place,
+            env=self._secrets.expand(settings.env, f"{where} env"),
+            headers=self._secrets.expand(settings.headers, f"{where} headers"),
+            folder=None if self._folder is None else str(self._folder),
+        )
+        self._servers.append(server)
+        specs = {spec.name: spec for spec in await server.open(client)}
+        missing = next((name for name in settings.only if name not in specs), None)
+        if missing is not None:
+            raise ConfigError(f"{where} has no tool {missing!r}; there are {', '.join(sorted(specs))}")
+        return [Tool(specs[name], partial(server.call, name)) for name in (settings.only or specs)]
+
+
+def _spec(settings: ToolSettings, described: str = "", schema: JsonObject = _ANY_ARGUMENTS) -> ToolSpec:
+    parameters = schema if settings.parameters is None else settings.parameters
+    return ToolSpec(settings.name, settings.description or described, parameters)
+
+
+def _python_tool(settings: ToolSettings, reference: str, threads: WorkerThreads, folder: Path | None) -> Tool:
+    function = load_callable(reference, folder)[0]
+
+    async def run(arguments: JsonObject) -> object:
+        result = await threads.run(lambda: function(**arguments))
+        return _plain(await result if inspect.isawaitable(result) else result)
+
+    return Tool(_spec(settings, inspect.getdoc(function) or "", _schema_of(function)), run)
+
+
+def _http_tool(settings: ToolSettings, url: str, client: HttpClient, secrets: Secrets) -> Tool:
+    where = f"the tool {settings.name!r}"
+    try:
+        endpoint = read_endpoint(secrets.expand(url, f"{where} url"))
+    except ValueError:
+        raise ConfigError(f"{where}: url is not an http:// or https:// address") from None
+    own = secrets.expand(settings.headers, f"{where} headers")
+    headers = {"Content-Type": "application/json", **own}
+
+    async def run(arguments: JsonObject) -> object:
         content = msgspec.json.encode(arguments)
-        async with await client.request("POST", self._url, headers=self._headers, body=content) as response:
+        async with await client.request("POST", endpoint, headers=headers, body=content) as response:
             body = (await response.read(_LONGEST_RESULT)).decode("utf-8", "replace")
             if response.status >= 300:
                 raise RuntimeError(f"HTTP {response.status}: {failure_message(body, 200)}")
@@ -107,13 +176,14 @@ class Tool:
         except msgspec.DecodeError:
             return body
 
+    return Tool(_spec(settings), run)
 
-def make_tools(settings: list[ToolSettings], secrets: Secrets, start: Path | None = None) -> dict[str, Tool]:
-    """The tools by name; `start` is where the paths of Python files start from."""
-    tools = {one.name: Tool(one, secrets, start) for one in settings}
-    if len(tools) != len(settings):
-        raise ConfigError("two tools have the same name")
-    return tools
+
+def _fixed_tool(settings: ToolSettings) -> Tool:
+    async def run(arguments: JsonObject) -> object:
+        return settings.result
+
+    return Tool(_spec(settings), run)
 
 
 def _schema_of(function: Callable[..., object]) -> JsonObject:

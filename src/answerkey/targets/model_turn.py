@@ -44,6 +44,8 @@ class ModelTurn:
         self.messages: list[JsonObject] = [*history, api.said("user", question)]
         self._api = api
         self._calls: list[ToolCall] = []
+        # Calls that were begun, and whose end nobody has seen yet.
+        self._under_way: tuple[ToolCall, ...] = ()
         self._sources: list[Source] = []
         self._thoughts: list[str] = []
         self._usage: Usage | None = None
@@ -71,23 +73,25 @@ class ModelTurn:
             try:
                 timed = await ask_step(self.messages)
             except RetryableError as error:
-                error.so_far = self.reply_with(Reply(), self._worked_ms - self._before_ms)
+                error.so_far = self._reply(Reply(), self._worked_ms - self._before_ms)
                 self._before_ms = self._worked_ms
                 raise
             step = timed.step
             self._note(timed)
             if step.reply.failure is not None or not (step.calls or step.paused):
-                return self.end(step.reply)
+                return self._end(step.reply)
             if step.reply.finish == "length" and step.calls:
                 self._calls += [msgspec.structs.replace(one, error=_CUT_OFF) for one in step.calls]
-                return self.end(Reply(failure=Failure("malformed", _CUT_OFF), finish="length"))
+                return self._end(Reply(failure=Failure("malformed", _CUT_OFF), finish="length"))
             began = time.perf_counter()
+            self._under_way = step.calls
             done = await asyncio.gather(*(call(one) for one in step.calls))
+            self._under_way = ()
             self._worked_ms += 1000 * (time.perf_counter() - began)
             self._calls += done
             self.messages += [*step.kept, *(self._api.results(done) if done else ())]
         message = f"the model still called tools after {most_steps} turns"
-        return self.end(Reply(failure=Failure("exception", message)))
+        return self._end(Reply(failure=Failure("exception", message)))
 
     def _note(self, timed: TimedStep) -> None:
         """Count a step that was answered."""
@@ -110,17 +114,22 @@ class ModelTurn:
         if not step.calls and not step.paused:
             self.messages += step.kept
 
-    def end(self, last: Reply) -> Reply:
+    def so_far(self) -> Reply:
+        """What was done until now, in a turn that is given up."""
+        self.finished = True
+        return msgspec.structs.replace(self._reply(Reply(), 0.0), timings=Timings())
+
+    def _end(self, last: Reply) -> Reply:
         """The reply of the whole turn, whose last step this is."""
         self.finished = True
-        return self.reply_with(last, self._worked_ms)
+        return self._reply(last, self._worked_ms)
 
-    def reply_with(self, last: Reply, worked_ms: float) -> Reply:
+    def _reply(self, last: Reply, worked_ms: float) -> Reply:
         """All that was seen, with what the last step says of itself."""
         return msgspec.structs.replace(
             last,
             text=self._text,
-            tool_calls=tuple(self._calls),
+            tool_calls=(*self._calls, *self._under_way),
             sources=tuple(self._sources),
             usage=self._usage,
             reasoning="\n\n".join(self._thoughts) or None,

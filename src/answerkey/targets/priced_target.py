@@ -33,6 +33,12 @@ class PricedTarget:
     async def __aexit__(self, *exc: object) -> None:
         await self._target.__aexit__(*exc)
 
+    def so_far(self, ask: Ask) -> Reply | None:
+        """What was done of a turn that was given up, where the target knows it."""
+        known = getattr(self._target, "so_far", None)
+        done: Reply | None = None if known is None else known(ask)
+        return None if done is None else priced(done, self._price)
+
     async def ask(self, ask: Ask) -> Reply:
         """Ask it, and reckon what that cost."""
         try:

@@ -44,9 +44,8 @@ _FLAGS = frozenset(
     {"is_error", "isError", "status", "tool_use_id", "toolUseId", "toolCallId", "part_kind", "outcome"}
 )
 # The words by which a call's status, outcome or kind of part says that it failed.
-_FAILED = frozenset(
-    {"error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied"}
-)
+# (A tuple, since what is compared with them may be an object, which no set can be asked for.)
+_FAILED = ("error", "failed", "denied", "retried", "tool-error", "retry-prompt", "tool-output-denied")
 _OPENAI, _FUNCTION = {"id", "type", "function"}, {"name", "arguments"}
 _DURATIONS = ("duration_ms", "durationMs", "latency_ms", "latencyMs", "elapsed_ms")
 

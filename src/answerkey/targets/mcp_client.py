@@ -1,0 +1,359 @@
+"""McpClient: the tools of a Model Context Protocol server, over the pipes of a program or over HTTP.
+
+It is written out because all that is needed is three requests, and importing the protocol's own package takes 1.3 CPU
+seconds, more than a run of a thousand questions.
+"""
+
+import asyncio
+import contextlib
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.providers.model_api import ToolSpec
+from answerkey.targets.child_process import Child, start_child
+from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
+from answerkey.targets.http_session import FAILURES
+from answerkey.text.boundary import decode_text
+from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.fields.content_text import spoken_text
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
+from answerkey.transcripts.plain_json import decode_json
+from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
+
+__all__ = ["McpClient", "McpError", "result_of"]
+
+# The newest version that begins with a handshake, which all servers know, and the one after, which some insist on.
+_HANDSHAKE = "2025-11-25"
+_STATELESS = "2026-07-28"
+_UNSUPPORTED_VERSION = -32022
+_METHOD_NOT_FOUND = -32601
+# Our own: the session has run out, so the request was not looked at.
+_FORGOTTEN = "session"
+# Seconds to start, to introduce itself and to list its tools.
+_OPENING_S = 60.0
+_LONGEST_MESSAGE = 16 * 1024 * 1024
+_MOST_PAGES = 100
+_WHO: JsonObject = {"name": "answerkey", "version": "1"}
+
+
+class McpError(Exception):
+    """A server refused, failed or is gone."""
+
+    def __init__(self, message: str, code: object = None) -> None:
+        super().__init__(failure_message(message))
+        self.code = code
+
+
+class McpClient:
+    """One server: `python server.py` is started and spoken to through its pipes, `https://…` over HTTP."""
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        shown: str,
+        env: Mapping[str, str],
+        headers: Mapping[str, str],
+        folder: str | None,
+    ) -> None:
+        # What errors call it: the place may hold secrets.
+        self._shown = shown
+        self._wire: _Pipes | _Http
+        if place.startswith(("http://", "https://")):
+            try:
+                self._wire = _Http(read_endpoint(place), headers)
+            except ValueError:
+                raise ConfigError(f"mcp = {shown!r} is not a valid address") from None
+        else:
+            try:
+                words = shlex.split(place)
+            except ValueError as error:
+                raise ConfigError(f"mcp = {shown!r} cannot be split into words: {error}") from None
+            if not words:
+                raise ConfigError("mcp names no program and no address")
+            self._wire = _Pipes(words, env, folder)
+        self._last_id = 0
+        # What goes with every request to a server that knows no handshake.
+        self._meta: JsonObject | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self, client: HttpClient) -> list[ToolSpec]:
+        """Reach the server and list its tools."""
+        self._wire.client = client
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                await self._greet()
+                return await self._list()
+        except (McpError, *FAILURES, UsageError) as error:
+            why = f"no answer within {_OPENING_S:g} s" if isinstance(error, TimeoutError) else str(error)
+            await self.close()
+            raise TargetUnreachableError(
+                failure_message(f"the MCP server {self._shown!r} cannot be used: {why}")
+            ) from error
+
+    async def close(self) -> None:
+        """End it."""
+        await self._wire.close()
+
+    async def call(self, name: str, arguments: JsonObject) -> Json:
+        """Call a tool; raises McpError if it fails. A server that has ended, or forgotten us, is greeted again."""
+        asked: JsonObject = {"name": name, "arguments": arguments}
+        for _ in range(2):
+            async with self._opening:
+                if not self._wire.open:
+                    await self._greet()
+            try:
+                return result_of(await self._request("tools/call", asked))
+            except McpError as error:
+                if error.code != _FORGOTTEN:
+                    raise
+        raise McpError("it forgets its sessions at once")
+
+    async def _greet(self) -> None:
+        await self._wire.start()
+        hello: JsonObject = {"protocolVersion": _HANDSHAKE, "capabilities": {}, "clientInfo": _WHO}
+        try:
+            answer = await self._request("initialize", hello)
+        except McpError as error:
+            if error.code not in (_UNSUPPORTED_VERSION, _METHOD_NOT_FOUND):
+                raise
+            self._wire.version = _STATELESS
+            prefix = "io.modelcontextprotocol/"
+            self._meta = {
+                f"{prefix}protocolVersion": _STATELESS,
+                f"{prefix}clientInfo": _WHO,
+                f"{prefix}clientCapabilities": {},
+            }
+            return
+        self._wire.version = as_str(answer.get("protocolVersion")) or _HANDSHAKE
+        await self._wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def _list(self) -> list[ToolSpec]:
+        tools: list[ToolSpec] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            answer = await self._request("tools/list", {} if cursor is None else {"cursor": cursor})
+            for tool in as_dicts(answer.get("tools")):
+                name = as_str(tool.get("name"))
+                if name is not None:
+                    described = as_str(tool.get("description")) or as_str(tool.get("title")) or ""
+                    schema = as_dict(tool.get("inputSchema")) or {"type": "object", "properties": {}}
+                    tools.append(ToolSpec(name, described, schema))
+            cursor = as_str(answer.get("nextCursor"))
+            if cursor is None:
+                return tools
+        raise McpError(f"its list of tools has more than {_MOST_PAGES} pages")
+
+    async def _request(self, method: str, params: JsonObject) -> JsonObject:
+        self._last_id += 1
+        if self._meta is not None:
+            params = {**params, "_meta": self._meta}
+        message: JsonObject = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
+        answer = await self._wire.ask(message, self._last_id)
+        error = answer.get("error")
+        if error is not None:
+            told = as_dict(error)
+            raise McpError(as_str(told.get("message")) or str(error), told.get("code"))
+        return as_dict(answer.get("result"))
+
+
+def result_of(answer: JsonObject) -> Json:
+    """What a tool brought; raises McpError if it says that it failed."""
+    content = answer.get("content")
+    said = spoken_text(content)
+    if answer.get("isError") is True:
+        raise McpError(said or "the tool failed")
+    structured = answer.get("structuredContent")
+    if structured is not None:
+        # A bare value is wrapped, since this must be an object.
+        only = isinstance(structured, dict) and structured.keys() == {"result"}
+        return as_dict(structured)["result"] if only else structured
+    return content if said is None else said
+
+
+class _Pipes:
+    """A program that reads and writes a JSON message a line; other lines are its own business."""
+
+    def __init__(self, command: list[str], env: Mapping[str, str], folder: str | None) -> None:
+        self._command, self._env, self._folder = command, env, folder
+        self._child: Child | None = None
+        self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
+        self._reading: asyncio.Task[None] | None = None
+        # Only HTTP needs these.
+        self.client: HttpClient | None = None
+        self.version = ""
+
+    @property
+    def open(self) -> bool:
+        return self._child is not None and self._child.alive and not self._child.stdin.is_closing()
+
+    async def start(self) -> None:
+        await self.close()
+        self._child = child = await start_child(
+            self._command, env=self._env, folder=self._folder, longest_line=_LONGEST_MESSAGE
+        )
+        self._reading = asyncio.create_task(self._read(child))
+
+    async def close(self) -> None:
+        if self._child is not None:
+            await self._child.close()
+        if self._reading is not None:
+            self._reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reading
+        self._child = self._reading = None
+
+    async def send(self, message: JsonObject) -> None:
+        if self._child is None:
+            raise McpError("it is not running")
+        try:
+            self._child.stdin.write(json.dumps(message).encode() + b"\n")
+            await self._child.stdin.drain()
+        except (ConnectionError, RuntimeError) as error:
+            raise McpError("it has ended") from error
+
+    async def ask(self, message: JsonObject, number: int) -> JsonObject:
+        answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            await self.send(message)
+            return await answer
+        except asyncio.CancelledError:
+            gone: JsonObject = {"requestId": number, "reason": "nobody waits for it any more"}
+            with contextlib.suppress(McpError):
+                await self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": gone})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _read(self, child: Child) -> None:
+        why = "it has ended"
+        try:
+            while line := await child.stdout.readline():
+                await self._take(line)
+        except ValueError:
+            why = f"it wrote a message of more than {_LONGEST_MESSAGE} bytes"
+            child.kill()
+        else:
+            why = (await child.failure()).message
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(McpError(why))
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            message = as_dict(decode_json(decode_text(line)[0]))
+        except (ValueError, RecursionError):
+            return
+        number = message.get("id")
+        if "method" not in message:
+            answer = self._waiting.get(number) if isinstance(number, int) else None
+            if answer is not None and not answer.done():
+                answer.set_result(message)
+        elif number is not None:
+            # The server asks us; we offer nothing but an answer to whether we are there.
+            reply: JsonObject = {"jsonrpc": "2.0", "id": number}
+            if message["method"] == "ping":
+                reply["result"] = {}
+            else:
+                reply["error"] = {"code": _METHOD_NOT_FOUND, "message": "not offered by this client"}
+            with contextlib.suppress(McpError):
+                await self.send(reply)
+
+
+class _Http:
+    """A server that takes each message by POST and answers with JSON or a stream of events."""
+
+    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
+        self._endpoint = endpoint
+        self._headers = dict(headers)
+        self._session: str | None = None
+        self.open = False
+        self.client: HttpClient | None = None
+        self.version = ""
+
+    async def start(self) -> None:
+        self.open, self._session, self.version = True, None, ""
+
+    async def close(self) -> None:
+        if self._session is not None and self.client is not None:
+            # Out of courtesy: it would end the session sooner or later by itself.
+            with contextlib.suppress(*FAILURES):
+                async with asyncio.timeout(1.0), await self._sent("DELETE", None, {}):
+                    pass
+        self.open, self._session = False, None
+
+    async def send(self, message: JsonObject) -> None:
+        async with await self._sent("POST", message, {}) as response:
+            if response.status >= 300:
+                raise McpError(f"HTTP {response.status} {response.reason}")
+            await response.read(_LONGEST_MESSAGE)
+
+    async def ask(self, message: JsonObject, number: int) -> JsonObject:
+        named: dict[str, str] = {}
+        if self.version == _STATELESS:
+            named["Mcp-Method"] = str(message["method"])
+            if isinstance(name := as_dict(message["params"]).get("name"), str) and name.isascii():
+                named["Mcp-Name"] = name
+        session = self._session
+        try:
+            async with await self._sent("POST", message, named) as response:
+                if response.status == 404 and session is not None:
+                    # Others may have begun a new one meanwhile.
+                    self.open = self.open and self._session != session
+                    raise McpError("the session has run out", _FORGOTTEN)
+                return await self._answer(response, number)
+        except FAILURES as error:
+            raise McpError(f"{type(error).__name__}: {error}") from error
+
+    async def _sent(self, method: str, message: JsonObject | None, more: Mapping[str, str]) -> Response:
+        if self.client is None:
+            raise McpError("it is not open")
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "User-Agent": "answerkey",
+            **self._headers,
+            **more,
+        }
+        if self.version:
+            headers["MCP-Protocol-Version"] = self.version
+        if self._session is not None:
+            headers["Mcp-Session-Id"] = self._session
+        body = None if message is None else json.dumps(message).encode()
+        return await self.client.request(
+            method, self._endpoint, headers=headers, body=body, most_bytes=_LONGEST_MESSAGE
+        )
+
+    async def _answer(self, response: Response, number: int) -> JsonObject:
+        self._session = self._session or response.headers.get("mcp-session-id")
+        kind = stream_kind(response.content_type, False)
+        if kind is not None and response.status < 300:
+            reader = EventReader(kind)
+            async for chunk in response.chunks():
+                for event in reader.feed(chunk):
+                    message = _message(event)
+                    if message.get("id") == number and "method" not in message:
+                        return message
+            raise McpError("its stream ended without an answer")
+        raw = await response.read(_LONGEST_MESSAGE)
+        message = _message(decode_text(raw)[0])
+        if response.status >= 300 and "error" not in message:
+            raise McpError(f"HTTP {response.status} {response.reason}")
+        if not message:
+            raise McpError("its answer is no JSON-RPC message; is the address right?")
+        return message
+
+
+def _message(text: str) -> JsonObject:
+    try:
+        decoded: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return {}
+    return as_dict(decoded)
