@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["langsmith[otel]==0.14.17", "langgraph", "langchain", "langchain-openai", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["langsmith[otel]==0.14.17", "langgraph", "langchain", "langchain-openai",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """LangSmith's export to OpenTelemetry, on a LangGraph agent."""
 
@@ -32,5 +33,5 @@ if __name__ == "__main__":
         "everything",
         flush=wait_for_all_tracers,
         # Its spans are made in the background, after the reply.
-        in_process="nothing",
+        in_process="a part",
     )

@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """The same with the content captured, which it sends as log records."""
 
