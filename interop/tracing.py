@@ -6,6 +6,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import sys
 import threading
 import urllib.request
@@ -46,6 +47,8 @@ class _Recorder(BaseHTTPRequestHandler):
         signal = "logs" if "logs" in self.path else "traces"
         kind, encoding = self.headers["Content-Type"], self.headers.get("Content-Encoding")
         kept = gzip.decompress(body) if encoding == "gzip" else body
+        # Whose machine it was is nobody's business; the length stays, which protobuf counts on.
+        kept = re.sub(rb'(?<=File ")[^"]+', lambda found: b"p" * len(found[0]), kept)
         trace = "received" if _FORWARD else "in process"
         _BODIES.append(
             {"signal": signal, "type": kind, "body": base64.b64encode(kept).decode(), "trace": trace}

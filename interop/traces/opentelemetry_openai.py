@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2",
+# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2", "httpx",
 #     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """OpenTelemetry's own instrumentation of the OpenAI SDK: by default of calls it tells that there were some."""
