@@ -4,6 +4,7 @@ Asked something, it calls `query_database` and `search_document_content`; given 
 """
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,9 @@ _USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
 def serve_model() -> str:
-    """Start the server in a thread of its own; its address without a path."""
+    """Start the server in a thread of its own; its address without a path, or that of the proxy before one."""
+    if "INTEROP_PROXY" in os.environ:
+        return os.environ["INTEROP_PROXY"]
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}"

@@ -6,6 +6,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import sys
 import threading
 import urllib.request
@@ -13,7 +14,15 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from recording import QUESTION, Seen, problem_with
+
+from answerkey.model.options import Options
+from answerkey.model.reply import Reply
+from answerkey.observe.observed_target import ObservedTarget
+from answerkey.protocols import Ask
+from answerkey.targets.python_target import PythonTarget
 
 __all__ = ["ADDRESS", "export_logs", "export_spans", "run_traced"]
 
@@ -21,6 +30,11 @@ _FOLDER = Path(__file__).parent.parent / "tests" / "observe" / "interop"
 _BODIES: list[dict[str, Any]] = []
 # Where the receiver is, once it listens.
 _FORWARD: list[str] = []
+
+
+# Where the agents run: an exporter that blocks must not block the receiver, and clients keep to one loop.
+_LOOP = asyncio.new_event_loop()
+threading.Thread(target=_LOOP.run_forever, daemon=True).start()
 
 
 class _Recorder(BaseHTTPRequestHandler):
@@ -33,7 +47,12 @@ class _Recorder(BaseHTTPRequestHandler):
         signal = "logs" if "logs" in self.path else "traces"
         kind, encoding = self.headers["Content-Type"], self.headers.get("Content-Encoding")
         kept = gzip.decompress(body) if encoding == "gzip" else body
-        _BODIES.append({"signal": signal, "type": kind, "body": base64.b64encode(kept).decode()})
+        # Whose machine it was is nobody's business; the length stays, which protobuf counts on.
+        kept = re.sub(rb'(?<=File ")[^"]+', lambda found: b"p" * len(found[0]), kept)
+        trace = "received" if _FORWARD else "in process"
+        _BODIES.append(
+            {"signal": signal, "type": kind, "body": base64.b64encode(kept).decode(), "trace": trace}
+        )
         if _FORWARD:
             headers = {"Content-Type": kind} | ({"Content-Encoding": encoding} if encoding else {})
             request = urllib.request.Request(f"{_FORWARD[0]}/v1/{signal}", body, headers)
@@ -99,20 +118,84 @@ async def _under(
     return answer
 
 
+class _Agent:
+    """An instrumented agent as a target, under the trace of the question."""
+
+    name = fingerprint = "agent"
+
+    def __init__(self, agent: Callable[[str], Any], flush: Callable[[], Any]) -> None:
+        self._agent, self._flush = agent, flush
+
+    async def __aenter__(self) -> "_Agent":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Nothing to close."""
+
+    async def ask(self, ask: Ask) -> Reply:
+        asked = _under(str(ask.traceparent), self._agent, ask.question, self._flush)
+        return Reply(text=str(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, _LOOP))))
+
+
+async def _received(agent: Callable[[str], Any], flush: Callable[[], Any], traceparent: str) -> Reply:
+    """The reply with what answerkey's receiver was sent."""
+    target = ObservedTarget(_Agent(agent, flush), Options(traces=0, trace_patience=3))
+    async with target:
+        _FORWARD.append(target.addresses["traces"])
+        ask = Ask(question=QUESTION, conversation_id="c1", traceparent=traceparent)
+        reply = await target.observe(ask, await target.ask(ask))
+        _FORWARD.clear()
+    return reply
+
+
+async def _in_process(agent: Callable[[str], Any]) -> Reply:
+    """The reply with what is seen in the process of a Python chatbot."""
+
+    async def answer(question: str) -> str:
+        said = agent(question)
+        return str(await said if inspect.isawaitable(said) else said)
+
+    async with PythonTarget(answer) as target:
+        return await target.ask(
+            Ask(question=QUESTION, conversation_id="c1", traceparent=f"00-{'ef' * 16}-{'cd' * 8}-01")
+        )
+
+
+async def _both(
+    agent: Callable[[str], Any], flush: Callable[[], Any], traceparent: str
+) -> tuple[Reply, Reply]:
+    received = await _received(agent, flush, traceparent)
+    return received, await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_in_process(agent), _LOOP))
+
+
 def run_traced(
     package: str,
     agent: Callable[[str], Any],
-    seen: str,
+    seen: Seen,
     *,
     case: str = "",
     flush: Callable[[], Any] = lambda: None,
+    in_process: Seen | Literal["a part"] | None = None,
 ) -> None:
-    """Ask the agent, and exit with 1 if its calls are read wrongly from its spans."""
-    if os.environ.get("CAPTURE"):
-        traceparent = f"00-{'ab' * 16}-{'cd' * 8}-01"
-        print(
-            asyncio.run(_under(traceparent, agent, "What is the total, and what does the lease say?", flush))
-        )
-        Path(os.environ["CAPTURE"]).write_text(json.dumps({"version": version(package), "bodies": _BODIES}))
-        return
-    sys.exit(1)
+    """Ask the agent, and exit with 1 if its calls are read wrongly from its spans, sent or seen in process."""
+    traceparent = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    sent, local = asyncio.run(_both(agent, flush, traceparent))
+    problems = [problem_with(sent, seen)]
+    if in_process == "a part":
+        problems.append("is said to be complete" if local.evidence.tools_observed else None)
+    else:
+        problems.append(problem_with(local, in_process or seen))
+    name = f"{package} {version(package)} {case}".strip()
+    print(
+        f"{name}: spans received: {problems[0] or f'{seen} seen'}; in process: {problems[1] or f'{in_process or seen} seen'}"
+    )
+    document = {"package": package, "version": version(package), "case": case, "seen": seen}
+    kept = [body for body in _BODIES if body["trace"] == "received"]
+    requests = [{name: body[name] for name in ("signal", "type", "body")} for body in kept]
+    _FOLDER.mkdir(exist_ok=True)
+    path = _FOLDER / f"{package}{f'-{case}' if case else ''}.json"
+    path.write_text(
+        json.dumps({**document, "traceparent": traceparent, "requests": requests}, separators=(",", ":"))
+        + "\n"
+    )
+    sys.exit(any(problem is not None for problem in problems))

@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["langfuse", "langgraph", "langchain", "langchain-openai", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["langfuse==5.0.4", "langgraph", "langchain", "langchain-openai", "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """Langfuse's callback handler, on a LangGraph agent."""
 

@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["langsmith[otel]", "langgraph", "langchain", "langchain-openai", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["langsmith[otel]==0.14.17", "langgraph", "langchain", "langchain-openai",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """LangSmith's export to OpenTelemetry, on a LangGraph agent."""
 
@@ -31,4 +32,6 @@ if __name__ == "__main__":
         lambda question: agent.invoke(asked(question))["messages"][-1].content,
         "everything",
         flush=wait_for_all_tracers,
+        # Its spans are made in the background, after the reply.
+        in_process="a part",
     )

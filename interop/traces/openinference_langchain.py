@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["openinference-instrumentation-langchain", "langgraph", "langchain", "langchain-openai",
+# dependencies = ["openinference-instrumentation-langchain==0.1.80", "langgraph", "langchain", "langchain-openai",
 #     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """OpenInference's instrumentation of LangChain, on a LangGraph agent."""

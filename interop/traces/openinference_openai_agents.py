@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["openinference-instrumentation-openai-agents", "openai-agents", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["openinference-instrumentation-openai-agents==2.6.0", "openai-agents==0.24.0",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """OpenInference's instrumentation of the OpenAI Agents SDK."""
 

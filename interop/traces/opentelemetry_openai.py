@@ -1,8 +1,9 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-openai-v2", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2", "httpx",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
-"""OpenTelemetry's own instrumentation of the OpenAI SDK: by default it tells nothing of calls but that there were some."""
+"""OpenTelemetry's own instrumentation of the OpenAI SDK: by default of calls it tells that there were some."""
 
 import sys
 from pathlib import Path

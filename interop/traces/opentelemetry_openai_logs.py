@@ -1,6 +1,7 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-openai-v2", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["opentelemetry-instrumentation-openai-v2==2.3b0", "openai==3.49.0", "wrapt<2", "httpx",
+#     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """The same with the content captured, which it sends as log records."""
 
@@ -26,4 +27,5 @@ if __name__ == "__main__":
         lambda question: chat(history(question)).choices[0].message.content,
         "everything",
         case="logs",
+        in_process="nothing",
     )

@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-langchain", "langgraph", "langchain", "langchain-openai",
+# dependencies = ["opentelemetry-instrumentation-langchain==0.62.4", "langgraph", "langchain", "langchain-openai",
 #     "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """Traceloop's instrumentation of LangChain, on a LangGraph agent."""

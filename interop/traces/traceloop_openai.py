@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["opentelemetry-instrumentation-openai", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
+# dependencies = ["opentelemetry-instrumentation-openai==0.62.4", "openai==3.49.0", "opentelemetry-exporter-otlp-proto-http"]
 # ///
 """Traceloop's instrumentation of the OpenAI SDK."""
 

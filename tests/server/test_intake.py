@@ -214,3 +214,25 @@ def test_an_admin_deletes_what_is_named_exactly(sending):
         assert client.request("DELETE", f"/api/runs/{loose}", **signs["admin"]).status in (400, 404)
     assert client.request("DELETE", "/api/runs/bbbb2", **signs["admin"]).json["runs"] == 1
     assert client.get("/api/runs/bbbb2", **signs["admin"]).status == 404
+
+
+def test_spans_that_came_before_a_reply_are_its_own(sending):
+    client, store, signs = sending
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search_records"}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in tool.items()]
+    span = {"traceId": trace, "spanId": "01" * 8, "name": "execute_tool", "attributes": attributes}
+    request = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    assert client.post("/v1/traces", request, **signs["shop"]).status == 200
+    assert (
+        client.post("/v1/traces", b"\xff", **signs["shop"], content_type="application/x-protobuf").status
+        == 400
+    )
+    assert client.post("/v1/traces", request).status == 401
+    # Another sender's spans are not this one's.
+    for sender, response_id, calls in (("bank", "r-b", []), ("shop", "r-s", ["search_records"])):
+        row = {**REPLY, "response_id": response_id, "trace_id": trace}
+        assert client.post("/api/replies", row, **signs[sender]).status == 201
+        kept = ProductionReplies(store).find(response_id)
+        assert list(kept.reply.tools_used) == calls
+        assert kept.reply.evidence.tools_observed is bool(calls)

@@ -22,7 +22,7 @@ LEAST = {
     "POST /review": "reviewer",
     "POST /replies/{reply}": "reviewer",
 }
-SITES = {"POST /api/feedback", "POST /api/replies"}
+SITES = {"POST /api/feedback", "POST /api/replies", "POST /v1/traces", "POST /v1/logs"}
 
 
 def addresses():

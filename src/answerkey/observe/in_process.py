@@ -46,8 +46,8 @@ def in_process_spans(traceparent: str | None) -> Iterator[Collected]:
     if ids is None or _SDK not in sys.modules:
         yield collected
         return
-    from opentelemetry import context, trace  # only where the chatbot has it
-
+    context: Any = sys.modules["opentelemetry.context"]
+    trace: Any = sys.modules["opentelemetry.trace"]
     _watch(trace.get_tracer_provider())
     trace_id = int(ids[0], 16)
     caller = trace.SpanContext(trace_id, int(ids[1], 16), is_remote=True, trace_flags=trace.TraceFlags(1))
@@ -65,9 +65,9 @@ def _watch(provider: Any) -> None:
     if any(one is provider for one in _WATCHED) or not hasattr(provider, "add_span_processor"):
         return
     _WATCHED.append(provider)
-    from opentelemetry.sdk.trace import SpanProcessor
+    sdk: Any = sys.modules[_SDK]
 
-    class Watcher(SpanProcessor):  # type: ignore[misc]  # the package need not be installed
+    class Watcher(sdk.SpanProcessor):  # type: ignore[misc]  # known at run time only
         """Takes note of the spans of questions under way."""
 
         def on_start(self, span: Any, parent_context: Any = None) -> None:

@@ -74,6 +74,7 @@ def action_routes() -> list[Route]:
     return [
         _route("POST", "/api/feedback", _give_feedback),
         _route("POST", "/api/replies", _give_replies),
+        *(Route(path, _receive_spans, methods=["POST"]) for path in ("/v1/traces", "/v1/logs")),
         _route("POST", "/api/review", _judge),
         _route("POST", "/api/baselines", _set_baseline),
         _route("DELETE", "/api/baselines/{name}", _remove_baseline),
@@ -121,6 +122,22 @@ def _give_replies(request: Request, given: dict[str, Any]) -> Response:
     rows = read_mapping(given, GivenReplies).replies if "replies" in given else [given]
     receipt = request.app.state.intake.replies(_store(request), rows, request.scope["state"]["who"])
     return JsonResponse(receipt, status_code=201)
+
+
+async def _receive_spans(request: Request) -> Response:
+    body = await request.body()
+    headers = request.headers
+    answer = await run_in_threadpool(
+        request.app.state.traces.receive,
+        request.scope["state"]["who"].sender,
+        request.url.path.rpartition("/")[2],
+        headers.get("content-type", ""),
+        headers.get("content-encoding", ""),
+        body,
+    )
+    return Response(
+        answer.body, answer.status, headers={"content-type": answer.content_type, **answer.headers}
+    )
 
 
 def _judge(request: Request, given: ReviewVerdict) -> Response:

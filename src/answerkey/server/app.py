@@ -29,6 +29,7 @@ from answerkey.server.query import read_query
 from answerkey.server.rendering import JsonResponse, refuse, render
 from answerkey.server.roles import Visitor, person_visiting, site_sending
 from answerkey.server.settings import ServerSettings
+from answerkey.server.trace_intake import TraceIntake
 from answerkey.store.people import People
 from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
@@ -99,7 +100,8 @@ def create_app(
     app.state.settings = served
     grading = ProductionGrading(configured or Settings(), served.questions)
     app.state.grading = grading
-    app.state.intake = Intake(grading)
+    app.state.traces = TraceIntake()
+    app.state.intake = Intake(grading, app.state.traces)
     return app
 
 

@@ -152,7 +152,7 @@ class Gatekeeper:
         if who.may(method, path):
             return None
         message = (
-            "a site's key may only send feedback and replies"
+            "a site's key may only send feedback, replies and their spans"
             if who.role == "site"
             else f"this is not for a {who.role} to do"
         )

@@ -12,6 +12,7 @@ from answerkey.errors import UsageError
 from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
 from answerkey.server.roles import Visitor
+from answerkey.server.trace_intake import TraceIntake
 from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies
@@ -93,8 +94,9 @@ class RepliesReceipt(msgspec.Struct, frozen=True, kw_only=True):
 class Intake:
     """Keeps what is sent."""
 
-    def __init__(self, grading: ProductionGrading) -> None:
+    def __init__(self, grading: ProductionGrading, traces: TraceIntake) -> None:
         self._grading = grading
+        self._traces = traces
 
     def feedback(
         self,
@@ -178,7 +180,7 @@ class Intake:
                 "[server] questions names"
             )
         payload = {name: value for name, value in row.items() if name != "question"}
-        reply = reply_from_payload(payload, asked=Asked(asked))
+        reply = self._traces.join(who.sender, reply_from_payload(payload, asked=Asked(asked)))
         identity = reply.response_id or _first_text(row, "reply_id", "message_id", "id") or new_id()
         said = row.get("created_at")
         if said is not None and not isinstance(said, str):

@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 # Where chat pages and their servers send to; the only addresses that other origins and sites' keys may use.
-INTAKE = ("/api/feedback", "/api/replies")
+INTAKE = ("/api/feedback", "/api/replies", "/v1/traces", "/v1/logs")
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 _PUBLIC = ("/login", "/healthz", "/theme")
@@ -38,7 +38,7 @@ class Visitor(msgspec.Struct, frozen=True):
     """Who a request comes from."""
 
     name: str
-    # site: may only add feedback and replies.
+    # site: may only add feedback, replies and their spans.
     role: Role | Literal["site"]
     # By what name the things that they send are kept: a person and a site may be called the same.
     sender: str

@@ -1,0 +1,127 @@
+"""How many spans a second the receiver takes over HTTP and reads, in batches of 512 as exporters send them.
+
+Run: python benchmarks/spans.py [SECONDS]. It prints spans a second, what was lost (nothing), and beside it what the
+generated protobuf parser takes for the same bytes, if opentelemetry-proto is installed.
+"""
+
+import asyncio
+import gzip
+import sys
+import time
+from pathlib import Path
+
+import aiohttp
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from answerkey.model.options import Options
+from answerkey.observe.observed_target import ObservedTarget
+from answerkey.observe.otlp_protobuf import read_span, read_traces
+from answerkey.protocols import Ask
+from answerkey.targets.python_target import PythonTarget
+from observe.spans import ASKED, as_protobuf, model_span, span, tool_span
+
+BATCH = 512
+
+
+def batch(trace: str, first: int) -> bytes:
+    """Spans with the attributes that instrumentations give them: a fifth are models, a fifth tools."""
+    spans = []
+    for number in range(first, first + BATCH):
+        own = f"{number + 1:016x}"
+        if number % 5 == 0:
+            call = {"type": "tool_call", "id": f"c{number}", "name": "lookup", "arguments": {"n": number}}
+            one = model_span(own, ASKED, {"role": "assistant", "parts": [call]})
+        elif number % 5 == 1:
+            one = tool_span(
+                own,
+                ASKED,
+                "lookup",
+                **{"gen_ai.tool.call.id": f"c{number - 1}", "gen_ai.tool.call.result": "x" * 200},
+            )
+        else:
+            one = span(own, attributes={f"langgraph.attribute.{n}": "y" * 40 for n in range(15)})
+        spans.append(one | {"traceId": trace})
+    return as_protobuf(*spans)
+
+
+async def main(seconds: float) -> None:
+    """Send for so long, over four connections."""
+    target = ObservedTarget(PythonTarget(lambda question: "it"), Options(traces=0, trace_quiet=0.1))
+    asks = [
+        Ask(question="?", conversation_id="c", traceparent=f"00-{n + 1:032x}-{ASKED}-01") for n in range(4)
+    ]
+    bodies = [[batch(f"{n + 1:032x}", BATCH * k) for k in range(40)] for n in range(4)]
+    async with target, aiohttp.ClientSession() as session:
+        for ask in asks:
+            await target.ask(ask)
+        sent = [0] * 4
+        refused = 0
+        until = time.perf_counter() + seconds
+
+        async def send(number: int) -> None:
+            nonlocal refused
+            while time.perf_counter() < until and sent[number] < len(bodies[number]):
+                body = gzip.compress(bodies[number][sent[number]], 1)
+                headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
+                async with session.post(
+                    f"{target.addresses['traces']}/v1/traces", data=body, headers=headers
+                ) as answer:
+                    if answer.status == 200:
+                        sent[number] += 1
+                    else:
+                        refused += 1
+
+        begun, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*[send(n) for n in range(4)])
+        took, used = time.perf_counter() - begun, time.process_time() - cpu
+        total = BATCH * sum(sent)
+        print(
+            f"received {total:,} spans in {took:.2f} s ({used:.2f} CPU s with the sender's): {total / took:,.0f} a second"
+        )
+        begun, cpu = time.perf_counter(), time.process_time()
+        replies = [await target.observe(ask, await _nothing()) for ask in asks]
+        took, used = time.perf_counter() - begun, time.process_time() - cpu
+        calls = sum(len(reply.tool_calls) for reply in replies)
+        wanted = sum(len([n for n in range(BATCH * k) if n % 5 == 0]) for k in sent)
+        print(
+            f"read in {took:.2f} s ({used:.2f} CPU s): {total / used:,.0f} a second; {calls:,} of {wanted:,} calls"
+        )
+
+
+async def _nothing():  # type: ignore[no-untyped-def]
+    from answerkey.model.reply import Reply
+
+    return Reply()
+
+
+def beside_the_generated_parser() -> None:
+    """The same bytes through both parsers, every attribute read."""
+    body = batch("1" * 32, 0)
+    begun = time.process_time()
+    for _ in range(10):
+        read_traces(body)
+    shallow = time.process_time() - begun
+    begun = time.process_time()
+    for _ in range(10):
+        for item in read_traces(body).items:
+            read_span(item.encoded, item.scope)
+    full = time.process_time() - begun
+    print(f"by hand: taken apart {10 * BATCH / shallow:,.0f} a second, read in full {10 * BATCH / full:,.0f}")
+    try:
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    except ImportError:
+        return
+    begun = time.process_time()
+    for _ in range(10):
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in resource.scope_spans:
+                for one in scope.spans:
+                    {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in one.attributes}
+                    one.trace_id.hex(), one.span_id.hex(), one.parent_span_id.hex()
+    print(f"generated parser, read in full: {10 * BATCH / (time.process_time() - begun):,.0f} a second")
+
+
+if __name__ == "__main__":
+    beside_the_generated_parser()
+    asyncio.run(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10.0))

@@ -1,0 +1,50 @@
+"""Runs an agent with all its requests passing answerkey's recording proxy, and says whether its calls were seen there."""
+
+import asyncio
+import os
+import socket
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from model_server import ANSWER, serve_model
+from recording import QUESTION, Seen, problem_with
+
+from answerkey.model.options import Options
+from answerkey.model.reply import Reply
+from answerkey.observe.observed_target import ObservedTarget
+from answerkey.protocols import Ask
+from answerkey.targets.resolve import resolve_target
+
+__all__ = ["run_proxied"]
+
+
+async def _seen(reference: str, model: str, port: int) -> tuple[Reply, list[str]]:
+    """What the proxy alone saw; what the agent itself gives back is left out."""
+    options = Options(proxy=port, upstreams={"model": model})
+    target = ObservedTarget(resolve_target(f"python:{reference}"), options)
+    ask = Ask(question=QUESTION, conversation_id="c1", traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01")
+    async with target:
+        reply = await target.ask(ask)
+        observed = await target.observe(ask, Reply(text=ANSWER, failure=reply.failure))
+    return observed, target.warnings()
+
+
+def run_proxied(package: str, cases: dict[str, Seen]) -> None:
+    """Run cases of the bot that is called like the script; exit with 1 if one is seen wrongly."""
+    bot = Path(__file__).parent / "bots" / Path(sys.argv[0]).name
+    model = serve_model()
+    wrong = 0
+    for name, seen in cases.items():
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        os.environ["INTEROP_PROXY"] = f"http://127.0.0.1:{port}/model"
+        reply, warnings = asyncio.run(_seen(f"{bot}:{name}", model, port))
+        del os.environ["INTEROP_PROXY"]
+        problem = problem_with(reply, seen)
+        wrong += problem is not None
+        print(
+            f"{package} {version(package)} {name} through the proxy: {problem or f'{seen} seen'} {' '.join(warnings)}"
+        )
+    sys.exit(1 if wrong else 0)
