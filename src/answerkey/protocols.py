@@ -288,7 +288,3 @@ class Store(Protocol):
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """(content hash, group) of the questions that have one of the fields."""
         ...
-
-    def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
-        """The wording of a few of the run's questions, by id."""
-        ...

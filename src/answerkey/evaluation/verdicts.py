@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from answerkey.gate import Gate, check_gates, evaluate_gates
-from answerkey.model.comparison import Comparison
+from answerkey.model.comparison import Comparison, Flip
 from answerkey.model.run import GateResult, GateResults, Run, RunInfo
 from answerkey.model.run_document import run_header
+from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
 __all__ = ["check", "compare_with_baseline", "gates_of_stored", "judge_gates", "with_wordings"]
 
-# Flipped questions whose wording is looked up: no reader is shown more.
+# Flipped questions that are looked up: no reader is shown more.
 _MOST_WORDINGS = 50
+_LONGEST_TEXT = 2_000
 
 
 def compare_with_baseline(
@@ -61,8 +63,37 @@ def gates_of_stored(
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:
-    """A comparison whose first flips say what they ask."""
+    """A comparison whose first flips say what they ask, what was replied to them, and why the worse reply lost points."""
     shown = comparison.flips[:_MOST_WORDINGS]
-    wordings = store.question_texts(candidate, [flip.id for flip in shown]) if shown else {}
-    named = [msgspec.structs.replace(flip, question=wordings.get(flip.id, "")) for flip in shown]
-    return msgspec.structs.replace(comparison, flips=(*named, *comparison.flips[_MOST_WORDINGS:]))
+    if not shown:
+        return comparison
+    base = store.find_run(comparison.base.id)
+    told = [_told(flip, store, base, candidate) for flip in shown]
+    return msgspec.structs.replace(comparison, flips=(*told, *comparison.flips[_MOST_WORDINGS:]))
+
+
+def _told(flip: Flip, store: "SqlStore", base: RunInfo, candidate: RunInfo) -> Flip:
+    before = _typical(store, base, flip.id, passed=flip.kind == "broken")
+    after = _typical(store, candidate, flip.id, passed=flip.kind == "fixed")
+    failing = (after if flip.kind == "broken" else before).scorecard
+    reasons = [part.reason for part in failing.components.values() if part.weight and (part.value or 0.0) < 1]
+    return msgspec.structs.replace(
+        flip,
+        question=after.question.question,
+        reply_from=_said(before),
+        reply_to=_said(after),
+        because="; ".join(reason for reason in reasons if reason)[:_LONGEST_TEXT],
+    )
+
+
+def _typical(store: "SqlStore", info: RunInfo, question_id: str, *, passed: bool) -> Trial:
+    """A trial of a question that went as the question did on the whole."""
+    trials = store.results_of(info, question_id)
+    return next((trial for trial in trials if trial.passed == passed), trials[0])
+
+
+def _said(trial: Trial) -> str:
+    """What was replied, or what went wrong instead."""
+    wrong = trial.error
+    text = trial.reply.text if trial.reply.text or wrong is None else f"({wrong.kind}: {wrong.message})"
+    return (text or "(nothing)")[:_LONGEST_TEXT]

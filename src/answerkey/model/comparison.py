@@ -57,8 +57,11 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["fixed", "broken"]
     score_from: float
     score_to: float
-    # What it asks, where that was looked up.
+    # What it asks, what both runs replied (the beginning), and why the one that fails does; where that was looked up.
     question: str = ""
+    reply_from: str = ""
+    reply_to: str = ""
+    because: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """As `compare --json` has it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison
+from answerkey.model.comparison import Comparison, Flip
 from answerkey.report.comparison_wording import comparison_headline, confirmation_lines, measure_words
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import make_environment, policy_hash, report_style
@@ -45,6 +45,8 @@ __all__ = [
 _ENDINGS = (".html", ".md", ".json")
 _FLIPS_SHOWN = 50
 _NAME = 40
+# Of a reply that flipped.
+_REPLY = 400
 
 
 class SheetTable(msgspec.Struct, frozen=True):
@@ -53,6 +55,8 @@ class SheetTable(msgspec.Struct, frozen=True):
     title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    # Whether its cells are sentences rather than figures.
+    wordy: bool = False
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -72,22 +76,38 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         f"{count(comparison.paired, 'question')} in both.",
         *comparison.reasons,
         *confirmation_lines(comparison),
+        *_time_and_money(comparison),
     )
     heads = ("", "base → candidate", "points", "95% interval", "corrected p")
     measures = (comparison.score, *comparison.components, *comparison.categories)
     tables = [SheetTable("", heads, tuple((one_line(m.name, _NAME), *measure_words(m)) for m in measures))]
+    if comparison.flips:
+        broken = sum(flip.kind == "broken" for flip in comparison.flips)
+        title = f"{broken} broken, {comparison.fixed} fixed"
+        sides = ("question", "", "score", f"{base.name} said", f"{candidate.name} says", "because")
+        tables.append(
+            SheetTable(title, sides, tuple(map(_flip_row, comparison.flips[:_FLIPS_SHOWN])), wordy=True)
+        )
     if comparison.metrics:
         rows = tuple((one_line(m.name, _NAME), *measure_words(m)) for m in comparison.metrics)
         tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
-    if comparison.flips:
-        broken = sum(flip.kind == "broken" for flip in comparison.flips)
-        flipped = tuple(
-            (one_line(flip.id, 80), flip.kind, f"{score_text(flip.score_from)} → {score_text(flip.score_to)}")
-            for flip in comparison.flips[:_FLIPS_SHOWN]
-        )
-        title = f"{broken} broken, {comparison.fixed} fixed"
-        tables.append(SheetTable(title, ("question", "", "score"), flipped))
     return Sheet(comparison_headline(comparison), lines, comparison.notes, tuple(tables))
+
+
+def _time_and_money(comparison: Comparison) -> Iterator[str]:
+    """What a reply takes and costs in both runs."""
+    if (latency := comparison.latency) is not None:
+        yield f"latency {milliseconds(latency.base)} → {milliseconds(latency.candidate)}: {latency.verdict}"
+    if (cost := comparison.cost) is not None:
+        yield f"cost of a question {money(cost.base)} → {money(cost.candidate)}: {cost.verdict}"
+
+
+def _flip_row(flip: Flip) -> tuple[str, ...]:
+    """A question that flipped, with both replies side by side."""
+    asks = f"{flip.id}: {flip.question}" if flip.question else flip.id
+    change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
+    said = (one_line(text, _REPLY) for text in (flip.reply_from, flip.reply_to, flip.because))
+    return (one_line(asks, 120), flip.kind, change, *said)
 
 
 def ranking_sheet(ranking: "Ranking") -> Sheet:

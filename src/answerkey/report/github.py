@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TextIO
 
 from answerkey.model.run import Run
-from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
 from answerkey.report.comparison_wording import comparison_headline
 from answerkey.report.losses import losses_of
 from answerkey.report.markdown_file import markdown_report
@@ -34,8 +33,6 @@ def write_to_github(run: Run, stream: TextIO) -> None:
     if not place:
         return
     text = markdown_report(run)
-    if run.comparison is not None:
-        text = sheet_markdown(comparison_sheet(run.comparison)) + "\n" + text
     if len(text.encode()) > _LONGEST_SUMMARY:
         text = (
             text.encode()[:_LONGEST_SUMMARY].decode(errors="ignore")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.summary import Latency
+from answerkey.report.comparison_sheet import comparison_sheet
 from answerkey.report.detail import Limits
 from answerkey.report.markup import make_environment, policy_hash, report_asset, report_style
 from answerkey.report.story import phases_sentence, story_sentences
@@ -34,7 +35,8 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
     """Write the report of a run."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
-    for part in _template().generate(**_context(view)):
+    sheet = None if run.comparison is None else comparison_sheet(run.comparison)
+    for part in _template().generate(**_context(view), sheet=sheet):
         file.write(part.encode("utf-8"))
 
 

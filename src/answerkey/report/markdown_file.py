@@ -37,8 +37,14 @@ def write_markdown(run: Run, file: BinaryIO) -> None:
 
 
 def markdown_report(run: Run) -> str:
-    """The report of a run as Markdown."""
-    return "\n".join(_lines(build_view(run, worst=_WORST))) + "\n"
+    """The report of a run as Markdown; the verdict against its baseline first, where it has one."""
+    text = "\n".join(_lines(build_view(run, worst=_WORST))) + "\n"
+    if run.comparison is None:
+        return text
+    # Loaded where two runs were compared.
+    from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
+
+    return sheet_markdown(comparison_sheet(run.comparison)) + "\n" + text
 
 
 def _lines(view: ReportView) -> Iterator[str]:

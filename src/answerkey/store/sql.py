@@ -15,7 +15,7 @@ from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
-from answerkey.store.database import Connection, Database, Row, now, signs
+from answerkey.store.database import Connection, Database, Row, now
 from answerkey.store.migration import bring_up_to_date
 from answerkey.store.ownership import with_true_status
 from answerkey.store.packing import (
@@ -320,16 +320,6 @@ class SqlStore(RunWriter):
             group = group_of(_decode_grouped(payload), fields)
             if group is not None:
                 yield content, group
-
-    def question_texts(self, info: RunInfo, ids: Sequence[str]) -> dict[str, str]:
-        """The wording of a few of the run's questions, by id."""
-        query = (
-            f"SELECT q.id, q.payload FROM scorecards c JOIN questions q ON q.key = c.question WHERE {OF_RUN} "
-            f"AND c.trial = 1 AND q.id IN ({signs(ids)})"
-        )
-        with self.database.reading() as connection:
-            rows = connection.run(query, (*of_run(info), *ids)).fetchall()
-        return {identity: _decode_question(payload).question for identity, payload in rows}
 
 
 def _limit(limit: int | None) -> int:
