@@ -248,6 +248,32 @@ def test_a_dot_of_the_trend_is_followed_by_keyboard(page):
     page.wait_for_url("**/runs/old1")
 
 
+def test_the_pane_shows_the_whole_case_while_rows_go_by(page):
+    page.goto("/runs/aaaa1")
+    press(page, "v")
+    expect(page.locator("#pane h1")).to_have_text("What is fact 2 of the documents file?")
+    press(page, "j")
+    expect(page.locator("#pane h1")).to_have_text("What is fact 5 of the documents file?")
+    press(page, "k")
+    expect(page.locator("#pane h1")).to_have_text("What is fact 2 of the documents file?")
+    expect(page.locator("#pane")).to_contain_text("no reply in 60 s")
+    press(page, "Escape")
+    expect(page.locator("#pane")).to_be_hidden()
+
+
+def test_the_rows_of_a_run_under_way_come_by_themselves(page, tmp_path):
+    path = str(tmp_path / "live.db")
+    with open_store(path) as store:
+        info = add_run(store, "live", questions=golden(20), finish=False, asked=3)
+        results = list(store.results(add_run(store, "whole", questions=golden(20), day=-1)))
+    with serving(lambda: open_store(path)) as served:
+        page.goto(f"{served.url}/runs/live")
+        expect(page.locator("tr[data-row]")).to_have_count(3)
+        with open_store(path) as store:
+            store.add(info, [result for result in results if result.position in (3, 4)])
+        expect(page.locator("tr[data-row]")).to_have_count(5)
+
+
 def test_the_run_switcher(page):
     page.goto("/feedback")
     press(page, "Control+k")
