@@ -1,6 +1,6 @@
 """How long the dashboard's pages take on a large store, beside a static file of the same size.
 
-    python benchmarks/dashboard.py [--questions 10000] [--runs 500] [--store FILE]
+    python benchmarks/dashboard.py [--questions 10000] [--runs 1000] [--store FILE]
 
 Fills a store with many small runs, two large ones and two with repeats, serves it, and asks every page with every filter
 over loopback: the first visit, then several more. The same bytes as a static file from the same server stand beside each
@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import uvicorn
 
 from answerkey.model.feedback import Feedback, ProductionReply
@@ -115,7 +116,7 @@ def add_run(
         scoring_hash=grader.hash,
         finished_at=START.isoformat(),
     )
-    store.create_run(info, questions)
+    store.create_run(msgspec.structs.replace(info, status="running", finished_at=None), questions)
     results: list[Trial] = []
     batch: list[Trial] = []
     for position, question in enumerate(questions):
@@ -153,7 +154,7 @@ def fill(path: Path, questions: int, runs: int) -> None:
             )
             for number in range(min(2000, questions))
         )
-        fill_production(store, 2 * questions)
+        fill_production(store, 10 * questions)
 
 
 def fill_production(store: SqlStore, number: int) -> None:
@@ -243,6 +244,7 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "runs, last page", "/?page=20"
     yield "runs, found by name", "/?text=nightly+3"
     yield "runs of one set", "/?set=small"
+    yield "runs of one experiment", "/?set=small&target=http://localhost:8000/chat"
     run = "/runs/large1"
     yield f"run of {questions:,}", run
     yield "  last page, as asked", f"{run}?page={last}&sort=position"
@@ -278,8 +280,8 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "  six small runs", "/compare?" + "&".join(f"run=small{number:04d}" for number in range(10, 16))
     yield "review", "/review?run=large1"
     yield "  after many skips", "/review?run=large1&at=900"
-    yield f"replies, {2 * questions:,}", "/replies"
-    yield "  last page", f"/replies?page={2 * questions // 25}"
+    yield f"replies, {10 * questions:,}", "/replies"
+    yield "  last page", f"/replies?page={10 * questions // 25}"
     for sort in ("worst", "slowest"):
         yield f"  {sort} first", f"/replies?sort={sort}"
     for result in ("error", "failed", "ungraded"):
@@ -298,11 +300,6 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "api: runs", "/api/runs"
     yield "api: run", "/api/runs/large1"
     yield "api: progress", "/api/runs/large1/progress"
-    for name in ("score", "latency", "cost"):
-        yield f"chart: {name} over runs", f"/charts/{name}.svg?set=small&theme=dark&size=wide"
-    yield "chart: distribution", "/charts/distribution.svg?run=large1&theme=dark"
-    yield "chart: history", "/charts/history.svg?question=small-3&theme=dark&size=wide"
-    yield "chart: feedback", "/charts/feedback.svg?theme=dark"
 
 
 def middle(taken: Iterable[Taken]) -> Taken:
@@ -314,7 +311,7 @@ def middle(taken: Iterable[Taken]) -> Taken:
 def main() -> int:
     reading = argparse.ArgumentParser(description=__doc__)
     reading.add_argument("--questions", type=int, default=10_000)
-    reading.add_argument("--runs", type=int, default=500)
+    reading.add_argument("--runs", type=int, default=1_000)
     reading.add_argument("--times", type=int, default=7)
     reading.add_argument("--store", type=Path, help="keep the filled store here, and use it if it is there")
     given = reading.parse_args()

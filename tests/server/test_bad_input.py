@@ -31,8 +31,6 @@ from .serving import serving
         ("/runs/aaaa1/questions/q1?at=-5", 400, "at"),
         ("/compare?run=aaaa1&run=nope", 404, "no run"),
         ("/compare?" + "&".join(f"run=r{n}" for n in range(9)), 400, "run"),
-        ("/charts/nothing.svg", 404, "no chart"),
-        ("/charts/score.svg?theme=pink", 400, "theme"),
         ("/static/..%2f..%2fpyproject.toml", 404, ""),
     ],
 )

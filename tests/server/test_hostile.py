@@ -96,8 +96,6 @@ PAGES = [
     "/replies/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
     "/review?run=r1",
     "/feedback",
-    "/charts/score.svg?set=" + "x",
-    "/charts/history.svg?question=evil%2F%3Cb%3E%3F%26%231",
     "/runs/%3Cscript%3Ealert(1)%3C%2Fscript%3E",
     "/?text=%3Cscript%3Ealert(1)%3C/script%3E",
     "/?page=%3Cscript%3E",

@@ -9,7 +9,7 @@ import pytest
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.store import open_store
-from store.filling import add_run, golden, good_reply
+from store.filling import add_run, golden, good_reply, uneven_reply
 
 from .serving import serving
 
@@ -146,18 +146,49 @@ def test_a_run_under_way_tells_how_far_it_is(client):
     assert (progress["done"], progress["planned"], progress["status"]) == (7, 60, "running")
 
 
-@pytest.mark.parametrize("name", ["score", "latency", "cost"])
-def test_charts_are_pictures_that_can_run_nothing(client, name):
-    answer = client.get(f"/charts/{name}.svg?set=golden&theme=dark&size=small")
-    assert answer.status == 200
-    assert answer.headers["content-type"].startswith("image/svg+xml")
-    assert b"<script" not in answer.body
-    assert (
-        client.get(
-            f"/charts/{name}.svg?set=golden&theme=dark&size=small", if_none_match=answer.headers["etag"]
-        ).status
-        == 304
+def test_charts_stand_in_the_page_with_intervals_links_and_the_baseline(tmp_path):
+    path = str(tmp_path / "s.db")
+    with open_store(path) as store:
+        for day in range(4):
+            # The golden set was edited after the second run.
+            add_run(store, f"run{day}", questions=golden(30 if day < 2 else 33), day=day)
+        store.set_baseline("production", "run1")
+    with serving(lambda: open_store(path)) as client:
+        text = client.get("/").text
+        assert text.count('<a href="/runs/run2" aria-label="run run2, 2026-11-03') == 3
+        assert text.count('class="likely"') == 4
+        assert text.count('class="change"') == 1
+        assert "baseline production</text>" in text
+        assert "2 versions of the golden set" in text
+        spread = client.get("/runs/run2").text
+    bar = re.search(
+        r'<a href="(/runs/run2\?range=score:0.4\.\.[^"]+)#questions" aria-label="40–50%: 11 questions"',
+        spread,
     )
+    assert bar is not None
+    with serving(lambda: open_store(path)) as client:
+        assert client.get(bar[1].replace("/runs", "/api/runs")).json["paging"]["total"] == 11
+
+
+def test_an_ad_hoc_run_does_not_hide_what_is_measured_every_night(tmp_path):
+    path = str(tmp_path / "s.db")
+    other = QuestionSet(name="adhoc", questions=(Question(id="x1", question="Something else?"),))
+    with open_store(path) as store:
+        for day in range(3):
+            add_run(
+                store, f"run{day}", good_reply if day < 2 else uneven_reply, questions=golden(30), day=day
+            )
+        add_run(store, "just", lambda question, trial: Reply(text="yes"), questions=other, day=3)
+    with serving(lambda: open_store(path)) as client:
+        home = client.get("/api/runs").json
+        text = client.get("/").text
+    assert (home["chosen"]["question_set"], len(home["trend"])) == ("golden", 3)
+    assert [one["question_set"] for one in home["experiments"]] == ["adhoc", "golden"]
+    assert home["experiments"][1]["against"]["verdict"] == "worse"
+    [regression] = [need for need in home["needs"] if need["kind"] == "regression"]
+    assert regression["address"] == "/compare?base=run1&run=run2"
+    assert "is worse than the run before" in regression["words"]
+    assert "▼" not in text
 
 
 def test_the_theme_is_kept_in_a_cookie_and_leads_back(client):

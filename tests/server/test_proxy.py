@@ -151,6 +151,11 @@ def test_sign_in_filter_compare_review_and_sign_out(page, deployed):
     page.get_by_label("Search").fill("fact 4 ")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("[data-row]")).to_have_count(1)
+    page.locator("summary", has_text="Export").click()
+    with page.expect_download() as loading:
+        page.get_by_role("link", name="CSV").click()
+    assert loading.value.suggested_filename == "questions-of-aaaa1.csv"
+    assert len(Path(loading.value.path()).read_text("utf-8-sig").splitlines()) == 2
     page.goto(f"{public}/compare?run=aaaa1&run=bbbb2")
     expect(page.locator("main")).to_contain_text("better")
     page.goto(f"{public}/review?run=aaaa1")

@@ -85,7 +85,7 @@ def test_without_a_token_nothing_is_shown(guarded):
     assert client.get("/api/runs", authorization="Bearer wrong").status == 401
     assert client.get("/api/runs", cookie="answerkey=wrong").status == 401
     assert client.post("/api/feedback", GOOD).status == 401
-    assert client.get("/charts/score.svg").status == 303
+    assert client.get("/compare.csv").status == 303
     assert client.get("/static/dashboard.css").status == 200
 
 

@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from answerkey.model.feedback import Feedback
+from answerkey.model.reply import Reply
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.database import now
@@ -9,7 +10,7 @@ from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.question_list import QuestionList
 from answerkey.store.review import ReviewQueue
 
-from .filling import add_run
+from .filling import add_run, good_reply
 
 
 @pytest.fixture
@@ -50,3 +51,23 @@ def test_a_judge_that_nearly_agrees_does_not_matter(store):
     card = msgspec.structs.replace(result.scorecard, metrics={"judge": 0.7})
     store.add(info, [Trial(result.question, 1, 0, result.replies, card)], with_replies=False)
     assert "q0" not in [item.question_id for item in ReviewQueue(store, info).page()]
+
+
+def test_a_reply_without_text_waits_for_nobody(store):
+    info = add_run(
+        store, "r1", lambda question, trial: Reply(text="", tool_calls=good_reply(question).tool_calls)
+    )
+    assert ReviewQueue(store, info).counts() == (0, 0)
+
+
+def test_a_verdict_is_taken_back_and_others_stay(store):
+    info = add_run(store, "r1")
+    queue = ReviewQueue(store, info)
+    first = queue.page(order="sample")[0]
+    for author, trusted in (("ann", True), ("ben", False)):
+        queue.judge(first.question_id, 1, trusted=trusted, comment="", author=author)
+    assert list(queue.verdicts().values()) == [{"ann": True, "ben": False}]
+    assert queue.take_back(first.question_id, 1, author="ann")
+    assert not queue.take_back(first.question_id, 1, author="ann")
+    assert list(queue.verdicts().values()) == [{"ben": False}]
+    assert [item.question_id for item in queue.page(reviews=1)] == [first.question_id]

@@ -1,7 +1,7 @@
 """One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -96,8 +96,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     expected_tools: tuple[str, ...]
     missing_tools: tuple[str, ...]
     tools: tuple[ToolDetail, ...]
-    # Where each call stands on the turn's time line: (start, length) as shares of the whole.
-    timeline: tuple[tuple[float, float], ...]
+    # How long each call took, as shares of the turn's time.
+    shares: tuple[float, ...]
     tools_observed: bool
     calls_cut: int
     sources: tuple[SourceDetail, ...]
@@ -188,7 +188,7 @@ def _turn(
         expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
         missing_tools=_texts(_component_details(card, "tool_usage").get("missing")),
         tools=tuple(_tool(call, expected, limits) for call in calls[: limits.calls]),
-        timeline=_timeline([call.duration_ms or 0.0 for call in calls[: limits.calls]], timings.latency_ms),
+        shares=_shares([call.duration_ms or 0.0 for call in calls[: limits.calls]], timings.latency_ms),
         tools_observed=reply.evidence.tools_observed,
         calls_cut=max(0, len(calls) - limits.calls),
         sources=tuple(_source(source, question, limits) for source in sources[: limits.sources]),
@@ -339,15 +339,10 @@ def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:
     )
 
 
-def _timeline(durations: Sequence[float], latency: float | None) -> tuple[tuple[float, float], ...]:
-    """Calls one after the other: only how long each took is known, not when it began."""
-    whole = max(sum(durations), latency or 0.0)
-    if whole <= 0:
-        return tuple((0.0, 0.0) for _ in durations)
-    begins = accumulate(durations, initial=0.0)
-    return tuple(
-        (begin / whole, duration / whole) for begin, duration in zip(begins, durations, strict=False)
-    )
+def _shares(durations: Sequence[float], latency: float | None) -> tuple[float, ...]:
+    """How long each call took as a share of the longest time known; when it began is not, so nothing says so."""
+    whole = max(*durations, latency or 0.0) if durations else 0.0
+    return tuple(duration / whole if whole > 0 else 0.0 for duration in durations)
 
 
 def _json(value: object) -> str:

@@ -9,6 +9,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import msgspec
+
 from answerkey.model.scorecard import grade
 from answerkey.report.story import component_words
 from answerkey.report.table import cell_text
@@ -65,6 +67,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         delta=points_change,
         direction=_direction,
         first_up=lambda text: text[:1].upper() + text[1:],
+        json_value=_json_value,
         grade=lambda share: None if share is None else grade(share),
         metric=metric_text,
         gate_value=gate_value,
@@ -133,6 +136,16 @@ def _ticks(text: str) -> "Markup":
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
     )
+
+
+def _json_value(text: str) -> object:
+    """What a text says in JSON, where that is an object or a list; None for anything else, and for what was cut."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
 
 
 def _direction(change: float | None) -> str:

@@ -18,9 +18,10 @@ from answerkey.server.query import BadRequestError, read_body, read_mapping
 from answerkey.server.rendering import JsonResponse, render
 from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
-from answerkey.server.views.review import ReviewVerdict, save_verdict
+from answerkey.server.views.review import Precision, ReviewVerdict, save_verdict
 from answerkey.store.deleting import Deleted, delete_reply, delete_runs
 from answerkey.store.people import SESSION_SECONDS, People
+from answerkey.store.review import Order
 from answerkey.store.sql import SqlStore
 
 __all__ = ["GivenBaseline", "action_routes"]
@@ -53,6 +54,10 @@ class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
     """The review page's form: the verdict, and where the reviewer is in the queue."""
 
     at: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
+    # Of which queue, as in the page's address.
+    order: Order = "sample"
+    second: bool = False
+    precision: Precision = 10
 
 
 class _ThemeForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,12 +146,23 @@ async def _receive_spans(request: Request) -> Response:
 
 
 def _judge(request: Request, given: ReviewVerdict) -> Response:
-    return JsonResponse(save_verdict(_store(request), given, _author(request)), status_code=201)
+    kept = save_verdict(_store(request), given, _author(request))
+    return Response(status_code=204) if kept is None else JsonResponse(kept, status_code=201)
 
 
 def _judge_by_form(request: Request, given: _ReviewForm) -> Response:
-    save_verdict(_store(request), given, _author(request))
-    return RedirectResponse("/review?" + urlencode({"run": given.run, "at": given.at}), status_code=303)
+    kept = save_verdict(_store(request), given, _author(request))
+    back: dict[str, Any] = {"run": given.run, "at": given.at}
+    if given.order != "sample":
+        back["order"] = given.order
+    if given.second:
+        back["second"] = "true"
+    if given.precision != 10:
+        back["precision"] = given.precision
+    if kept is not None:
+        # So that the page can offer to take it back.
+        back |= {"last": given.question[:200], "last_trial": given.trial}
+    return RedirectResponse("/review?" + urlencode(back), status_code=303)
 
 
 def _set_baseline(request: Request, given: GivenBaseline) -> Response:

@@ -1,133 +1,214 @@
-"""Charts: SVG drawn by pygal on the server in the theme's colours. A chart is a picture: nothing in it can run."""
+"""Charts: where lines and bars stand in an inline SVG. Across in shares of the width, so that text keeps its size on a phone."""
 
+import itertools
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import Element, tostring  # only writes what pygal made; reads nothing
+from math import floor, log10
 
 import msgspec
 
-from answerkey.report.value_wording import money
-from answerkey.server.theme import colours
-from answerkey.text.sanitise import one_line
+from answerkey.report.value_wording import milliseconds, money, score_percent
+from answerkey.text.moments import local_time
 
-if TYPE_CHECKING:
-    from pygal.graph.graph import Graph
+__all__ = ["Chart", "Rule", "bar_chart", "line_chart", "moment_labels"]
 
-__all__ = ["Chart", "draw_chart"]
+# From the top of the picture to the axis, and from its sides to the first and last value, in per cent.
+_TOP = 14.0
+_AXIS = 176.0
+_LEFT, _RIGHT = 7.0, 97.0
+_STEPS = 4
+_LABELS = 12
+# The order of the series' colours.
+_TINTS = ("accent", "A", "D", "violet", "C", "F")
+_WORDS: dict[str, Callable[[float], str]] = {
+    "percent": score_percent,
+    "ms": milliseconds,
+    "money": money,
+    "count": "{:,.0f}".format,
+}
 
-# Width and height: beside other things, over the whole page, and on a phone. Text keeps its size in all of them.
-SIZES = {"wide": (960, 260), "half": (540, 260), "small": (400, 260)}
-_FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
+
+class Dot(msgspec.Struct, frozen=True, kw_only=True):
+    """A value of a series; `low` and `high` are the ends of its interval, where it has one."""
+
+    x: float
+    y: float
+    # What it is, for readers who point at it or hear the page.
+    words: str
+    address: str | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Stroke(msgspec.Struct, frozen=True):
+    """A piece of a line between two values."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """A line."""
+
+    name: str
+    tint: str
+    dots: tuple[Dot, ...]
+    strokes: tuple[Stroke, ...]
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """A bar, or a part of one."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    tint: str
+    words: str
+    address: str | None = None
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A line across the whole chart: a gate, a baseline. `at` is a value of the scale."""
+
+    at: float
+    words: str
+    kind: str
 
 
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chart shows."""
+    """A drawn chart."""
 
-    # As pygal calls it: Line, Bar or StackedBar.
-    kind: str = "Line"
-    # Name → a value for each label.
-    series: tuple[tuple[str, tuple[float | None, ...]], ...]
-    labels: tuple[str, ...]
-    unit: str = "percent"
-    # The end of the scale; None: what the values need.
-    top: float | None = None
-    # The theme's names of the colours of the series, or of each value where there is one series of bars.
-    tints: tuple[str, ...] = ("accent", "A", "D", "violet", "C", "F")
-
-
-@lru_cache(maxsize=256)
-def draw_chart(drawn: Chart, theme: str, size: str) -> bytes:
-    """The picture in the theme's colours, in one of the sizes."""
-    import pygal
-
-    tokens = colours(theme)
-    tints = [tokens[name] for name in drawn.tints]
-    series: Sequence[tuple[str, Sequence[Any]]] = drawn.series
-    if drawn.kind == "Bar":
-        ((name, bars),) = drawn.series
-        series = [(name, [{"value": value, "color": tint} for value, tint in zip(bars, tints, strict=True)])]
-    width, height = SIZES[size]
-    chart: Graph = getattr(pygal, drawn.kind)(
-        style=_style(tokens, tints),
-        js=(),
-        width=width,
-        height=height,
-        margin=8,
-        margin_right=26,
-        spacing=8,
-        dots_size=3.2 if len(drawn.labels) < 30 else 2,
-        show_legend=len(series) > 1,
-        legend_at_bottom=True,
-        legend_at_bottom_columns=min(4 if width > 600 else 2, len(series)),
-        legend_box_size=11,
-        truncate_label=14,
-        truncate_legend=34,
-        tooltip_border_radius=4,
-        disable_xml_declaration=True,
-        range=None if drawn.top is None else (0.0, drawn.top),
-        # A line that seems to fall to nothing must be near nothing.
-        include_x_axis=True,
-        min_scale=3,
-        max_scale=5,
-        value_formatter=lambda value: "" if value is None else _FORMATS[drawn.unit](value),
-    )
-    chart.x_labels = [one_line(label, 40) for label in drawn.labels]
-    room = width // 75
-    if len(drawn.labels) > room:
-        # By position, not by text: two runs may have the same label.
-        step = -(-len(drawn.labels) // room)
-        chart.x_labels = [label if index % step == 0 else "" for index, label in enumerate(chart.x_labels)]
-    for name, values in series:
-        chart.add(one_line(name, 40), list(values))
-    root = chart.render_tree()
-    _tidy(root)
-    return bytes(tostring(root, encoding="utf-8"))
+    # (y, words) of the scale.
+    scale: tuple[tuple[float, str], ...]
+    # (x, words, whether a phone has room for it) below the axis.
+    labels: tuple[tuple[float, str, bool], ...]
+    series: tuple[Series, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    # (y, words, kind) across.
+    rules: tuple[tuple[float, str, str], ...] = ()
+    # (x, words): where something changed.
+    changes: tuple[tuple[float, str], ...] = ()
+    axis: float = _AXIS
 
 
-def _tidy(element: Element, inside: str = "") -> None:
-    """Without scripts, titles that only name the library, and the vertical lines."""
-    for child in list(element):
-        kind = str(child.tag).rpartition("}")[2]
-        role = child.get("class", "")
-        if kind in ("script", "title") or (kind == "path" and "axis x" in inside):
-            element.remove(child)
-            continue
-        if kind == "path" and "line" in role.split() and "series" in inside:
-            # The first series is what the chart is about.
-            width = "3.2" if "serie-0" in inside else "1.8"
-            child.set("style", f"stroke-width: {width}; stroke-linejoin: round")
-        _tidy(child, f"{inside} {role}")
-
-
-def _style(tokens: dict[str, str], tints: Sequence[str]) -> Any:
-    from pygal.style import Style
-
-    return Style(
-        background="transparent",
-        plot_background="transparent",
-        foreground=tokens["soft"],
-        foreground_strong=tokens["ink"],
-        foreground_subtle=tokens["line"],
-        guide_stroke_color=tokens["line"],
-        major_guide_stroke_color=tokens["line"],
-        guide_stroke_dasharray="0",
-        major_guide_stroke_dasharray="0",
-        opacity=".95",
-        opacity_hover="1",
-        transition="0s",
-        colors=tuple(tints),
-        font_family=_FONT,
-        label_font_size=12,
-        major_label_font_size=12,
-        legend_font_size=13,
-        no_data_font_size=16,
+def line_chart(
+    series: Sequence[tuple[str, Sequence[float | None]]],
+    labels: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    addresses: Sequence[str | None] = (),
+    intervals: Sequence[tuple[float, float] | None] = (),
+    rules: Sequence[Rule] = (),
+    changes: Sequence[tuple[int, str]] = (),
+    unit: str = "percent",
+    top: float | None = None,
+) -> Chart:
+    """Series over the same places. Names, addresses and intervals are the first series'; changes are before a place."""
+    words = _WORDS[unit]
+    known = [value for _, values in series for value in values if value is not None]
+    height = top or _round_up(max([*known, *(rule.at for rule in rules)], default=1.0))
+    places = [_place(index, len(labels)) for index in range(len(labels))]
+    drawn = []
+    for number, (name, values) in enumerate(series):
+        dots = []
+        for index, value in enumerate(values):
+            if value is None:
+                continue
+            likely = intervals[index] if intervals and not number else None
+            dots.append(
+                Dot(
+                    x=places[index],
+                    y=_y(value, height),
+                    words=f"{names[index] if names else labels[index]}: {name} {words(value)}",
+                    address=addresses[index] if addresses and not number else None,
+                    low=None if likely is None else _y(likely[0], height),
+                    high=None if likely is None else _y(likely[1], height),
+                )
+            )
+        strokes = [Stroke(one.x, one.y, two.x, two.y) for one, two in itertools.pairwise(dots)]
+        tint = _TINTS[number % len(_TINTS)]
+        drawn.append(Series(name=name, tint=tint, dots=tuple(dots), strokes=tuple(strokes)))
+    return Chart(
+        scale=_scale(height, words),
+        labels=_labels(places, labels),
+        series=tuple(drawn),
+        rules=tuple((_y(rule.at, height), rule.words, rule.kind) for rule in rules),
+        changes=tuple((round((places[at - 1] + places[at]) / 2, 2), text) for at, text in changes if at),
     )
 
 
-_FORMATS: dict[str, Callable[[float], str]] = {
-    "percent": "{:.0%}".format,
-    "ms": lambda taken: f"{taken / 1000:.1f} s" if taken >= 1000 else f"{taken:.0f} ms",
-    "count": "{:,.0f}".format,
-    "money": money,
-}
+def bar_chart(
+    bars: Sequence[Sequence[tuple[float, str, str, str | None]]],
+    labels: Sequence[str],
+    *,
+    unit: str = "count",
+) -> Chart:
+    """For each place the parts that stand on each other: value, colour, words and address."""
+    words = _WORDS[unit]
+    height = _round_up(max((sum(part[0] for part in parts) for parts in bars), default=1.0))
+    room = (_RIGHT - _LEFT) / max(1, len(bars))
+    drawn: list[Bar] = []
+    for index, parts in enumerate(bars):
+        below = 0.0
+        for value, tint, text, address in parts:
+            if not value:
+                continue
+            y = _y(below + value, height)
+            drawn.append(
+                Bar(
+                    x=round(_LEFT + room * (index + 0.12), 2),
+                    y=y,
+                    width=round(room * 0.76, 2),
+                    height=round(_y(below, height) - y, 2),
+                    tint=tint,
+                    words=text,
+                    address=address,
+                )
+            )
+            below += value
+    middles = [round(_LEFT + room * (index + 0.5), 2) for index in range(len(bars))]
+    return Chart(scale=_scale(height, words), labels=_labels(middles, labels), bars=tuple(drawn))
+
+
+def _place(index: int, number: int) -> float:
+    return round((_LEFT + _RIGHT) / 2 if number < 2 else _LEFT + (_RIGHT - _LEFT) * index / (number - 1), 2)
+
+
+def _y(value: float, height: float) -> float:
+    return round(_AXIS - (_AXIS - _TOP) * min(max(value / height, 0.0), 1.0), 2)
+
+
+def _scale(height: float, words: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
+    values = [height * step / _STEPS for step in range(_STEPS + 1)]
+    return tuple((_y(value, height), words(value)) for value in values)
+
+
+def _labels(places: Sequence[float], labels: Sequence[str]) -> tuple[tuple[float, str, bool], ...]:
+    """As many as there is room for, the first among them; a phone shows every third of those."""
+    step = -(-len(labels) // _LABELS)
+    kept = [
+        (place, label)
+        for index, (place, label) in enumerate(zip(places, labels, strict=True))
+        if index % step == 0
+    ]
+    return tuple((place, label, number % 3 == 0) for number, (place, label) in enumerate(kept))
+
+
+def _round_up(value: float) -> float:
+    """The next number with one digit that counts, of which there are quarters."""
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** floor(log10(value))
+    return next(step * unit for step in (1, 2, 4, 6, 8, 10) if step * unit >= value * (1 - 1e-9))
+
+
+def moment_labels(moments: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """What tells runs apart in the least space: the day, the hour of one day, or else their names."""
+    local = [local_time(moment, zone=False) for moment in moments]
+    days = tuple(moment[5:10] for moment in local)
+    hours = tuple(moment[11:16] for moment in local)
+    if len(set(days)) == len(days):
+        return days
+    return hours if len(set(days)) == 1 and len(set(hours)) == len(hours) else tuple(names)

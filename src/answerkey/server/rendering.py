@@ -90,24 +90,6 @@ def _is_here(address: str, path: str) -> bool:
     return path == "/" or path.startswith("/runs") if address == "/" else path.startswith(address)
 
 
-def _chart_sources(name: str, params: dict[str, str], size: str, theme: str) -> list[tuple[str, str]]:
-    """A chart's (media, address), the first that fits is shown; the last fits always.
-
-    A phone gets a smaller one, and a reader who lets the system choose the theme gets that theme's.
-    """
-    automatic = theme == "auto"
-    sources = []
-    for shape, width in (("small", "(max-width: 700px)"), (size, "")):
-        for tone in ("dark", "light") if automatic else (theme,):
-            # Light is what is shown where nothing else fits.
-            scheme = f"(prefers-color-scheme: {tone})" if automatic and (width or tone == "dark") else ""
-            media = " and ".join(filter(None, (width, scheme)))
-            given = {name: value for name, value in params.items() if value}
-            query = urlencode({**given, "size": shape, "theme": tone})
-            sources.append((media, f"/charts/{name}.svg?{query}"))
-    return sources
-
-
 def _theme(scope: Any) -> str:
     chosen = HTTPConnection(scope).cookies.get("theme")
     return chosen if chosen in THEMES else "auto"
@@ -134,7 +116,7 @@ class _Linker:
 @cache
 def _environment() -> "Environment":
     environment = make_environment(_source)
-    environment.globals.update(chart_sources=_chart_sources, theme_after=THEME_AFTER, theme_signs=THEME_SIGNS)
+    environment.globals.update(theme_after=THEME_AFTER, theme_signs=THEME_SIGNS)
     return environment
 
 

@@ -1,11 +1,11 @@
-"""Themes: the report's own colours, as forced light or dark sheets and as colours for charts."""
+"""Themes: the report's own colours as forced light or dark sheets."""
 
 import re
 from functools import cache
 
 from answerkey.report.markup import compact_css, report_asset
 
-__all__ = ["THEMES", "THEME_AFTER", "THEME_SIGNS", "colours", "theme_sheet"]
+__all__ = ["THEMES", "THEME_AFTER", "THEME_SIGNS", "theme_sheet"]
 
 THEMES = ("auto", "light", "dark")
 # What the button beside the navigation changes to, and how it shows what is chosen now.
@@ -13,7 +13,6 @@ THEME_AFTER = {"auto": "dark", "dark": "light", "light": "auto"}
 THEME_SIGNS = {"auto": "◐", "dark": "☾", "light": "☀"}
 
 _BLOCK = re.compile(r":root\s*\{([^}]*)\}")
-_TOKEN = re.compile(r"--([\w-]+):\s*([^;]+);")
 
 
 @cache
@@ -21,16 +20,6 @@ def _blocks() -> tuple[str, str]:
     """The light and the dark block of the report's tokens: the one place where the colours are written."""
     found = _BLOCK.findall(compact_css(report_asset("tokens.css")))
     return found[0].strip(), found[1].strip()
-
-
-@cache
-def colours(theme: str) -> dict[str, str]:
-    """Token → colour of the light or the dark theme."""
-    light, dark = _blocks()
-    tokens = dict(_TOKEN.findall(light))
-    if theme == "dark":
-        tokens.update(_TOKEN.findall(dark))
-    return tokens
 
 
 @cache

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from answerkey.errors import AnswerkeyError
-from answerkey.server.assets import draw_charts
 from answerkey.server.pages import PAGES, Page
 from answerkey.server.rendering import render
 from answerkey.server.views.compare import CompareQuery
@@ -21,7 +20,7 @@ _SMALL = 20_000
 
 
 def warm_up(app: "Starlette") -> None:
-    """Read every page of the newest run once: imports, templates, statements and charts are ready afterwards."""
+    """Read every page of the newest run once: imports, templates and statements are ready afterwards."""
     try:
         store = app.state.holder.get()
         latest = store.list_infos(limit=1)
@@ -32,7 +31,6 @@ def warm_up(app: "Starlette") -> None:
             _visit(store, page, page.query(), run, question)
             if page.query is CompareQuery and _is_small(store):
                 _visit(store, page, CompareQuery(run=("latest~1", "latest")), run, question)
-        draw_charts(store, run, question)
     except AnswerkeyError:
         # A store that cannot be read now is told to the visitor who asks for it.
         return

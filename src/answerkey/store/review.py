@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.model.feedback import Feedback
+from answerkey.model.feedback import Feedback, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.store.database import EPSILON, Where, now
@@ -13,7 +13,7 @@ from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.store.writing import OF_RUN, of_run
 
-__all__ = ["BORDERLINE", "DISAGREEMENT", "ReviewItem", "ReviewQueue"]
+__all__ = ["BORDERLINE", "DISAGREEMENT", "Order", "ReviewItem", "ReviewQueue"]
 
 # Scores that could as well be on the other side of the pass mark.
 BORDERLINE = (0.40, 0.70)
@@ -21,11 +21,20 @@ BORDERLINE = (0.40, 0.70)
 DISAGREEMENT = 0.30
 
 _decode_question = msgspec.json.Decoder(Question).decode
-_TABLES = "scorecards c JOIN questions q ON q.key = c.question JOIN names t ON t.key = c.target"
-_REVIEWED = (
-    "EXISTS (SELECT 1 FROM feedback f WHERE f.run_id = ? AND f.ask_hash = q.ask_hash AND f.trial = c.trial "
+_TABLES = (
+    "scorecards c JOIN questions q ON q.key = c.question JOIN names t ON t.key = c.target "
+    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
+)
+_REVIEWS = (
+    "(SELECT COUNT(*) FROM feedback f WHERE f.run_id = ? AND f.ask_hash = q.ask_hash AND f.trial = c.trial "
     "AND f.target_hash = t.name AND f.source = 'review')"
 )
+_ORDERS = {
+    # Digests of texts are as good as drawn by lot, and the same tomorrow.
+    "sample": "c.reply_digest, c.position, c.trial",
+    "disagreement": "COALESCE(ABS(c.score - c.judge), 0.0) DESC, c.position, c.trial",
+}
+Order = Literal["sample", "disagreement"]
 
 
 class ReviewItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,12 +57,14 @@ class ReviewQueue:
         self._store = store
         self._info = info
 
-    def page(self, *, limit: int = 20, offset: int = 0) -> list[ReviewItem]:
-        """Replies that wait: those with the largest disagreement first, then in the set's order."""
-        where = self._wanted().add(f"NOT {_REVIEWED}", self._info.id)
+    def page(
+        self, *, order: Order = "disagreement", reviews: int = 0, limit: int = 20, offset: int = 0
+    ) -> list[ReviewItem]:
+        """Replies that wait with so many reviews: by lot, or those with the largest disagreement first."""
+        where = self._wanted().add(f"{_REVIEWS} = ?", self._info.id, reviews)
         query = (
             f"SELECT q.payload, c.trial, c.score, c.grade, c.judge FROM {_TABLES} WHERE {where} "
-            "ORDER BY COALESCE(ABS(c.score - c.judge), 0.0) DESC, c.position, c.trial LIMIT ? OFFSET ?"
+            f"ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?"
         )
         with self._store.database.reading() as connection:
             rows = connection.run(query, (*where.values, limit, offset)).fetchall()
@@ -63,12 +74,28 @@ class ReviewQueue:
         """How many wait, and how many of the queue are done."""
         where = self._wanted()
         query = (
-            f"SELECT COUNT(*), COALESCE(SUM(CASE WHEN {_REVIEWED} THEN 1 ELSE 0 END), 0) "
+            f"SELECT COUNT(*), COALESCE(SUM(CASE WHEN {_REVIEWS} > 0 THEN 1 ELSE 0 END), 0) "
             f"FROM {_TABLES} WHERE {where}"
         )
         with self._store.database.reading() as connection:
             queue, done = connection.run(query, (self._info.id, *where.values)).fetchone()
         return int(queue) - int(done), int(done)
+
+    def verdicts(self) -> dict[str, dict[str, bool]]:
+        """Reply → reviewer → whether they trust it."""
+        found: dict[str, dict[str, bool]] = {}
+        for given in FeedbackBook(self._store).verdicts(self._info.id, source="review"):
+            if given.reply is not None:
+                reply = f"{given.reply.ask_hash}:{given.reply.trial}"
+                found.setdefault(reply, {})[given.author or ""] = given.positive
+        return found
+
+    def take_back(self, question_id: str, trial: int, *, author: str) -> bool:
+        """Forget a reviewer's verdict on a reply; whether there was one."""
+        key = QuestionList(self._store).reply_key(self._info, question_id, trial)
+        with self._store.database.transaction() as connection:
+            done = connection.run("DELETE FROM feedback WHERE idempotency_key = ?", (_key(author, key),))
+            return bool(done.rowcount)
 
     def judge(self, question_id: str, trial: int, *, trusted: bool, comment: str, author: str) -> Feedback:
         """Keep a reviewer's verdict; the same reviewer's second one on a reply replaces the first."""
@@ -82,19 +109,25 @@ class ReviewQueue:
                 comment=comment.replace("\x00", "").strip(),
                 author=author,
                 reply=key,
-                idempotency_key=f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}",
+                idempotency_key=_key(author, key),
             )
         )
         return kept
 
     def _wanted(self) -> Where:
         low, high = BORDERLINE
-        return Where(OF_RUN, *of_run(self._info)).add(
+        # Nobody can say anything of a reply without a text.
+        return Where(f"{OF_RUN} AND r.text != ''", *of_run(self._info)).add(
             "c.score BETWEEN ? AND ? OR ABS(c.score - c.judge) > ?",
             low - EPSILON,
             high + EPSILON,
             DISAGREEMENT + EPSILON,
         )
+
+
+def _key(author: str, key: ReplyKey) -> str:
+    """Of a reviewer's verdict on a reply: there is one."""
+    return f"review:{author}:{key.run_id}:{key.ask_hash}:{key.trial}"
 
 
 def _item(

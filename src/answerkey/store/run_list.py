@@ -65,7 +65,13 @@ class RunList:
         self._database = store.database
 
     def page(
-        self, *, text: str | None = None, question_set: str | None = None, limit: int = 25, offset: int = 0
+        self,
+        *,
+        text: str | None = None,
+        question_set: str | None = None,
+        target: str | None = None,
+        limit: int = 25,
+        offset: int = 0,
     ) -> tuple[list[RunRow], int]:
         """Runs newest first, and how many there are in all."""
         where = Where()
@@ -78,6 +84,8 @@ class RunList:
             where.add(f"{in_name} OR {in_target} OR {beginning}", wanted, wanted, plain, plain)
         if question_set:
             where.add("question_set = ?", question_set)
+        if target:
+            where.add("target = ?", target)
         query = (
             f"SELECT info, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
         )
@@ -102,6 +110,15 @@ class RunList:
         )
         with self._database.reading() as connection:
             return [tuple(row) for row in connection.run(query)]
+
+    def experiments(self, limit: int) -> list[tuple[str, str, int]]:
+        """(golden set, chatbot, runs), the one that ran last first."""
+        query = (
+            "SELECT question_set, target, COUNT(*) FROM runs GROUP BY question_set, target "
+            "ORDER BY MAX(created_at) DESC, question_set, target LIMIT ?"
+        )
+        with self._database.reading() as connection:
+            return [tuple(row) for row in connection.run(query, (limit,))]
 
     def progress(self, info: RunInfo) -> Progress:
         """How far a run is, from its scorecards so far."""

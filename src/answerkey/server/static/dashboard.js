@@ -21,19 +21,54 @@
 
   for (const element of document.querySelectorAll(".needs-js")) element.hidden = false;
 
-  // Moving through rows.
-  const rows = [...document.querySelectorAll("[data-row]")];
+  // Another page of the dashboard, to take a part of it.
+  const load = async (address) => {
+    const answer = await fetch(address);
+    return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  };
+
+  // Moving through rows; a run under way gets new ones.
   let here = -1;
   const go = (to) => {
+    const rows = [...document.querySelectorAll("[data-row]")];
     if (!rows.length) return false;
-    if (here >= 0) rows[here].classList.remove("here");
+    for (const row of rows) row.classList.remove("here");
     here = Math.max(0, Math.min(rows.length - 1, to));
     rows[here].classList.add("here");
     rows[here].scrollIntoView({ block: "nearest" });
     const link = rows[here].querySelector("[data-open]");
     if (link) link.focus({ preventScroll: true });
+    if (link && !pane.hidden) showInPane(link);
     return true;
   };
+
+  // The pane: all of a row's case beside the table, while j and k go on.
+  const pane = byId("pane");
+  let wanted = 0;
+  const showInPane = async (link) => {
+    const mine = ++wanted;
+    const page = await load(link.href);
+    // The reader may be two rows further by now.
+    if (mine !== wanted || !page) return;
+    const shown = page.querySelector("main");
+    for (const part of shown.querySelectorAll(".crumbs, .actions")) part.remove();
+    byId("pane-body").replaceChildren(...shown.childNodes);
+    byId("pane-open").href = link.href;
+    pane.scrollTop = 0;
+  };
+  const openPane = () => {
+    if (!one(".work-table [data-open]")) return false;
+    pane.hidden = false;
+    document.body.classList.add("with-pane");
+    return go(Math.max(0, here));
+  };
+  const closePane = () => {
+    const open = !pane.hidden;
+    pane.hidden = true;
+    document.body.classList.remove("with-pane");
+    return open;
+  };
+  byId("pane-close").addEventListener("click", closePane);
   const follow = (selector) => {
     const link = one(selector);
     if (link) link.click();
@@ -103,6 +138,8 @@
   const keys = {
     "?": () => openDialog(byId("keys")),
     "/": () => focusOn(byId("search")),
+    v: () => closePane() || openPane(),
+    Escape: closePane,
     c: () => focusOn(one(".judge textarea")),
     u: () => follow("[data-up]"),
     j: () => follow("[data-next]") || go(here + 1),
@@ -137,7 +174,14 @@
     for (const field of document.querySelectorAll("form[method=get] :disabled")) field.disabled = false;
   });
 
-  // A run under way.
+  // A run under way: its rows are those of the page as it would be now, unless somebody is using them.
+  const renewRows = async () => {
+    const list = one(".work > section");
+    if (!list || list.contains(document.activeElement) || list.querySelector("details[open]")) return;
+    const page = await load(location.href);
+    const fresh = page && page.querySelector(".work > section");
+    if (fresh) list.replaceWith(fresh);
+  };
   const followRun = async (element) => {
     const answer = await fetch("/api/runs/" + encodeURIComponent(element.dataset.progress) + "/progress");
     if (!answer.ok) return;
@@ -154,6 +198,8 @@
       bar.max = now.planned;
       bar.value = now.done;
     }
+    if (now.done !== Number(element.dataset.rows || now.done)) await renewRows();
+    element.dataset.rows = now.done;
     const percent = now.planned ? Math.floor((100 * now.done) / now.planned) : 0;
     if (element.classList.contains("tag")) element.textContent = `running ${percent}%`;
     if (now.status === "running") setTimeout(() => followRun(element), 1500);

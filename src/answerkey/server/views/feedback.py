@@ -5,6 +5,7 @@ import msgspec
 from answerkey.model.feedback import Feedback
 from answerkey.model.feedback_stats import FeedbackStats
 from answerkey.server.cached_figures import feedback_figures
+from answerkey.server.charts import Chart, bar_chart
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.feedback_book import FeedbackBook, FeedbackFilter
 from answerkey.store.sql import SqlStore
@@ -29,6 +30,24 @@ class FeedbackView(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Feedback, ...]
     # Negative verdicts whose question is known: what the proposed golden cases are made of.
     downvoted: int
+
+    @property
+    def chart(self) -> Chart:
+        """Thumbs by day; each bar leads to the verdicts of its day."""
+        # One day alone would fill the picture.
+        bars: list[list[tuple[float, str, str, str | None]]] = [[] for _ in range(7 - len(self.stats.days))]
+        labels = [""] * len(bars)
+        for day in self.stats.days:
+            bad = day.feedback - day.positive
+            address = f"/feedback?since={day.day}&until={day.day}"
+            bars.append(
+                [
+                    (float(day.positive), "A", f"{day.day}: {day.positive} thumbs up", f"{address}&value=up"),
+                    (float(bad), "F", f"{day.day}: {bad} thumbs down", f"{address}&value=down"),
+                ]
+            )
+            labels.append(day.day[5:])
+        return bar_chart(bars, labels)
 
 
 def load_feedback(store: SqlStore, query: FeedbackQuery) -> FeedbackView:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -13,10 +14,12 @@ from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
+from answerkey.server.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.server.views.run import RunQuery
 from answerkey.store.feedback_book import FeedbackBook
 from answerkey.store.question_list import HistoryPoint, QuestionList
 from answerkey.store.sql import SqlStore
+from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
 
 __all__ = ["Neighbours", "QuestionQuery", "QuestionView", "TrialView", "load_full_reply", "load_question"]
@@ -66,6 +69,23 @@ class QuestionView(msgspec.Struct, frozen=True, kw_only=True):
     trials: tuple[TrialView, ...]
     history: tuple[HistoryPoint, ...]
     neighbours: Neighbours
+
+    @property
+    def chart(self) -> Chart:
+        """Its score over runs, oldest first; each leads to the question in that run."""
+        points = [point for point in reversed(self.history) if point.score is not None]
+        names = [f"{one_line(point.run_name, 60)}, {local_time(point.created_at)}" for point in points]
+        moments, runs = [point.created_at for point in points], [point.run_name for point in points]
+        asked = quote(self.question.id, safe="")
+        return line_chart(
+            [("score", [point.score for point in points])],
+            moment_labels(moments, runs),
+            names=names,
+            addresses=[f"/runs/{quote(point.run_id, safe='')}/questions/{asked}" for point in points],
+            intervals=[(point.lowest or 0.0, point.highest or 0.0) for point in points],
+            rules=[Rule(self.info.pass_mark, "pass mark", "gate")],
+            top=1.0,
+        )
 
 
 def load_question(store: SqlStore, query: QuestionQuery, run: str, question: str) -> QuestionView:

@@ -1,14 +1,18 @@
 """The Run page: score with interval, components, categories, distribution, latency, errors, and its questions."""
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import msgspec
 
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice, Summary
 from answerkey.report.story import story_sentences
 from answerkey.report.table import Table
+from answerkey.report.value_wording import count
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
+from answerkey.server.charts import Chart, bar_chart
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.server.views.question_table import QuestionFilter, question_table
 from answerkey.store.question_list import Facets, QuestionList
@@ -50,6 +54,19 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     references: dict[str, str]
     paging: Paging
     rows: tuple[QuestionView, ...]
+
+    @property
+    def chart(self) -> Chart:
+        """Questions by score; each bar leads to its questions."""
+        address = f"/runs/{quote(self.info.id, safe='')}?range=score:"
+        bars = []
+        for step, number in enumerate(self.distribution):
+            low, high = step / 10, (step + 1) / 10
+            # The end of a step belongs to the next one; the last has both.
+            end = high if step == 9 else high - 1e-6
+            words = f"{step * 10}–{step * 10 + 10}%: {count(number, 'question')}"
+            bars.append([(float(number), grade(low), words, f"{address}{low:g}..{end:g}#questions")])
+        return bar_chart(bars, [f"{step * 10}%" for step in range(10)])
 
     @property
     def table(self) -> Table:
