@@ -48,7 +48,7 @@ crash: setup
 
 # Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
 interop: setup
-	@failed=0; for script in interop/provider_requests.py interop/mcp_servers.py interop/bots/*.py interop/datasets/*.py interop/traces/*.py interop/proxies/*.py examples/langgraph/agent.py; do \
+	@failed=0; for script in interop/provider_requests.py interop/mcp_servers.py interop/notebooks.py interop/bots/*.py interop/datasets/*.py interop/traces/*.py interop/proxies/*.py examples/langgraph/agent.py; do \
 		timeout 300 $(UV) run --quiet --no-project --with-editable . --script $$script || failed=1; \
 	done; \
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
