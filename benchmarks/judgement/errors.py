@@ -21,7 +21,10 @@ KEYWORDS = (
 )  # fmt: skip
 _OLD_CODE = """
 import json, sys
-from answerkey.detect.detector import detect_failure
+try:
+    from answerkey.detect.detector import detect_failure
+except ImportError:
+    from answerkey.text.failures import detect_failure
 flags = []
 for text in json.load(sys.stdin):
     try:

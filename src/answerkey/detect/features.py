@@ -57,7 +57,6 @@ _IDENTIFIER = lazy(
 )
 _HTTP_CODE = lazy(r"\b(?:4[0-2]\d|50\d|52\d)\b")
 _MONEY = lazy(r"[$€£¥₹₩]|\b(?:USD|EUR|kr|zł|Kč|Rp|TL|lei|Ft)\b")
-_DATE = lazy(r"\d{1,2}[./:-]\d{1,2}")
 _CODE_IN_BRACKETS = lazy(r"\([^()\n]{0,40}\d[^()\n]{0,40}\)")
 # One to three words or numbers and no other marks.
 _PLAIN_WORDS = lazy(
@@ -69,32 +68,30 @@ _AROUND = ".,;:!?…\"'“”„«»()[]{}*_`<>|。！？、，：；「」।؟
 
 _FAILING = mask_of("error", "fail", "cannot", "timeout", "limit", "busy", "down", "memory")
 _NOTICE = _FAILING | mask_of("sorry", "retry", "later", "support", "now")
-_BUT = mask_of("but")
 _STOPS, _QUESTIONS = ".!?。！？।؟…", "?？؟"
 
-# The named figures, in the order in which _measure gives them.
+# The named figures, in the order in which _measure_build and _measure_content give them.
 FIGURES = (
     # size
-    "length", "words", "sentences", "lines", "no_word", "one_word", "three_words",
+    "words", "sentences", "three_words",
     # how it ends
-    "ends_stop", "ends_colon", "ends_comma", "ends_letter", "ends_letter_long", "ends_letter_after_stop", "ends_dots", "ends_question",
-    "last_word_length", "last_word_short", "last_line_short", "last_line_in_list", "ends_letter_in_list", "ends_heading", "odd_fence",
-    "odd_bold", "odd_bracket", "odd_quote",
+    "ends_stop", "ends_colon", "ends_comma", "ends_letter", "ends_letter_long", "ends_letter_after_stop", "ends_letter_casual", "ends_dots",
+    "last_word_short", "last_line_short", "ends_heading", "odd_fence", "odd_bracket", "odd_quote",
     # what it is made of
-    "questions", "exclamations", "digits", "digit_share", "capitals", "other_signs", "names", "two_names", "fence", "list_lines", "bars",
-    "begins_object", "begins_tag", "quotes", "link", "code_in_brackets", "early_colon", "money", "date", "shouts", "asks_first",
+    "exclamations", "digits", "names", "fence", "list_lines", "bars", "begins_object", "begins_tag", "quotes", "code_in_brackets", "money",
+    "shouts", "asks_first",
     # marks of machines
-    "placeholder", "placeholders", "unset", "unset_share", "raw_object", "trace", "traces", "identifiers", "http_code",
+    "placeholder", "placeholders", "unset", "unset_share", "raw_object", "traces", "identifiers", "http_code",
     # what it speaks of, sentence by sentence
-    "failing_share", "failing_first", "failing_mentions", "notice_share", "free_sentences", "free_length", "free_longest", "free_digits",
-    "free_figures", "first_failing", "concepts", "text_after_but", "few_plain_words",
+    "failing_share", "failing_first", "failing_mentions", "notice_share", "free_length", "free_longest", "free_digits", "first_failing",
+    "concepts", "few_plain_words",
     # nothing of a notice, of machines or of breaking off
-    "unmarked", "unmarked_terse", "unmarked_short", "unmarked_ascii", "unmarked_terse_ascii", "unmarked_stop",
+    "unmarked", "unmarked_short", "unmarked_terse_ascii", "unmarked_stop",
 )  # fmt: skip
 _MARKS = [
     FIGURES.index(name)
     for name in (
-        "ends_colon", "ends_comma", "ends_dots", "odd_bracket", "odd_quote", "placeholder", "unset", "raw_object", "trace",
+        "ends_colon", "ends_comma", "ends_dots", "odd_bracket", "odd_quote", "placeholder", "unset", "raw_object", "traces",
     )
 ]  # fmt: skip
 # The named features: the figures, each concept anywhere, in the first and in the last sentence, and pairs of concepts in one sentence.
@@ -243,45 +240,38 @@ def _split_sentences(text: str) -> list[tuple[int, int]]:
 def _measure_build(text: str, sentences: list[tuple[int, int]], said: list[Word]) -> list[float]:
     """The figures up to the marks of machines: size, end, what the text is made of."""
     length = len(text)
-    words = [word.bare for word in said]
-    signs = [word.signs for word in said if word.signs]
-    count = max(len(words), length // 3) if UNSPACED.search(text) else len(words)
-    end = length
-    while end and _EMOJI.match(text, end - 1):
-        end -= 1
-    bare = text[:end]
+    count = max(len(said), length // 3) if UNSPACED.search(text) else len(said)
+    bare = text
+    while _EMOJI.match(bare, len(bare) - 1):
+        bare = bare[:-1]
     last = bare[-1:]
     # Marks above and below a letter of an Indian language or of Thai are letters here.
     letter = last.isalnum() or (last not in _STOPS and "\u0900" <= last <= "\u0e7f")
+    stopped = any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     final = lines[-1]
-    in_list = _LIST_LINE.match(final) is not None
-    stopped = any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
     digits = len(_DIGIT.findall(text))
-    letters = sum(map(len, words)) - digits
-    capitals = sum(map(str.isupper, text))
-    names = len(_NAME.findall(text))
+    letters = sum([len(word.bare) for word in said]) - digits
     placeholders = len(_PLACEHOLDER.findall(text))
+    signs = [word.signs for word in said if word.signs]
     unset = sum(sign & _IS_UNSET for sign in signs)
-    identifiers = sum(sign & _IS_IDENTIFIER != 0 for sign in signs)
-    raw_object = any(map(text.__contains__, _BEFORE_RAW)) and _RAW_OBJECT.search(text) is not None
-    traces = len(_TRACE.findall(text)) if any(map(text.__contains__, _BEFORE_TRACE)) else 0
     fences = text.count("```")
-    first = text[: sentences[0][1]]
     return [
-        log1p(length) / 5, log1p(count) / 4, log1p(len(sentences)), log1p(text.count("\n")), count == 0, count <= 1, count <= 3,
+        log1p(count) / 4, log1p(len(sentences)), count <= 3,
         last in _STOPS and bool(last), last in ":：" and bool(last), last in ",，、;；-–—(/" and bool(last), letter, letter and count > 8,
-        letter and stopped, bare.endswith(("...", "…")), last in _QUESTIONS and bool(last),
-        len(words[-1]) / 10 if words else 0, letter and len(words) > 4 and len(words[-1]) <= 3, len(lines) > 1 and len(final) < 25, in_list,
-        letter and in_list, final.startswith("#") or final.rstrip(" *").endswith((":", "：")), fences % 2,
-        text.count("**") % 2, any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}")), text.count('"') % 2,
-        log1p(sum(map(text.count, _QUESTIONS))), log1p(text.count("!") + text.count("！")), log1p(digits), 5 * digits / max(1, length),
-        3 * capitals / max(1, length), 1 - letters / max(1, length), log1p(names), names >= 2, fences > 0,
-        log1p(len(_LIST_LINE.findall(text))), log1p(sum("|" in line for line in lines)), text[:1] in ("{", "["), text[:1] == "<",
-        log1p(sum(map(text.count, '"“«「„`'))), "http" in text, bool(_CODE_IN_BRACKETS.search(text)), ":" in text[:40],
-        any(sign & _IS_MONEY for sign in signs), bool(_DATE.search(text)), letters > 4 and capitals > 0.6 * letters, first.rstrip()[-1:] in tuple(_QUESTIONS),
-        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)), raw_object,
-        traces > 0, log1p(traces), log1p(identifiers), any(sign & _IS_HTTP_CODE for sign in signs),
+        # Whoever sets neither capitals nor full stops leaves out the last one too.
+        letter and stopped, letter and text[0].islower() and not stopped, bare.endswith(("...", "…")),
+        letter and len(said) > 4 and len(said[-1].bare) <= 3, len(lines) > 1 and len(final) < 25,
+        final.startswith("#") or final.rstrip(" *").endswith((":", "：")), fences % 2,
+        any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}")), text.count('"') % 2,
+        log1p(text.count("!") + text.count("！")), log1p(digits), log1p(len(_NAME.findall(text))), fences > 0,
+        log1p(len(_LIST_LINE.findall(text))), log1p(sum("|" in line for line in lines)), text[0] in "{[", text[0] == "<",
+        log1p(sum(map(text.count, '"“«「„`'))), bool(_CODE_IN_BRACKETS.search(text)), any(sign & _IS_MONEY for sign in signs),
+        letters > 4 and sum(map(str.isupper, text)) > 0.6 * letters, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
+        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)),
+        any(map(text.__contains__, _BEFORE_RAW)) and _RAW_OBJECT.search(text) is not None,
+        log1p(len(_TRACE.findall(text))) if any(map(text.__contains__, _BEFORE_TRACE)) else 0,
+        log1p(sum(sign & _IS_IDENTIFIER != 0 for sign in signs)), any(sign & _IS_HTTP_CODE for sign in signs),
     ]  # fmt: skip
 
 
@@ -297,7 +287,6 @@ def _measure_content(
     first_failing = next(
         (start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total
     )
-    but = next((start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _BUT), total)
     union = 0
     for mask in masks:
         union |= mask
@@ -307,20 +296,15 @@ def _measure_content(
         masks[0] & _FAILING != 0,
         log1p(sum([word.concepts & _FAILING != 0 for word in said if word.concepts])),
         1 - sum(free_lengths) / total,
-        log1p(len(free)),
         log1p(sum(free_lengths)) / 4,
         log1p(max(free_lengths, default=0)) / 4,
         log1p(free_digits),
-        free_digits > 0,
         log1p(first_failing) / 5,
         union.bit_count() / 5,
-        total - but > 40,
         # A terse answer, as far as one can see: "Neil Young", "442300".
         not union & _NOTICE and total <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
         unmarked,
-        unmarked and total <= 60,
         unmarked and total <= 150,
-        unmarked and text.isascii(),
         unmarked and total <= 60 and text.isascii(),
         unmarked and text[-1] in _STOPS,
     ]

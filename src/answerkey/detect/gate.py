@@ -17,6 +17,8 @@ def gate_marks(stripped: str) -> set[str] | None:
         return None
     if "{" in stripped or "<" in stripped or "```" in stripped or "||" in stripped or "@@" in stripped:
         return None
+    # How many of the words have a capital: a name, a heading, a sentence, casual talk.
+    capitals = sum(map(str.istitle, looked_at.split()))
     words = looked_at.lower().split()
     last = stripped[-1]
     end = "a" if last.isalpha() else "0" if last.isdigit() else last
@@ -26,6 +28,7 @@ def gate_marks(stripped: str) -> set[str] | None:
         f"\n{end}",
         f"\n{size}",
         f"\n{end}{size}",
+        f"\n{min(4, capitals)}/{min(6, len(words))}",
     }
 
 
