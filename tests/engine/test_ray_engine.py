@@ -137,3 +137,29 @@ def test_no_cluster_is_one_line(tmp_path: Path) -> None:
     assert ended.returncode == 2
     [line] = ended.stderr.strip().splitlines()
     assert line.startswith("answerkey: there is no Ray cluster at 127.0.0.1:9")
+
+
+def score(folder: Path, *flags: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "answerkey", "score", "log.jsonl", "--json", *flags]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+def test_a_log_gives_the_same_document(cluster: Cluster, tmp_path: Path) -> None:
+    rows = (
+        {
+            "id": f"q{n % 700}",
+            "question": f"What is {n % 700}?",
+            "expected_keywords": [f"{n % 700}"],
+            "answer": f"It is {n}.",
+        }
+        for n in range(30_000)
+    )
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "no row\n")
+    local = score(tmp_path, "--processes", "1")
+    spread = score(tmp_path, "--engine", "ray", "--ray-address", cluster.address)
+    for document in (local, spread):
+        del document["run"]["created_at"], document["run"]["finished_at"]
+    assert spread == local

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -43,6 +44,16 @@ __all__ = ["score"]
     type=click.IntRange(min=1),
     help="Processes that score; by default one for every core, and one alone for a small log.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where the scoring happens: on this machine, or on a Ray cluster.",
+)
+@click.option(
+    "--ray-address", metavar="HOST:PORT", help="The Ray cluster; the one of this machine otherwise."
+)
 @output_flag
 @json_flag
 def score(
@@ -57,6 +68,8 @@ def score(
     store: str | None,
     name: str | None,
     processes: int | None,
+    engine: Literal["local", "ray"],
+    ray_address: str | None,
     outputs: tuple[Path, ...],
     as_json: bool,
 ) -> int:
@@ -95,6 +108,8 @@ def score(
         keep_results=bool(outputs) or as_json or os.environ.get("GITHUB_ACTIONS") == "true",
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
+        engine=engine,
+        ray_address=ray_address,
     )
     with stopped_like_ctrl_c():
         scored = score_replies(

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from heapq import nsmallest
 from itertools import chain, islice
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -49,6 +50,9 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
     bad_rows: Path | None = None
     # A scoring that is interrupted goes on where it stopped when it is asked for again.
     resumable: bool = False
+    # Where the scoring happens: local or ray; and the Ray cluster, as HOST:PORT.
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str | None = None
 
 
 def score_recorded(
@@ -58,17 +62,13 @@ def score_recorded(
     questions: QuestionSet | None = None,
     how: LogScoring,
     progress: Progress,
-    engine: Callable[[ShardPlan], Shards] | None = None,
 ) -> Run:
-    """Grade recorded replies. `engine` gives who scores blocks; by default this process, or several on this machine."""
+    """Grade recorded replies, in this process, in several on this machine, or on a cluster."""
     log = LogRun(paths, grader, questions, how, progress)
     log.begin()
     plan, todo = log.plan, log.blocks_to_do()
     try:
-        if engine is None:
-            shards, todo = _shards(plan, grader, todo, how.processes)
-        else:
-            shards = engine(plan)
+        shards, todo = _shards(plan, grader, todo, how)
         with closing(shards):
             for part in shards.score(todo):
                 log.add(part)
@@ -84,9 +84,14 @@ def score_recorded(
 
 
 def _shards(
-    plan: ShardPlan, grader: Grader, blocks: Iterator[Block], processes: int | None
+    plan: ShardPlan, grader: Grader, blocks: Iterator[Block], how: LogScoring
 ) -> tuple[Shards, Iterator[Block]]:
+    if how.engine == "ray":
+        from answerkey.evaluation.ray_shards import RayShards  # few logs are scored on a cluster
+
+        return RayShards(plan, how.ray_address), blocks
     first = list(islice(blocks, _FEW_BLOCKS + 1))
+    processes = how.processes
     count = processes or _cores()
     alone = plan.recipe is None or count == 1 or (processes is None and len(first) <= _FEW_BLOCKS)
     return Here(plan, grader) if alone else OtherProcesses(plan, count), chain(first, blocks)

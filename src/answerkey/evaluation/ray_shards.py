@@ -1,0 +1,82 @@
+"""The blocks of a log scored by the tasks of a Ray cluster; Ray itself repeats what a lost worker or node was doing."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from answerkey.engine.ray_cluster import connect, error_line
+from answerkey.errors import AnswerkeyError, UsageError
+from answerkey.evaluation.score_journal import read_batches
+from answerkey.evaluation.shard import AddedUp, Block, ShardPart, ShardPlan, ShardScorer, add_up
+from answerkey.evaluation.shard_processes import ToAddUp
+
+__all__ = ["RayShards"]
+
+# So many blocks a processor are under way: one that is scored, and one that has arrived.
+_AHEAD = 2
+# A worker process of Ray's lives longer than a log.
+_scorers: dict[str, ShardScorer] = {}
+
+
+class RayShards:
+    """A cluster."""
+
+    def __init__(self, plan: ShardPlan, address: str | None = None) -> None:
+        if plan.recipe is None:
+            raise UsageError(
+                "the engine ray cannot score with scorers that are given as Python objects; name them in the configuration"
+            )
+        self._ray = connect(address)
+        self._pass_mark = plan.pass_mark
+        self._plan = self._ray.put(plan)
+        # By what workers know it, so that each makes its scorer once.
+        self._name = self._plan.hex()
+        self._ahead = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
+        """As they are done."""
+        task = self._task(_score)
+        return self._map(lambda block: task.remote(self._name, self._plan, block), blocks)
+
+    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
+        """As they are done; the journal is a file of this machine, so its records are sent."""
+        task = self._task(_add_up)
+        return self._map(lambda found: task.remote(list(read_batches(*found)), self._pass_mark), partitions)
+
+    def close(self) -> None:
+        """The cluster goes on without us."""
+        self._ray.shutdown()
+
+    def _task(self, function: Callable[..., object]) -> Any:
+        return self._ray.remote(num_cpus=1, max_retries=-1, scheduling_strategy="SPREAD")(function)
+
+    def _map(self, submit: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        waiting = iter(items)
+        under_way: list[Any] = []
+        try:
+            while True:
+                while len(under_way) < self._ahead and (item := next(waiting, None)) is not None:
+                    under_way.append(submit(item))
+                if not under_way:
+                    return
+                [done], under_way = self._ray.wait(under_way, num_returns=1)
+                yield self._ray.get(done)
+        except self._ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None)
+            raise (
+                cause if isinstance(cause, AnswerkeyError) else AnswerkeyError(error_line(error))
+            ) from None
+        finally:
+            for task in under_way:
+                self._ray.cancel(task, force=False)
+
+
+def _score(name: str, plan: ShardPlan, block: Block) -> ShardPart:
+    scorer = _scorers.get(name)
+    if scorer is None:
+        _scorers.clear()
+        scorer = _scorers[name] = ShardScorer(plan)
+    return scorer.score(block)
+
+
+def _add_up(batches: list[Any], pass_mark: float) -> AddedUp:
+    return add_up(batches, pass_mark)
