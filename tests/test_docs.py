@@ -57,6 +57,16 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
+def test_the_readmes_first_numbers_are_the_demos(tmp_path: Path) -> None:
+    shown = (ROOT / "README.md").read_text().split("```text\n")[1].split("```")[0]
+    figures = [line for line in shown.splitlines()[1:] if line.strip()]
+    done = subprocess.run(
+        [sys.executable, "-m", "answerkey", "run"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert [line for line in figures if line not in done.stdout] == []
+
+
 def test_make_targets_that_are_shown_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     shown = {
