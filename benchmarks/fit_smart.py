@@ -22,7 +22,7 @@ import numpy as np
 
 from answerkey.match.model import DIRECTIONS, Trees
 from answerkey.match.reply import Reply
-from answerkey.match.smart import SmartKeyword
+from answerkey.match.smart import SmartKeyword, is_plain
 from answerkey.match.wanted import prepare_asked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,6 +50,10 @@ class Row:
         )
         keyword = SmartKeyword(tuple(option for option in options if option.strip()), question)
         found = list(keyword.candidates(Reply(answer, prepare_asked(question))))
+        # Whether it is found without the model, at the thresholds `even` and `lenient`.
+        self.certain = (
+            is_plain(answer, answer.lower()) and keyword.certain(answer, answer.lower()) is not None
+        )
         self.features = np.array([one.values for one in found], dtype=float).reshape(
             len(found), len(DIRECTIONS)
         )
@@ -146,6 +150,11 @@ def verdict_score(trees: Trees, row: Row) -> float:
     return max(scores(trees, row), default=-9.0)
 
 
+def is_found(trees: Trees, row: Row) -> bool:
+    """The verdict of `smart` at the threshold `even`."""
+    return row.certain or verdict_score(trees, row) > 0
+
+
 def stored_folds() -> dict[str, Trees]:
     """The models without each author, as `--write` stored them."""
     return msgspec.json.decode((ROOT / "benchmarks/smart_folds.json").read_bytes(), type=dict[str, Trees])
@@ -158,13 +167,13 @@ def held_out_business(business: list[Row], trivia: list[Row]) -> tuple[np.ndarra
 
 
 def held_out_trivia(business: list[Row], trivia: list[Row]) -> np.ndarray:
-    """Each trivia row's score by a model that did not see its question."""
+    """Each trivia row's verdict by a model that did not see its question."""
     folds = np.array(question_folds(trivia))
-    found = np.zeros(len(trivia))
+    found = np.zeros(len(trivia), dtype=bool)
     for fold in range(FOLDS):
         trees = fit([*business, *(row for row, its in zip(trivia, folds, strict=True) if its != fold)])
         for index in np.flatnonzero(folds == fold):
-            found[index] = verdict_score(trees, trivia[index])
+            found[index] = is_found(trees, trivia[index])
     return found
 
 
@@ -184,22 +193,26 @@ def main() -> None:
     business, trivia = business_rows(), trivia_rows(given.trivia)
     said = np.array([row.said for row in business])
     found, models = held_out_business(business, trivia)
+    certain = np.array([row.certain for row in business])
+    right = (certain | (found > 0)) == said
+    print(f"without the model: {certain.sum()} found, {said[certain].mean():.3f} of them rightly")
     for author in AUTHORS:
         own = np.array([row.source == author for row in business])
-        print(f"business, author {author}: {((found > 0) == said)[own].mean():.4f} of {own.sum()}")
-    print(f"business, leave one author out: {((found > 0) == said).mean():.4f} of {len(said)}")
+        print(f"business, author {author}: {right[own].mean():.4f} of {own.sum()}")
+    alone = ((found > 0) == said).mean()
+    print(
+        f"business, leave one author out: {right.mean():.4f} of {len(said)}; by the model alone {alone:.4f}"
+    )
     limits = thresholds(found, said)
     for name, limit in limits.items():
-        accepted = found > limit
+        accepted = (found > limit) | (certain & (name != "strict"))
         print(f"  {name} {limit:+.2f}: accuracy {(accepted == said).mean():.3f}, precision {said[accepted].mean():.3f}, "
               f"recall {accepted[said].mean():.3f}")  # fmt: skip
-    right = np.array([row.said for row in trivia])
-    judged = held_out_trivia(business, trivia) > 0
-    print(
-        f"trivia, cross-validated over questions: {(judged == right).mean():.4f} of {len(right)}", flush=True
-    )
+    judged = held_out_trivia(business, trivia)
+    right = judged == np.array([row.said for row in trivia])
+    print(f"trivia, cross-validated over questions: {right.mean():.4f} of {len(right)}", flush=True)
     few = np.array([len(row.options) <= 3 for row in trivia])
-    print(f"  with one to three accepted answers: {(judged == right)[few].mean():.4f} of {few.sum()}")
+    print(f"  with one to three accepted answers: {right[few].mean():.4f} of {few.sum()}")
     if given.write:
         shipped = msgspec.structs.replace(fit([*business, *trivia]), thresholds=limits)
         (ROOT / "src/answerkey/match/smart.json").write_bytes(msgspec.json.encode(shipped))

@@ -110,12 +110,12 @@ def table(arguments: argparse.Namespace) -> None:
     folds = fit_smart.stored_folds()
     business = fit_smart.business_rows()
     held_out = {"business keywords, leave one author out": (business, np.array(
-        [fit_smart.verdict_score(folds[row.source], row) > 0 for row in business]))}  # fmt: skip
+        [fit_smart.is_found(folds[row.source], row) for row in business]))}  # fmt: skip
     if trivia is not None:
         judged = fit_smart.trivia_rows(trivia)
         held_out["trivia answers, cross-validated over questions"] = (
             judged,
-            fit_smart.held_out_trivia(business, judged) > 0,
+            fit_smart.held_out_trivia(business, judged),
         )
     for title, (rows, found) in held_out.items():
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}

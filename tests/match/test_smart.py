@@ -9,7 +9,7 @@ import pytest
 
 from answerkey.match.keywords import find_keywords
 from answerkey.match.reply import Reply
-from answerkey.match.smart import SmartKeyword
+from answerkey.match.smart import SmartKeyword, is_plain
 from answerkey.match.wanted import prepare_asked
 from answerkey.text.keyword import Alternatives, NumberKeyword
 
@@ -61,6 +61,28 @@ def test_a_match_says_where_and_why() -> None:
     assert text[match.start : match.end] == match.text
     assert match.text.startswith("two")
     assert match.why
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reply", "stands"),
+    [
+        ("montrose", "The building stands in Montrose.", "Montrose"),
+        ("442300", "The basis is $442,300.00 as of today.", "442,300.00"),
+        ("48 hours", "Claims are reported within 48 hours.", "48 hours"),
+        ("rose", "The building stands in Montrose.", None),
+        ("28", "It has 128 beds.", None),
+        ("5", "It takes 5-10 days.", None),
+        ("montrose", "The building does not stand in Montrose.", None),
+        ("montrose", "Is it in Montrose?", None),
+        ("montrose", "İt is in Montrose.", None),
+    ],
+)
+def test_what_stands_in_a_plain_reply_is_certain(keyword: str, reply: str, stands: str | None) -> None:
+    match = (
+        SmartKeyword((keyword,), "").certain(reply, reply.lower()) if is_plain(reply, reply.lower()) else None
+    )
+    assert (match and match.text) == stands
+    assert SmartKeyword((keyword,), "", "strict").certain(reply, reply.lower()) is None
 
 
 def test_thresholds_order_the_verdicts() -> None:
@@ -170,5 +192,5 @@ def test_held_out_agreement_on_business_replies() -> None:
 
     folds = fit_smart.stored_folds()
     rows = fit_smart.business_rows()
-    right = [(fit_smart.verdict_score(folds[row.source], row) > 0) == row.said for row in rows]
+    right = [fit_smart.is_found(folds[row.source], row) == row.said for row in rows]
     assert sum(right) / len(right) >= 0.80

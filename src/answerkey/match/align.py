@@ -137,7 +137,7 @@ def _misspelt(word: str, cutoff: float, reply: Reply) -> Presence:
     length = len(word)
     opposed = OPPOSITES.get(stem(word), frozenset())
     # People get the first letter right: "lease" is not a misspelt "please".
-    for other in reply.by_letter.get(word[0], ()):
+    for other in reply.beginning(word[0]):
         longest = max(length, len(other))
         if length >= _SHORTEST_PREFIX and other.startswith(word) and stem(other) not in reply.asked.stems:
             return Presence(0.9, "compound", reply.places(stem(other)))

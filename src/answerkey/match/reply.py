@@ -142,14 +142,9 @@ class Reply:
         """Without spaces: what stands in the reply as two words stands here as one."""
         return self.joined.replace(" ", "")
 
-    @cached_property
-    def by_letter(self) -> dict[str, list[str]]:
-        """The distinct words of four letters and more by their first letter."""
-        found: dict[str, list[str]] = {}
-        for word in dict.fromkeys(self.words):
-            if len(word) >= 4:
-                found.setdefault(word[0], []).append(word)
-        return found
+    def beginning(self, letter: str) -> list[str]:
+        """The distinct words of four letters and more that begin with a letter."""
+        return [word for word in dict.fromkeys(self.words) if word[0] == letter and len(word) >= 4]
 
     @cached_property
     def cues(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""The decision of `smart` for one keyword and one reply: every candidate is weighed by one model, and the best decides."""
+"""The decision of `smart` for one keyword and one reply: a form that is certain, or the best candidate by one model."""
 
 import math
 import re
@@ -13,8 +13,10 @@ from answerkey.match.reply import Reply
 from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES, WORDS
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Alternatives, Keyword, Threshold
+from answerkey.text.normalise import fold_accents
+from answerkey.text.numbers import parse_number, whole_number_end, with_commas
 
-__all__ = ["Candidate", "SmartKeyword", "SmartKeywords"]
+__all__ = ["Candidate", "SmartKeyword", "SmartKeywords", "is_plain"]
 
 # A golden set's alternatives beyond this many are not looked at, nor are a way's further places.
 _MOST_WAYS, _MOST_PLACES = 100, 4
@@ -25,6 +27,11 @@ _WAYS = {
 }  # fmt: skip
 _DENIES = CUES["denies"]
 _EMPTY = Match(False, "none", why="empty keyword")
+_AS_IT_IS = "it stands in the reply as it is, and nothing there denies or doubts anything"
+_CAUTIOUS = CUES["denies"] | CUES["hedges"] | CUES["contrasts"] | CUES["outdated"]
+_CAUTIONS = frozenset(word.encode() for word, bits in CUE_BITS.items() if bits & _CAUTIOUS)
+_PARTS = frozenset(":-–/")
+_LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte in range(256))
 _AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
 
 
@@ -62,10 +69,17 @@ class SmartKeywords:
 
     def match(self, text: str, match_other: Callable[[Keyword], Match]) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
-        reply = Reply(text, self._asked)
+        lowered = text.lower()
+        plain = is_plain(text, lowered)
+        reply = None
         matches = []
         for smart, others in self._keywords:
-            match = smart.match(reply) if smart is not None else _EMPTY
+            match = _EMPTY
+            if smart is not None:
+                certain = smart.certain(text, lowered) if plain else None
+                if certain is None and reply is None:
+                    reply = Reply(text, self._asked)
+                match = certain or smart.match(reply)  # type: ignore[arg-type]
             for option in others:
                 if match.found:
                     break
@@ -100,6 +114,25 @@ class SmartKeyword:
         thresholds = shipped_trees().thresholds
         self._threshold, self._surest = thresholds[threshold], max(thresholds.values())
         self._score = shipped_score()
+        # What is certain where it stands in a plain reply; who wants to be strict or has a model of language asks that.
+        by_model = threshold == "strict" or probability is not None
+        self._forms = () if by_model else tuple(form for option in options for form in _forms(option))
+
+    def certain(self, text: str, lowered: str) -> Match | None:
+        """The keyword word for word, or a number as it is mostly written, in a plain reply."""
+        for form, is_number in self._forms:
+            at = lowered.find(form)
+            while at >= 0:
+                end = at + len(form)
+                if is_number:
+                    # Of a range, a time or a code it would be a part.
+                    end = 0 if text[end : end + 1] in _PARTS else whole_number_end(text, at, end)
+                elif lowered[at - 1 : at].isalnum() or lowered[end : end + 1].isalnum():
+                    end = 0
+                if end:
+                    return Match(True, "smart:phrase", at, end, text[at:end], _AS_IT_IS)
+                at = lowered.find(form, at + 1)
+        return None
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
@@ -151,6 +184,25 @@ class SmartKeyword:
                 values = _features(wanted, reply, [], first, last, self._choices)
                 yield Candidate(wanted, first, last, [], values)
                 at = joined.find(wanted.phrase, at + 1)
+
+
+def is_plain(text: str, lowered: str) -> bool:
+    """Whether a reply asks nothing, and no word of it denies, doubts, sets apart or tells of the past."""
+    if "?" in text or len(lowered) != len(text):
+        return False
+    spelled = lowered if lowered.isascii() else fold_accents(lowered)
+    words = spelled.encode("utf-8", "replace").translate(_LETTERS_ONLY, b"'")
+    return _CAUTIONS.isdisjoint(words.split())
+
+
+def _forms(option: str) -> Iterator[tuple[str, bool]]:
+    """How a keyword is certain, in small letters, and whether that is a number."""
+    form = option.strip().lower()
+    worth = parse_number(form) if form[:1].isdigit() and form[-1].isdigit() else None
+    if worth is not None:
+        yield from ((one, True) for one in {form, with_commas(worth)})
+    elif form[:1].isalnum() and form[-1:].isalnum():
+        yield form, form[-1].isdigit()
 
 
 def _as_it_stands(option: str) -> re.Pattern[str]:
