@@ -5,6 +5,7 @@ import inspect
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from model_server import ANSWER
 
 from answerkey.model.reply import Reply
-from answerkey.protocols import Ask
+from answerkey.protocols import Ask, AskAgainError
 from answerkey.targets.resolve import resolve_target
 from answerkey.transcripts.plain_json import as_builtin, as_json
 
@@ -85,7 +86,10 @@ def write(package: str, version: str, name: str, seen: Seen, streams: bool, payl
 
 async def _live(reference: str) -> Reply:
     async with resolve_target(f"python:{reference}") as target:
-        return await target.ask(Ask(question=QUESTION, conversation_id="c1"))
+        while True:
+            # On a busy machine, a bot that imports in its first call holds up its event loop; the engine asks again too.
+            with suppress(AskAgainError):
+                return await target.ask(Ask(question=QUESTION, conversation_id="c1"))
 
 
 async def _items(function: Callable[..., Any]) -> tuple[Any, bool]:

@@ -35,7 +35,8 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     if summary.tools_unobserved and expects_tools:
         lines.append(
             f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
-            "none used; supply them as 'tools_used' or 'tool_calls' in the reply, or map them in the configuration"
+            "none used; supply them as 'tools_used' or 'tool_calls' in the reply, map them in the "
+            "configuration, or observe them from outside (--traces, --proxy)"
         )
     if cut := summary.finishes.get("length"):
         lines.append(

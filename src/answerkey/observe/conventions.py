@@ -199,7 +199,8 @@ def conventions_of(span: Span) -> list[Convention]:
 def value_at(span: Span, name: str) -> Any:
     """What an attribute holds: its JSON if it is some, or what attributes that begin with its name and a dot make."""
     value = span.attributes.get(name)
-    if isinstance(value, str) and value[:1] in '{["0123456789-tfn':
+    # A bare number or word may be text just as well, and stays it.
+    if isinstance(value, str) and value.startswith(("{", "[", '"')):
         try:
             return decode_json(value)
         except (ValueError, RecursionError):

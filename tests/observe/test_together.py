@@ -1,0 +1,69 @@
+"""A chatbot behind HTTP, seen by the receiver and the proxy at once: each call once, with what each saw of it."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from answerkey.config import Settings
+from answerkey.evaluation.api import evaluate_async
+
+from .spans import as_protobuf, span, tool_span
+from .test_proxy import asking, model_server, served
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
+    traces, proxy = free_port(), free_port()
+
+    async def chat(request: web.Request) -> web.Response:
+        question = (await request.json())["question"]
+        _, trace, parent, _ = request.headers["traceparent"].split("-")
+        ran: dict[str, Any] = {"gen_ai.tool.call.id": "call_1", "gen_ai.tool.call.result": "442300"}
+        spans = [span("01" * 8, parent), tool_span("02" * 8, "01" * 8, "query_database", **ran)]
+        async with aiohttp.ClientSession() as session:
+            # The model asks for two calls; the span of one of them is sent.
+            async with session.post(
+                f"http://127.0.0.1:{proxy}/openai/v1/chat/completions", json=asking(question)
+            ) as one:
+                assert one.status == 200
+            body = as_protobuf(*(one | {"traceId": trace} for one in spans))
+            headers = {"Content-Type": "application/x-protobuf"}
+            async with session.post(
+                f"http://127.0.0.1:{traces}/v1/traces", data=body, headers=headers
+            ) as one:
+                assert one.status == 200
+        return web.json_response({"answer": "It is 442300."})
+
+    runner, address = await served(chat)
+    run = await evaluate_async(
+        [
+            {"question": f"What is the total of {name}?", "expected_tools": ["query_database"]}
+            for name in ("May", "June")
+        ],
+        f"{address}/chat",
+        settings=Settings(store=str(tmp_path / "s.db")),
+        traces=traces,
+        proxy=proxy,
+        trace_quiet=0.05,
+        upstreams={"openai": f"{model_server.serve_model()}/v1"},
+    )
+    await runner.cleanup()
+    assert run.summary.tools_unobserved == 0
+    for result in run.results:
+        first, second = result.reply.tool_calls
+        assert (first.name, first.arguments, first.result) == (
+            "query_database",
+            {"sql": "SELECT total"},
+            "442300",
+        )
+        assert (second.name, second.result_seen) == ("search_document_content", False)
+        assert result.reply.evidence.completeness == "complete"
+    assert [line for line in run.warnings if line.startswith(("traces", "proxy"))] == []
