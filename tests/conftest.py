@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
+from answerkey import plugins
+
 # Time says something about the machine, not about the code: the first call of a process also imports what it needs.
 settings.register_profile("answerkey", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("answerkey")
@@ -128,6 +130,12 @@ def chatbot() -> Iterator[Callable[..., Chatbot]]:
     yield start
     for bot in started:
         bot.__exit__()
+
+
+@pytest.fixture(autouse=True)
+def _own_scorers_of_each_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers ends with it; a registered function keeps all grading in its process."""
+    monkeypatch.setattr(plugins.scorers, "_own", {})
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

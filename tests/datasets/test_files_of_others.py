@@ -219,7 +219,7 @@ def test_columns_are_mapped_by_flag_or_configuration(command: Callable[..., Any]
     for arguments in (
         ("lint", "g.csv"),
         ("export", "jsonl", "g.csv"),
-        ("run", "g.csv", "--target", "cmd:cat", "--json"),
+        ("run", "g.csv", "--target", "cmd:echo Montrose", "--json"),
     ):
         done = command(*arguments)
         assert "Traceback" not in done.err

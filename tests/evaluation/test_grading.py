@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import answerkey as ak
-from answerkey import plugins
 from answerkey.evaluation.grading import Grading
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
@@ -56,12 +55,6 @@ def graded(given: list[Trial], **options: Any) -> dict[str, Scorecard]:
 
     asyncio.run(run())
     return cards
-
-
-@pytest.fixture(autouse=True)
-def _no_live_scorers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other test modules register functions, which keep all grading in this process."""
-    monkeypatch.setattr(plugins.scorers, "_own", {})
 
 
 @pytest.fixture

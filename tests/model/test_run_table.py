@@ -18,7 +18,9 @@ GOLDEN = [
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> answerkey.Run:
     monkeypatch.chdir(tmp_path)
-    return answerkey.evaluate(GOLDEN, target=lambda question: f"At 900 <b>{question}</b>", name="mine")
+    return answerkey.evaluate(
+        GOLDEN, target=lambda question: f"You will find it at 900 Main Street. <b>{question}</b>", name="mine"
+    )
 
 
 def test_results_are_a_sequence_with_the_documents_names(run: answerkey.Run) -> None:
@@ -43,7 +45,7 @@ def test_texts_are_short(run: answerkey.Run) -> None:
 def test_rows_and_a_data_frame(run: answerkey.Run) -> None:
     rows = run.rows()
     assert rows[0]["response_quality"] == 1.0
-    assert rows[1]["answer"] == "At 900 <b>Why?</b>"
+    assert rows[1]["answer"] == "You will find it at 900 Main Street. <b>Why?</b>"
     frame = run.to_pandas()
     assert list(frame["score"]) == [1.0, 0.6]
     assert list(frame.columns) == list(rows[0])

@@ -135,9 +135,13 @@ def _runnable(found: Any) -> _Call | None:
 
 
 def _input_of(found: Any) -> Callable[[str], object]:
-    """What a runnable takes, by the schema that it gives of its input; without one, the question itself."""
+    """What a runnable takes, by the schema or keys that it gives of its input; without them, the question itself."""
     schema = getattr(found, "get_input_jsonschema", None)
-    fields = schema().get("properties") if callable(schema) else None
+    fields = (
+        schema().get("properties")
+        if callable(schema)
+        else dict.fromkeys(getattr(found, "input_keys", None) or ())
+    )
     if not isinstance(fields, dict) or not fields:
         return lambda question: question
     if "messages" in fields:
