@@ -128,3 +128,8 @@ def chatbot() -> Iterator[Callable[..., Chatbot]]:
     yield start
     for bot in started:
         bot.__exit__()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Tests are not named after bytes: packed files hold the time, and parallel workers must agree on the names."""
+    return argname if isinstance(val, bytes) else None
