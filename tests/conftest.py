@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from answerkey import plugins
+from answerkey.scorers.own import OwnScorer
 
 # Time says something about the machine, not about the code: the first call of a process also imports what it needs.
 settings.register_profile("answerkey", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -133,9 +134,10 @@ def chatbot() -> Iterator[Callable[..., Chatbot]]:
 
 
 @pytest.fixture(autouse=True)
-def _own_scorers_of_each_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers ends with it; a registered function keeps all grading in its process."""
-    monkeypatch.setattr(plugins.scorers, "_own", {})
+def _own_scorers_of_each_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers ends with it, what its module does is not seen by others: it would keep all grading in one process."""
+    own = {part.name: part for part in vars(request.module).values() if isinstance(part, OwnScorer)}
+    monkeypatch.setattr(plugins.scorers, "_own", own)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -13,11 +13,9 @@ from answerkey.model.question import RUBRIC_PREFIX, QuestionSet
 from answerkey.scorers.plan import make_grader
 
 
-@pytest.fixture(autouse=True)
-def _own_scorer() -> None:
-    @ak.scorer
-    def starts_with(question: ak.Question, reply: ak.Reply, text: str = "Dear") -> bool:
-        return (reply.text or "").startswith(text)
+@ak.scorer
+def starts_with(question: ak.Question, reply: ak.Reply, text: str = "Dear") -> bool:
+    return (reply.text or "").startswith(text)
 
 
 def checked(check: dict[str, Any], reply: ak.Reply) -> tuple[float | None, str]:
