@@ -169,7 +169,10 @@ Need = Literal["judge", "evidence", "sources", "earlier"]
 
 
 class Scorer(Protocol):
-    """One component or metric, or several that are found together."""
+    """One component or metric, or several that are found together.
+
+    It may have `prepare()`, which loads what its first reply would load.
+    """
 
     @property
     def name(self) -> str:

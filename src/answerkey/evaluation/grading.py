@@ -72,8 +72,8 @@ class Grading:
         self._lanes: list[_Lane] = []
         self._processes = False
         self._closed = False
-        # Seconds of CPU that the trials graded in the thread took, and their number.
-        self._spent, self._counted = 0.0, 0
+        # Seconds of CPU that the trials graded in the thread took, and their number; not the first, which also loads.
+        self._spent, self._counted, self._begun = 0.0, 0, False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._moved = asyncio.Event()
         self._handing: asyncio.TimerHandle | None = None
@@ -81,7 +81,8 @@ class Grading:
         self._switch_interval = 0.0
 
     def open(self) -> None:
-        """Begin: the thread loads what grading takes while the first questions are on their way."""
+        """Begin; what grading takes is loaded now, since a thread that loads keeps the loop from stamping replies."""
+        self._grader.prepare()
         self._loop = asyncio.get_running_loop()
         self._switch_interval = sys.getswitchinterval()
         sys.setswitchinterval(min(_SWITCH_S, self._switch_interval))
@@ -163,10 +164,11 @@ class Grading:
                 return
             lane.item = None
             self._graded.append((trial, card))
-            if not lane.apart:
+            if not lane.apart and self._begun:
                 self._spent += spent
                 self._counted += 1
                 self._start_processes()
+            self._begun = True
             tell = len(self._graded) == 1 or not self._waiting
             self._changed.notify_all()
         if tell and self._loop is not None and not self._closed:

@@ -23,6 +23,10 @@ class ErrorHandling:
     direction: Direction = "higher"
     needs: frozenset[Need] = frozenset()
 
+    def prepare(self) -> None:
+        """Load the detector, with what it takes only for replies that are no plain answers."""
+        detect_failure("it did not go through, the records are somewhere else today")
+
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
         failure = find_failure(reply)

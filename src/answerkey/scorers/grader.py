@@ -85,6 +85,13 @@ class Grader:
                     "let its scorer give 1 - value"
                 )
 
+    def prepare(self) -> None:
+        """Have the scorers load what their first reply would load, before anything is timed."""
+        for scorer in self._scorers:
+            prepare = getattr(scorer, "prepare", None)
+            if prepare is not None:
+                prepare()
+
     @property
     def scorers(self) -> tuple[Scorer, ...]:
         """The scorers that it applies, in order."""

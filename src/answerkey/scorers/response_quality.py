@@ -54,6 +54,13 @@ class ResponseQuality:
         model = load_cross_encoder(self._model, self._folder)
         return lambda question, keyword, answer: model.probabilities([(answer, f"{question} {keyword}")])[0]
 
+    def prepare(self) -> None:
+        """Load what the mode takes; a model is loaded by the process that asks it."""
+        if not self._model:
+            self.score(
+                Question(id="", question="?", expected_keywords=("two",)), Reply(text="There are three.")
+            )
+
     def value(self, question: Question, reply: Reply) -> float | None:
         """What `score` gives as its value, without the words."""
         keywords = question.expected_keywords
