@@ -6,10 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnx")
-pytest.importorskip("tokenizers")
-
 from answerkey.cli.main import run_command
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import ConfigError

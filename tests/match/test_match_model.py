@@ -5,10 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnx")
-pytest.importorskip("tokenizers")
-
 from answerkey.cli.main import run_command
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError

@@ -96,26 +96,11 @@ class LocalEngine:
             trace_id = f"{self._ids.getrandbits(128):032x}"
             traceparent = f"00-{trace_id}-{self._ids.getrandbits(64):016x}-01"
             attempted = msgspec.structs.replace(ask, traceparent=traceparent)
-            retry: RetryableError | None = None
-            try:
-                async with Patience(self._options.timeout):
-                    reply = await target.ask(attempted)
-                reply = admit_reply(reply)
-            except RetryableError as error:
-                retry = error
-                reply = admit_reply(msgspec.structs.replace(error.so_far or Reply(), failure=error.failure))
+            reply, retry = await self._attempt(target, attempted)
+            ended = time.perf_counter()
+            if retry is not None:
                 worked += (reply.timings.latency_ms or 0.0) / 1000
                 reply = msgspec.structs.replace(reply, timings=Timings())
-            except TimeoutError:
-                ours = time.perf_counter() - begun >= self._options.timeout * 0.999
-                message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
-                done = getattr(target, "so_far", None)
-                reply = msgspec.structs.replace(
-                    (done and done(ask)) or Reply(), failure=Failure("timeout", message)
-                )
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
-                reply = Reply(failure=failure_from_exception(error))
-            ended = time.perf_counter()
             if isinstance(retry, AskAgainError):
                 if wait_for_room is not None:
                     await wait_for_room(ask)
@@ -148,6 +133,25 @@ class LocalEngine:
                 conversation_id=reply.conversation_id or ask.conversation_id,
                 trace_id=reply.trace_id or (None if replayed else trace_id),
             )
+
+    async def _attempt(self, target: Target, ask: Ask) -> tuple[Reply, RetryableError | None]:
+        """Ask once: the reply, and the error by which the target says that asking again may help."""
+        begun = time.perf_counter()
+        try:
+            async with Patience(self._options.timeout):
+                reply = await target.ask(ask)
+            return admit_reply(reply), None
+        except RetryableError as error:
+            so_far = msgspec.structs.replace(error.so_far or Reply(), failure=error.failure)
+            return admit_reply(so_far), error
+        except TimeoutError:
+            ours = time.perf_counter() - begun >= self._options.timeout * 0.999
+            message = f"no reply within {self._options.timeout:g} s" if ours else "the chatbot timed out"
+            done = getattr(target, "so_far", None)
+            reply = (done and done(ask)) or Reply()
+            return msgspec.structs.replace(reply, failure=Failure("timeout", message)), None
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a chatbot raises is data about it
+            return Reply(failure=failure_from_exception(error)), None
 
 
 def _at_once(target: Target, wanted: int) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -248,16 +248,7 @@ def sum_up_pairs(
     bias = bias_of(verdicts, targets or {})
     asked = [verdict.consistent for verdict in verdicts if verdict.consistent is not None]
     steady = sum(asked) / len(asked) if asked else None
-    warnings = []
-    if unjudged:
-        reason = next(verdict.reason for verdict in verdicts if verdict.outcome is None)
-        warnings.append(f"{unjudged} of {len(verdicts)} pairs were not judged, for example: {reason}")
-    if steady is not None and steady < 0.8:
-        warnings.append(
-            f"the judge kept its verdict on only {steady:.0%} of the pairs when their order was swapped; the others "
-            "are ties"
-        )
-    warnings += bias_warnings(bias)
+    warnings = [*_doubts(verdicts, steady), *bias_warnings(bias)]
     if wrong:
         failed = "the judge failed pairs whose better reply is known, so it decides nothing"
         warnings.append(
@@ -284,3 +275,15 @@ def sum_up_pairs(
         canaries=tuple(canaries),
         warnings=tuple(warnings),
     )
+
+
+def _doubts(verdicts: Sequence[PairVerdict], steady: float | None) -> Iterator[str]:
+    """What speaks against the verdicts themselves."""
+    unjudged = [verdict for verdict in verdicts if verdict.outcome is None]
+    if unjudged:
+        yield f"{len(unjudged)} of {len(verdicts)} pairs were not judged, for example: {unjudged[0].reason}"
+    if steady is not None and steady < 0.8:
+        yield (
+            f"the judge kept its verdict on only {steady:.0%} of the pairs when their order was swapped; the others "
+            "are ties"
+        )

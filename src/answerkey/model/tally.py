@@ -10,17 +10,24 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-import msgspec
-
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import PASS_MARK, grade, round_score
-from answerkey.model.summary import Cost, Latency, Slice, Summary
+from answerkey.model.slice_sums import (
+    COST,
+    Names,
+    Replies,
+    SliceSums,
+    Values,
+    columns_of,
+    cost_of,
+    is_bounded,
+)
+from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.model.trial import Trial
 from answerkey.model.whole_tally import WholeTally
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import Interval
-from answerkey.stats.unit_moments import UnitMoments, mean_of_wholes, whole
+from answerkey.stats.unit_moments import mean_of_wholes, whole
 
 __all__ = [
     "MeasuredQuestion",
@@ -46,12 +53,6 @@ _OVERALL = ("overall", "overall")
 Signature = tuple[str, str | None, tuple[str, ...], str, int, bool]
 # Kind and name of a slice.
 _Key = tuple[str, str]
-# What a scorecard's values are called: its components, its metrics.
-Names = tuple[tuple[str, ...], tuple[str, ...]]
-# What a question cost stands among its metrics under this name, which no metric has; what of it was paid for a score, and that.
-_COST, _PAID, _WORTH = "$cost", "$paid", "$worth"
-# The score, then the components' values and the metrics'.
-Values = tuple[float | None, ...]
 
 
 class MeasuredQuestion(NamedTuple):
@@ -72,12 +73,12 @@ class Tally:
         self.pass_mark = pass_mark
         self.whole = WholeTally()
         # Of replies, by the slices of their question.
-        self._replies: dict[Signature, _Replies] = {}
+        self._replies: dict[Signature, Replies] = {}
         # Questions that are units themselves: how many have these slices and values; and those of each group.
         self._cells: Counter[tuple[Signature, Names, Values]] = Counter()
         self._groups: dict[str, Counter[tuple[Signature, Names, Values]]] = {}
         # What they come to, slice by slice, as far as they were folded.
-        self._slices: dict[_Key, _SliceSums] = {}
+        self._slices: dict[_Key, SliceSums] = {}
         # Where each list of names, and each combination of slices, was seen first.
         self._names: dict[Names, int] = {}
         self._firsts: dict[Signature, int] = {}
@@ -86,7 +87,7 @@ class Tally:
         """Count what is counted reply by reply."""
         part = self._replies.get(signature)
         if part is None:
-            part = self._replies[signature] = _Replies()
+            part = self._replies[signature] = Replies()
         card = trial.scorecard
         part.trials += card.total is not None
         part.replies += len(trial.replies)
@@ -106,7 +107,7 @@ class Tally:
         """Count a reply of which only the values are known."""
         part = self._replies.get(signature)
         if part is None:
-            part = self._replies[signature] = _Replies()
+            part = self._replies[signature] = Replies()
         part.trials += score is not None
         part.replies += 1
         if error is not None:
@@ -139,12 +140,12 @@ class Tally:
         """Add what another has counted; a group's questions must all be in one of them."""
         self.whole.merge(other.whole)
         for signature, part in other._replies.items():
-            self._replies.setdefault(signature, _Replies()).merge(part)
+            self._replies.setdefault(signature, Replies()).merge(part)
         self._cells.update(other._cells)
         for group, cells in other._groups.items():
             self._groups.setdefault(group, Counter()).update(cells)
         for key, sums in other._slices.items():
-            self._slices.setdefault(key, _SliceSums()).merge(sums)
+            self._slices.setdefault(key, SliceSums()).merge(sums)
         for names, first in other._names.items():
             self._names[names] = min(self._names.get(names, first), first)
         for signature, first in other._firsts.items():
@@ -160,21 +161,21 @@ class Tally:
 
     def _fold_cells(self) -> None:
         for (signature, names, values), times in self._cells.items():
-            columns = _columns(names, values, self.pass_mark)
+            columns = columns_of(names, values, self.pass_mark)
             for key in (_OVERALL, *_keys(signature)):
                 sums = self._sums(key)
                 sums.add_question(values[0], times, self.pass_mark)
                 sums.units += times
                 sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
                 for column, value in columns:
-                    sums.moments(column).add(whole(value), 1, times, bounded=_is_bounded(column, value))
+                    sums.moments(column).add(whole(value), 1, times, bounded=is_bounded(column, value))
         self._cells.clear()
 
     def _fold_unit(self, cells: Counter[tuple[Signature, Names, Values]]) -> None:
         """Add one unit of several questions to all slices that it is in."""
         units: dict[_Key, dict[str, list[int]]] = {}
         for (signature, names, values), times in cells.items():
-            columns = _columns(names, values, self.pass_mark)
+            columns = columns_of(names, values, self.pass_mark)
             for key in (_OVERALL, *_keys(signature)):
                 sums = self._sums(key)
                 sums.add_question(values[0], times, self.pass_mark)
@@ -184,17 +185,17 @@ class Tally:
                     found = unit.setdefault(column, [0, 0, 1])
                     found[0] += whole(value) * times
                     found[1] += times
-                    found[2] &= _is_bounded(column, value)
+                    found[2] &= is_bounded(column, value)
         for key, unit in units.items():
             sums = self._sums(key)
             sums.units += 1
             for column, (total, size, bounded) in unit.items():
                 sums.moments(column).add(total, size, bounded=bool(bounded))
 
-    def _sums(self, key: _Key) -> "_SliceSums":
+    def _sums(self, key: _Key) -> "SliceSums":
         sums = self._slices.get(key)
         if sums is None:
-            sums = self._slices[key] = _SliceSums()
+            sums = self._slices[key] = SliceSums()
         return sums
 
     def summary(self, planned: int | None) -> Summary:
@@ -231,14 +232,14 @@ class Tally:
             slowest=whole_run.slowest(),
         )
 
-    def _replies_by_slice(self, listed: Sequence[_Key]) -> dict[_Key, "_Replies"]:
-        found = {key: _Replies() for key in (_OVERALL, *listed)}
+    def _replies_by_slice(self, listed: Sequence[_Key]) -> dict[_Key, "Replies"]:
+        found = {key: Replies() for key in (_OVERALL, *listed)}
         for signature, part in self._replies.items():
             for key in (_OVERALL, *_keys(signature)):
-                found.setdefault(key, _Replies()).merge(part)
+                found.setdefault(key, Replies()).merge(part)
         return found
 
-    def _slice(self, key: _Key, replies: "_Replies") -> Slice:
+    def _slice(self, key: _Key, replies: "Replies") -> Slice:
         sums = self._sums(key)
         score, interval = sums.mean("score")
         components, metrics = self._listed(0), self._listed(1)
@@ -266,110 +267,15 @@ class Tally:
             latency_ms=_latency(replies.taken) if replies.taken.count else None,
             metrics={name: means[name][0] for name in metrics},
             metric_intervals={name: means[name][1] for name in metrics},
-            cost=_cost(sums),
+            cost=cost_of(sums),
         )
 
     def _listed(self, which: int) -> list[str]:
         """The components (0) or metrics (1) that any question has, in the order in which they were seen."""
         ordered = sorted(self._names, key=lambda names: (self._names[names], names))
         return [
-            name
-            for name in dict.fromkeys(name for names in ordered for name in names[which])
-            if name != _COST
+            name for name in dict.fromkeys(name for names in ordered for name in names[which]) if name != COST
         ]
-
-
-class _Replies:
-    """What is counted reply by reply, of the questions in some slices."""
-
-    __slots__ = ("errors", "replies", "taken", "trials")
-
-    def __init__(self) -> None:
-        # Trials that have a score.
-        self.trials = 0
-        self.replies = 0
-        self.errors: dict[str, int] = {}
-        self.taken = Durations()
-
-    def merge(self, other: "_Replies") -> None:
-        self.trials += other.trials
-        self.replies += other.replies
-        for kind, times in other.errors.items():
-            self.errors[kind] = self.errors.get(kind, 0) + times
-        self.taken.merge(other.taken)
-
-
-class _SliceSums:
-    """What the questions of a slice come to."""
-
-    __slots__ = ("_moments", "expecting_nothing", "grades", "passed", "questions", "units")
-
-    def __init__(self) -> None:
-        self.questions = 0
-        self.units = 0
-        self.passed = 0
-        # Questions whose replies nothing is expected of, checks neither.
-        self.expecting_nothing = 0
-        self.grades: Counter[str] = Counter()
-        # The column's name → its moments.
-        self._moments: dict[str, UnitMoments] = {}
-
-    def add_question(self, score: float | None, times: int, pass_mark: float) -> None:
-        self.questions += times
-        if score is not None:
-            self.grades[grade(score)] += times
-            self.passed += times * (round_score(score) >= pass_mark)
-
-    def moments(self, column: str) -> UnitMoments:
-        found = self._moments.get(column)
-        if found is None:
-            found = self._moments[column] = UnitMoments()
-        return found
-
-    def mean(self, column: str) -> tuple[float | None, Interval | None]:
-        """A column's mean over the questions that have a value, and its interval over their units."""
-        found = self._moments.get(column)
-        return (None, None) if found is None else (round_score(found.mean), found.interval())
-
-    def merge(self, other: "_SliceSums") -> None:
-        self.questions += other.questions
-        self.units += other.units
-        self.passed += other.passed
-        self.expecting_nothing += other.expecting_nothing
-        self.grades.update(other.grades)
-        for column, moments in other._moments.items():
-            self.moments(column).merge(moments)
-
-
-def _columns(names: Names, values: Values, pass_mark: float) -> list[tuple[str, float]]:
-    """A question's values by name, those that it has, and whether it passed."""
-    columns = [
-        (name, value)
-        for name, value in zip(("score", *names[0], *names[1]), values, strict=True)
-        if value is not None
-    ]
-    if values[0] is not None:
-        columns.append(("passed", float(round_score(values[0]) >= pass_mark)))
-        if names[1] and names[1][-1] == _COST and values[-1] is not None:
-            columns += [(_PAID, values[-1]), (_WORTH, values[0])]
-    return columns
-
-
-def _is_bounded(column: str, value: float) -> bool:
-    """Whether a value is a share; a count, a duration or a price is not."""
-    return column not in (_COST, _PAID) and 0.0 <= value <= 1.0
-
-
-def _cost(sums: _SliceSums) -> Cost | None:
-    """What questions cost, and what was paid for a point; None where nothing is known of it."""
-    mean, interval = sums.mean(_COST)
-    if mean is None:
-        return None
-    if interval is not None:
-        interval = msgspec.structs.replace(interval, low=max(0.0, interval.low))
-    paid, worth = sums.moments(_PAID), sums.moments(_WORTH)
-    point = round_score(paid.total / worth.total) if worth.total > 0 else None
-    return Cost(questions=sums.moments(_COST).count, question=mean, interval=interval, point=point)
 
 
 def values_of(trial: Trial) -> tuple[Names, Values]:
@@ -380,7 +286,7 @@ def values_of(trial: Trial) -> tuple[Names, Values]:
     cost = trial.cost
     if cost is None:
         return (tuple(components), tuple(metrics)), (card.total, *scores, *metrics.values())
-    return (tuple(components), (*metrics, _COST)), (card.total, *scores, *metrics.values(), cost)
+    return (tuple(components), (*metrics, COST)), (card.total, *scores, *metrics.values(), cost)
 
 
 def _mean_values(values: Mapping[tuple[Names, Values], int]) -> tuple[Names, Values]:
@@ -389,7 +295,7 @@ def _mean_values(values: Mapping[tuple[Names, Values], int]) -> tuple[Names, Val
     names = (
         tuple(dict.fromkeys(name for parts in listed for name in parts[0])),
         # The cost stands last, whatever trials have one.
-        tuple(sorted(dict.fromkeys(name for parts in listed for name in parts[1]), key=_COST.__eq__)),
+        tuple(sorted(dict.fromkeys(name for parts in listed for name in parts[1]), key=COST.__eq__)),
     )
     columns: dict[str, list[tuple[float, int]]] = {}
     for (parts, numbers), times in values.items():
