@@ -20,6 +20,9 @@ from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
 
 __all__ = ["RayEngine"]
 
+# So many times what is under way, lost in a row: no worker or node explains that.
+_MOST_LOST = 10
+
 
 class RayEngine(LocalEngine):
     """Asks from the nodes of a cluster."""
@@ -97,6 +100,8 @@ class SpreadTarget:
         # Which worker a conversation began on: the target there may know what was said before.
         self._places: dict[str, Any] = {}
         self._next = 0
+        # Workers that were lost since the last reply: a cluster that has gone loses every one.
+        self._lost = 0
 
     async def __aenter__(self) -> "SpreadTarget":
         self._ray = await asyncio.to_thread(connect, self._options.ray_address)
@@ -129,9 +134,11 @@ class SpreadTarget:
             raise (error.cause if isinstance(error.cause, Exception) else error) from None
         except self._ray.exceptions.RayError as error:
             self._replace(worker)
-            if ask.turn:
+            self._lost += 1
+            if ask.turn or self._lost > _MOST_LOST * self._options.concurrency:
                 return Reply(failure=Failure("local_resources", f"a worker was lost: {error_line(error)}"))
             raise AskAgainError(Failure("local_resources", error_line(error))) from None
+        self._lost = 0
         if isinstance(answered, Reply):
             return answered
         kind = AskAgainError if answered.in_any_case else RetryableError
