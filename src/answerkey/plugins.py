@@ -19,7 +19,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +28,8 @@ from answerkey.errors import MissingExtraError, UnknownNameError, UsageError
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
 __all__ = [
@@ -193,15 +194,17 @@ class Registry(Generic[_Part]):
         """Names of parts that were registered as objects, which no other process can load."""
         return [name for name in self._own if name not in self._references]
 
-    def _installed(self, name: str | None = None) -> Iterator[EntryPoint]:
+    def _installed(self, name: str | None = None) -> "Iterator[EntryPoint]":
         for point in _entry_points(f"answerkey.{self.kind}s", tuple(sys.path)):
             if name is None or point.name == name:
                 yield point
 
 
 @lru_cache(maxsize=64)
-def _entry_points(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+def _entry_points(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
     """What installed packages on the path bring; looking takes tens of milliseconds, so once for each path."""
+    from importlib.metadata import entry_points  # slow to load, and seldom needed
+
     return tuple(entry_points(group=group))
 
 
@@ -211,7 +214,7 @@ def _origin(part: Any) -> tuple[str, str] | None:
     return None if name is None else (part.__module__, name)
 
 
-def _load(kind: str, point: EntryPoint) -> Any:
+def _load(kind: str, point: "EntryPoint") -> Any:
     try:
         return point.load()
     except Exception as error:  # whatever a package raises while it is imported is its own fault, to be named

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from ctypes import c_ulong, py_object, pythonapi
 from typing import BinaryIO, cast
 
 import msgspec
@@ -269,6 +268,8 @@ class _Lane:
         if self._process is not None:
             self._process.kill()
         elif item is not None and self._thread.ident is not None:
+            from ctypes import c_ulong, py_object, pythonapi  # few runs have such a scorer
+
             # Ends a loop in Python; a step that is not Python ends when it does, and nobody waits for it.
             pythonapi.PyThreadState_SetAsyncExc(c_ulong(self._thread.ident), py_object(SystemExit))
         return [] if item is None else [item[0]]

@@ -33,7 +33,7 @@ _HOLD_SECONDS = 2.0
 # is never kept waiting by a quick chatbot's replies.
 _LEAST_AHEAD = 100
 # Runs up to this size are summed up and reported from memory.
-_MOST_KEPT = 2000
+_MOST_KEPT = 10_000
 _MOST_CHARACTERS_KEPT = 20_000_000
 
 

@@ -10,7 +10,6 @@ import msgspec
 from answerkey.model.comparison import Comparison
 from answerkey.model.options import Options
 from answerkey.model.run_document import run_document
-from answerkey.model.run_table import data_frame, result_row, run_html
 from answerkey.model.scorecard import shown_score
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
@@ -141,10 +140,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each result, under the names of the run document."""
+        from answerkey.model.run_table import result_row  # for those who program
+
         return [result_row(result) for result in self.results]
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame."""
+        from answerkey.model.run_table import data_frame
+
         return data_frame(self)
 
     def check(self, *conditions: str) -> "GateResults":
@@ -153,6 +156,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
+        from answerkey.model.run_table import run_html
+
         return run_html(self)
 
     def __repr__(self) -> str:

@@ -4,7 +4,6 @@ import json
 import re
 import time
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
@@ -199,6 +198,8 @@ def retry_after_seconds(value: str | None) -> float | None:
     seconds = read_number(value)
     if seconds is not None:
         return max(0.0, seconds)
+    from email.utils import parsedate_to_datetime  # few servers name a date
+
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):

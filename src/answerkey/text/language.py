@@ -4,8 +4,9 @@ It tells whole sentences of the languages listed below apart. Of a few words, a 
 and a mixture is unsure as well, unless one language clearly has more of the small words than every other.
 """
 
-import re
 from collections import Counter
+
+from answerkey.text.lazy import lazy
 
 __all__ = ["LANGUAGES", "detect_language"]
 
@@ -26,22 +27,22 @@ _SMALL_WORDS = {
 _WORDS = {language: frozenset(words.split()) for language, words in _SMALL_WORDS.items()}
 # Script → the language that it settles.
 _SCRIPTS = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("ko", re.compile("[\uac00-\ud7af]")),
-    ("zh", re.compile("[\u4e00-\u9fff]")),
-    ("uk", re.compile("[іїєґІЇЄҐ]")),
-    ("ru", re.compile("[ыэъёЫЭЪЁ]")),
-    ("el", re.compile("[\u0370-\u03ff]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("hi", re.compile("[\u0900-\u097f]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("ja", lazy("[\u3040-\u30ff]")),
+    ("ko", lazy("[\uac00-\ud7af]")),
+    ("zh", lazy("[\u4e00-\u9fff]")),
+    ("uk", lazy("[іїєґІЇЄҐ]")),
+    ("ru", lazy("[ыэъёЫЭЪЁ]")),
+    ("el", lazy("[\u0370-\u03ff]")),
+    ("ar", lazy("[\u0600-\u06ff]")),
+    ("he", lazy("[\u0590-\u05ff]")),
+    ("hi", lazy("[\u0900-\u097f]")),
+    ("th", lazy("[\u0e00-\u0e7f]")),
 )
 LANGUAGES = frozenset(_WORDS) | {language for language, _ in _SCRIPTS}
 
-_LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W\d_]+")
-_LATIN = re.compile("[A-Za-zÀ-ɏ]")
+_LETTER = lazy(r"[^\W\d_]")
+_WORD = lazy(r"[^\W\d_]+")
+_LATIN = lazy("[A-Za-zÀ-ɏ]")
 # So many small words it takes, and so many times those of the next language.
 _LEAST = 3
 _LEAD = 1.5

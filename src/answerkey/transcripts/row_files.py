@@ -15,16 +15,8 @@ from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
 from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
-from answerkey.transcripts.inspect_files import is_eval_archive, is_inspect_log, read_eval_archive, sample_row
 from answerkey.transcripts.row_lists import find_list
 from answerkey.transcripts.table_columns import Purpose, read_columns
-from answerkey.transcripts.tables import (
-    SEPARATOR_NAMES,
-    guess_separator,
-    is_workbook,
-    read_delimited,
-    read_workbook,
-)
 
 __all__ = ["Row", "RowFile", "decode_line", "open_rows", "read_rows"]
 
@@ -112,6 +104,8 @@ def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap) -> RowFile
         return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown))
     if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
         return _yaml(text, shown, mapping)
+    from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
+
     separator = guess_separator(text)
     plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
     said = () if plain else (f"a table with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells",)
@@ -129,6 +123,10 @@ def _seekable(stream: io.BufferedReader) -> io.BufferedReader | io.BytesIO:
 
 
 def _archive(stream: io.BufferedReader | io.BytesIO, path: Path) -> RowFile:
+    # Archives and XML are loaded for those who have such files.
+    from answerkey.transcripts.inspect_files import is_eval_archive, read_eval_archive
+    from answerkey.transcripts.tables import is_workbook, read_workbook
+
     if is_eval_archive(stream):
         return RowFile(rows=((None, row) for row in read_eval_archive(stream, path)))
     if not is_workbook(stream):
@@ -242,6 +240,8 @@ def _listed(value: object, path: Path, mapping: FieldMap) -> tuple[tuple[str, ..
     chosen = mapping.rows_in(value, path)
     if chosen is not None:
         return (), chosen
+    from answerkey.transcripts.inspect_files import is_inspect_log, sample_row  # not for JSON Lines
+
     if isinstance(value, dict) and is_inspect_log(value):
         return (), [sample_row(_object(sample, path, None)) for sample in value["samples"]]
     return find_list(value, path)
