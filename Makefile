@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 UV := $(or $(shell command -v uv),$(BIN)/uv)
 # Bytecode is made at once: where Python may not write it, each start would compile anew. Of the packages that every command and
 # every page loads; the shell looks for them, not make, which would look before they are installed.
-LOADED := aiohttp aiohappyeyeballs aiosignal attr attrs click frozenlist idna jinja2 markupsafe msgspec multidict numpy propcache re2 rich starlette uvicorn yaml yarl
+LOADED := click jinja2 markupsafe msgspec numpy re2 rich starlette uvicorn yaml
 COMPILE := $(BIN)/python -m compileall -q -j 0 -x '/(tests|f2py|typing)/' src $$(for name in $(LOADED); do ls -d $(VENV)/lib/python3.*/site-packages/$$name 2>/dev/null; done) >/dev/null
 
 .PHONY: setup demo test crash lint lock bench interop docs release-check clean
@@ -49,7 +49,7 @@ crash: setup
 # Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
 interop: setup
 	@failed=0; for script in interop/provider_requests.py interop/mcp_servers.py interop/notebooks.py interop/bots/*.py interop/datasets/*.py interop/traces/*.py interop/proxies/*.py examples/langgraph/agent.py; do \
-		timeout 300 $(UV) run --quiet --no-project --with-editable . --script $$script || failed=1; \
+		timeout 300 $(UV) run --quiet --no-project --with-editable '.[observe]' --script $$script || failed=1; \
 	done; \
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
 	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \

@@ -19,6 +19,9 @@ SHORT = ("README.md", "quickstart.md", "files.md", "python.md", "retrieval.md")
 # What is documented and needs an extra.
 EXTRAS = {
     "answerkey serve": "server",
+    "answerkey run golden.jsonl --target bot.py:answer --traces": "observe",
+    "answerkey run golden.jsonl --target bot.py:answer --proxy": "observe",
+    "answerkey run golden.jsonl --target ws://127.0.0.1:9/": "observe",
     "answerkey demo serve": "server",
     "answerkey judge serve --model weights.gguf": "local-judge",
     "answerkey report latest -o run.parquet": "parquet",
@@ -43,7 +46,7 @@ def in_core(text: str, folder: Path, programs: Path) -> subprocess.CompletedProc
 def test_it_is_alone(programs: Path, tmp_path: Path) -> None:
     found = in_core("python -c 'import answerkey; print(answerkey.__file__)'", tmp_path, programs)
     assert Path(found.stdout.strip()).is_relative_to(programs.parent)
-    for extra in ("pyarrow", "starlette", "psycopg", "ir_measures", "pytest"):
+    for extra in ("aiohttp", "pyarrow", "starlette", "psycopg", "ir_measures", "pytest"):
         assert in_core(f"python -c 'import {extra}'", tmp_path, programs).returncode == 1
 
 

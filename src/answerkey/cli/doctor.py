@@ -19,6 +19,7 @@ __all__ = ["doctor"]
 _EXTRAS = {
     "server": "starlette",
     "mcp": "mcp",
+    "observe": "aiohttp",
     "parquet": "pyarrow",
     "postgres": "psycopg",
     "retrieval": "ir_measures",

@@ -2,9 +2,10 @@
 
 import os
 from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from answerkey.errors import UsageError
+from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import Options
 from answerkey.model.reply import Reply
 from answerkey.observe.environment import OBSERVERS
@@ -25,6 +26,8 @@ class ObservedTarget:
     """A chatbot whose calls are seen from outside."""
 
     def __init__(self, target: Target, options: Options) -> None:
+        if find_spec("aiohttp") is None:
+            raise MissingExtraError("--proxy" if options.traces is None else "--traces", "observe")
         self._target = target
         self._options = options
         self._open = AsyncExitStack()

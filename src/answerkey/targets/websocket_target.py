@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from answerkey.errors import ConfigError, UsageError
+from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
 from answerkey.targets.chat_histories import UnderWay
@@ -56,8 +56,11 @@ class WebSocketTarget:
         self._last: Any = None
 
     async def __aenter__(self) -> "WebSocketTarget":
-        # A general client is loaded for the few chatbots that need one.
-        import aiohttp
+        # A general client is installed and loaded for the few chatbots that need one.
+        try:
+            import aiohttp
+        except ModuleNotFoundError:
+            raise MissingExtraError("a WebSocket", "observe") from None
         import jmespath
 
         settings, expand, where = self._settings, self._secrets.expand, f"target {self.name}:"

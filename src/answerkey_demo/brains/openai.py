@@ -5,10 +5,9 @@ import json
 import os
 from typing import Any
 
-import aiohttp
-
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.planner import Conversation
+from answerkey_demo.post_json import post_json
 from answerkey_demo.tools.database import ToolExecutionError
 from answerkey_demo.tools.turn import TOOL_SCHEMAS, Turn
 
@@ -55,29 +54,24 @@ class OpenAIBrain:
         for asked, answered in conversation.history[-6:]:
             messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
         messages.append({"role": "user", "content": question})
-        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
-        async with aiohttp.ClientSession(headers=self._headers, timeout=timeout) as session:
-            for _ in range(_MAX_ROUNDS):
-                message = await self._complete(session, messages, turn)
-                text, calls = message.get("content"), message.get("tool_calls") or []
-                if not calls:
-                    conversation.history.append((question, text or ""))
-                    return text if text is None else str(text)
-                messages.append({"role": "assistant", "content": text, "tool_calls": calls})
-                for call in calls:
-                    result = await asyncio.to_thread(_run, call, turn)
-                    messages.append({"role": "tool", "tool_call_id": call.get("id", ""), "content": result})
+        for _ in range(_MAX_ROUNDS):
+            message = await self._complete(messages, turn)
+            text, calls = message.get("content"), message.get("tool_calls") or []
+            if not calls:
+                conversation.history.append((question, text or ""))
+                return text if text is None else str(text)
+            messages.append({"role": "assistant", "content": text, "tool_calls": calls})
+            for call in calls:
+                result = await asyncio.to_thread(_run, call, turn)
+                messages.append({"role": "tool", "tool_call_id": call.get("id", ""), "content": result})
         raise ToolExecutionError(f"the model called tools {_MAX_ROUNDS} times without answering")
 
-    async def _complete(
-        self, session: aiohttp.ClientSession, messages: list[dict[str, Any]], turn: Turn
-    ) -> dict[str, Any]:
+    async def _complete(self, messages: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
         """One message of the model. Some models refuse one of the settings: then they work without it."""
         while True:
             body = {**self._fixed, "messages": messages, **self._settings}
             try:
-                async with session.post(self._url, json=body) as response:
-                    status, text = response.status, await response.text()
+                status, text = await post_json(self._url, body, seconds=_TIMEOUT_S, headers=self._headers)
             except TimeoutError:
                 raise TimeoutError(f"the model did not answer within {_TIMEOUT_S:.0f} seconds") from None
             if status < 400:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import aiohttp
+from answerkey_demo.post_json import post_json
 
 __all__ = ["FeedbackLog", "forward"]
 
@@ -68,10 +68,7 @@ async def forward(url: str, verdict: dict[str, Any], reply: dict[str, Any]) -> s
     if reply:
         body["reply"] = reply
     try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session,
-            session.post(url, json=body) as response,
-        ):
-            return None if response.status < 400 else f"{url} answered {response.status}"
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        status, _ = await post_json(url, body, seconds=5)
+        return None if status < 400 else f"{url} answered {status}"
+    except (OSError, ValueError) as error:
         return f"{url} could not be reached: {type(error).__name__}"
