@@ -42,9 +42,9 @@ demo: $(CORE)
 test: setup
 	$(BIN)/python -m pytest -n auto
 
-# Kill a hundred runs on each database; a few minutes.
+# Kill a hundred runs on each database, and stop PostgreSQL under a run for 30 seconds; a few minutes.
 crash: setup
-	ANSWERKEY_KILLS=100 $(BIN)/python -m pytest tests/store/test_crash.py
+	ANSWERKEY_KILLS=100 ANSWERKEY_OUTAGE=30 $(BIN)/python -m pytest tests/store/test_crash.py
 
 # Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
 interop: setup

@@ -1,6 +1,7 @@
 """Runs that are killed, stopped, cut off from their database or short of room: what was answered is not asked again.
 
-The chatbot is a real one on loopback, the run a process of its own. `make crash` kills a hundred on each database.
+The chatbot is a real one on loopback, the run a process of its own. `make crash` kills a hundred on each database, and stops
+PostgreSQL for half a minute.
 """
 
 import asyncio
@@ -23,6 +24,8 @@ from run_documents import stripped
 from .conftest import PostgresServer
 
 KILLS = int(os.environ.get("ANSWERKEY_KILLS", "4"))
+# Seconds that the database stays away at least, if all has been asked before.
+OUTAGE = float(os.environ.get("ANSWERKEY_OUTAGE", "0"))
 AT_ONCE = 4
 ROWS = [
     {"id": f"q{n}", "question": f"Q{n}?", "expected_keywords": ["yes", f"Q{n - n % 2}"]} for n in range(150)
@@ -196,16 +199,20 @@ def server_asker(
 
 @pytest.mark.postgres
 def test_a_database_that_is_away_is_waited_for_and_nothing_is_lost(
-    server_asker: Asker, own_postgres_server: PostgresServer
+    server_asker: Asker, own_postgres_server: PostgresServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asker = server_asker
     process = asker.run("--json")
     asker.wait_for_questions(30, process)
     own_postgres_server.stop()
+    stopped = time.monotonic()
     # Asking goes on meanwhile, all of it if need be.
     asker.wait_for_questions(len(ROWS), process)
+    time.sleep(max(0.0, stopped + OUTAGE - time.monotonic()))
     assert process.poll() is None
     own_postgres_server.start()
+    with capsys.disabled():
+        print(f"PostgreSQL was away for {time.monotonic() - stopped:.1f} s")
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert '"status": "complete"' in out or '"status":"complete"' in out
