@@ -41,7 +41,10 @@ def test_every_page_can_be_read_and_runs_nothing_inline(client, path):
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_the_run_page_shows_the_worst_first_and_one_page_of_rows_only(client):
