@@ -53,6 +53,8 @@ _REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
 # How alike a name must be to a known one to be taken for a slip.
 _ALIKE = 0.85
 _Item = TypeVar("_Item")
+# Of the many questions that have none: one for all.
+_NOTHING: dict[str, Any] = {}
 
 
 def read_questions(
@@ -128,7 +130,7 @@ def parse_question(row: Mapping[str, Any], *, line: int | None = None) -> Questi
             _turn(turn, number, identity=identity, category=category)
             for number, turn in enumerate(turns, start=1)
         ),
-        metadata=metadata,
+        metadata=metadata or _NOTHING,
         line=line,
         **_expectations(row),
     )
@@ -235,8 +237,14 @@ def _items(
         raise ValueError(f"'{field}' must be a list, not {_kind(values)}")
     # As it mostly is: then nothing else need be looked at.
     if all(type(value) is str and value and not value.isspace() for value in values):
-        return tuple(map(plain, values))
+        return _shared(tuple(map(plain, values)))
     return tuple(read(value, f"'{field}' item {number}") for number, value in enumerate(values, start=1))
+
+
+@lru_cache(maxsize=1000)
+def _shared(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What many questions expect is in memory once."""
+    return items
 
 
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -343,6 +351,8 @@ def _special_keyword(value: Any, where: str) -> Keyword:
 
 def _documents(row: Mapping[str, Any]) -> dict[str, float]:
     value = row.get("relevant_documents")
+    if value is None:
+        return _NOTHING
     if isinstance(value, dict):
         for name, relevance in value.items():
             if isinstance(relevance, bool) or not isinstance(relevance, int | float) or not relevance >= 0:
