@@ -119,7 +119,7 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
         "Runs that share a letter cannot be told apart; ● no other run is clearly better in score, latency or cost "
         "without being clearly worse in another of these. Intervals of 95% in brackets.",
     )
-    heads = ("", *(f"{run.rank}. {one_line(run.name, 24)} ({run.id})" for run in ranking.runs))
+    heads = ("", *(f"{run.rank}. {one_line(run.name, 24)}" for run in ranking.runs))
     return Sheet(
         f"{len(ranking.runs)} runs, best first",
         lines,
@@ -134,10 +134,12 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
 
-    yield row("score", [f"{score_text(run.score)} {run.grade} ({range_text(run.interval)})" for run in runs])
+    yield row("run", [run.id for run in runs])
+    yield row("score", [f"{score_text(run.score)} ({range_text(run.interval)})" for run in runs])
+    yield row("grade", [run.grade for run in runs])
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
-    yield row("latency p50", [milliseconds(run.latency_p50_ms) for run in runs])
-    yield row("latency p95", [milliseconds(run.latency_p95_ms) for run in runs])
+    yield row("p50 a question", [milliseconds(run.latency_p50_ms) for run in runs])
+    yield row("p95 a question", [milliseconds(run.latency_p95_ms) for run in runs])
     yield row("errors", [percent(run.error_rate) for run in runs])
     if any(run.cost is not None for run in runs):
         yield row("cost a question", [_cost_text(run.cost) for run in runs])

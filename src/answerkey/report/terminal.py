@@ -146,7 +146,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         f"{summary.passed:,} of {count(summary.questions, 'question')} passed "
         f"({percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)})"
     )
-    line = Text(f"       {passes}   ")
+    yield Text(f"       {passes}")
+    line = Text("       ")
     for grade_letter, number in summary.grades.items():
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
         line.append(f"{number:,}  ", style="" if number else "dim")
