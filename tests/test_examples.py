@@ -106,6 +106,29 @@ def test_the_action_stops_a_chatbot_that_a_change_broke(project: Path) -> None:
     assert "broken == 0" in stopped.stdout + stopped.stderr
     assert (project / "answerkey-report.html").exists()
     assert (project / "answerkey.junit.xml").exists()
+    # The first push makes the comment, later ones write the same anew.
+    (project / "gh").write_text(GITHUB)
+    (project / "gh").chmod(0o755)
+    for _ in range(2):
+        done = shell(f'PATH="$PWD:$PATH"\n{steps["Comment"]["run"]}', project, COMMENTS="c", EDITED="e")
+        assert (done.returncode, done.stdout) == (0, "")
+    assert (project / "asked").read_text().splitlines() == ["--method POST c", "--method PATCH e/7"]
+    made = (project / "made").read_text()
+    assert "❌ broken == 0: failed with" in made
+    assert "14 days" in made
+    (project / "made").unlink()
+    (project / "gh").write_text("#!/bin/sh\nexit 1\n")
+    done = shell(f'PATH="$PWD:$PATH"\n{steps["Comment"]["run"]}', project)
+    assert (done.returncode, done.stdout[:22]) == (0, "::notice::no comment: ")
+
+
+# What `gh api` does of it: lists the comment that has the mark, and makes or changes it.
+GITHUB = """#!/bin/sh
+case "$*" in
+  *--paginate*) [ -f made ] && [ "$(head -n 1 made)" = "$MARKER" ] && echo 7; exit 0 ;;
+  *) echo "$3 $4 $5" >> asked; cp answerkey.comment.md made ;;
+esac
+"""
 
 
 def break_a_policy(project: Path) -> None:

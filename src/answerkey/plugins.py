@@ -304,6 +304,7 @@ reports: Registry["ReportWriter"] = Registry(
     {
         ".html": "answerkey.report.html_file:write_html",
         ".md": "answerkey.report.markdown_file:write_markdown",
+        ".comment.md": "answerkey.report.comment_file:write_comment",
         ".json": "answerkey.report.json_file:write_json",
         ".jsonl": "answerkey.report.json_file:write_jsonl",
         ".csv": "answerkey.report.csv_file:write_csv",

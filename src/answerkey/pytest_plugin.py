@@ -99,20 +99,15 @@ class _Grading:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Append the questions before `-k` and `-m` choose among all items."""
-        from answerkey.text.sanitise import one_line
-
         collector = _Questions.from_parent(session, name=str(self.config.getoption("--answerkey")))
         seen: dict[str, int] = {}
         for position, question in enumerate(self.questions):
-            name = one_line(question.id, 100) or "question"
+            name = _test_id(question.id)
             seen[name] = seen.get(name, 0) + 1
             if seen[name] > 1:
                 name = f"{name} ({seen[name]})"
-            items.append(
-                _QuestionItem.from_parent(
-                    collector, name=name, question=question, position=position, grading=self
-                )
-            )
+            given = {"name": name, "question": question, "position": position, "grading": self}
+            items.append(_QuestionItem.from_parent(collector, **given))
 
     # Asking
 
@@ -176,7 +171,7 @@ class _Grading:
         from answerkey.evaluation.bookkeeping import keep_results
         from answerkey.evaluation.stored import open_configured_store
         from answerkey.evaluation.verdicts import compare_with_baseline, judge_gates
-        from answerkey.report.value_wording import gate_value, range_text, score_text
+        from answerkey.report.value_wording import gate_words, range_text, score_text
 
         results = [result for _, result in sorted(self.results.items())]
         with open_configured_store(self.assembly.settings, self.assembly.options.store) as store:
@@ -199,9 +194,8 @@ class _Grading:
             base = run.comparison.base
             self.summary.append(f"against {base.name} ({base.id}): {comparison_headline(run.comparison)}")
         for gate in run.gates:
-            line = f"{gate.gate} (the value is {gate_value(gate.value)}){gate.because}"
-            self.summary.append(f"gate {'passed' if gate.passed else 'FAILED'}: {line}")
-            self._report_gate(gate.gate, "" if gate.passed else f"the gate failed: {line}")
+            self.summary.append(f"gate {'passed' if gate.passed else 'FAILED'}: {gate_words(gate)}")
+            self._report_gate(gate.gate, "" if gate.passed else f"the gate failed: {gate_words(gate)}")
         if not run.passed:
             session.testsfailed += 1
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -358,7 +352,7 @@ def answerkey_run(request: pytest.FixtureRequest) -> "Run":
     """The run of the marker's golden set against its target; the test fails if one of its gates does."""
     import answerkey
     from answerkey.errors import AnswerkeyError
-    from answerkey.report.value_wording import gate_value
+    from answerkey.report.value_wording import gate_words
 
     marker = _marker(request.node)
     options = dict(marker.kwargs)
@@ -368,11 +362,8 @@ def answerkey_run(request: pytest.FixtureRequest) -> "Run":
         pytest.fail(f"answerkey: {error}", pytrace=False)
     failed = [gate for gate in run.gates if not gate.passed]
     if failed:
-        said = [
-            f"gate failed: {gate.gate} (the value is {gate_value(gate.value)}){gate.because}"
-            for gate in failed
-        ]
-        request.node.stash[_FAILED_GATES] = "\n".join([repr(run), *said])
+        said = [repr(run), *(f"gate failed: {gate_words(gate)}" for gate in failed)]
+        request.node.stash[_FAILED_GATES] = "\n".join(said)
     return run
 
 

@@ -1,5 +1,6 @@
 """`answerkey init`: from nothing to a graded report of one's own chatbot, and a CI job that stops what breaks it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -148,3 +149,45 @@ def test_the_ci_job_stops_a_chatbot_that_breaks_a_question(
     assert [run(grade), run(keep_baseline), run(grade)] == [0, 0, 0]
     bot.write_text(bot.read_text().replace("16144", "16100"))
     assert run(grade) == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "install"),
+    [
+        (None, "answerkey==7.1"),
+        (
+            {"url": "https://git.example/a.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+            "answerkey @ git+https://git.example/a.git@c0ffee",
+        ),
+        (
+            {"url": "https://files.example/a.whl", "archive_info": {}},
+            "answerkey @ https://files.example/a.whl",
+        ),
+        ({"url": "file:///home/ann/answerkey", "dir_info": {}}, ""),
+    ],
+)
+def test_the_ci_job_installs_answerkey_from_where_it_came(
+    command: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    origin: dict[str, Any] | None,
+    install: str,
+) -> None:
+    metadata = tmp_path / "site" / "answerkey-7.1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Name: answerkey\nVersion: 7.1\n")
+    if origin is not None:
+        (metadata / "direct_url.json").write_text(json.dumps(origin))
+    monkeypatch.syspath_prepend(metadata.parent)
+    (tmp_path / "bot.py").write_text("def answer(question):\n    return 'Hello.'\n")
+    begun = command("init", "--target", "bot.py:answer", "--no-run")
+    workflow = yaml.safe_load((tmp_path / ".github/workflows/answerkey.yml").read_text())
+    assert workflow["env"] == {"ANSWERKEY_INSTALL": install}
+    assert ("(ANSWERKEY_INSTALL)" in begun.out) == (not install)
+    [step] = [
+        step["run"] for step in workflow["jobs"]["grade"]["steps"] if step.get("run", "").startswith("pip")
+    ]
+    # Where nothing is said, the job stops and says so.
+    script = ["bash", "-ec", step.replace("pip install", "echo")]
+    done = subprocess.run(script, env=workflow["env"], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), "say in this file" in done.stderr) == (install, not install)

@@ -2,12 +2,15 @@
 
 from io import StringIO
 
+import pytest
 from msgspec.structs import replace
 
 from answerkey.comparison import Comparison, compare
+from answerkey.comparison.columns import columns_from_run
+from answerkey.comparison.run_ranking import rank_runs
 from answerkey.model.run import Run
 from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
-from answerkey.report.comparison_text import print_comparison
+from answerkey.report.comparison_text import print_comparison, print_ranking
 from answerkey.report.value_wording import metric_text, score_text
 from comparison.made import make_run
 
@@ -84,3 +87,25 @@ def test_what_too_few_questions_can_say() -> None:
     text = shown(compare(make_run(three, name="a"), make_run(three, name="b")))
     assert "all 3 questions scored the same in both runs" in text
     assert "too few questions to detect any difference" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_a_ranking_fits_the_terminal_and_cuts_no_figure(width: int) -> None:
+    scores = {f"q{i}": [0.2, 1.0] for i in range(20)}
+    categories = {f"q{i}": "a category with a long name" for i in range(20)}
+    names = ["a run whose name is rather long", "b", "c"]
+    runs = [make_run(scores, name=name, category=categories) for name in names]
+    ranking = rank_runs(
+        [columns_from_run(replace(run, info=replace(run.info, id=run.info.name[0]))) for run in runs]
+    )
+    file = StringIO()
+    print_ranking(ranking, file=file, width=width)
+    text = file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    interval = ranking.runs[0].interval
+    assert interval is not None
+    whole = f"{score_text(ranking.runs[0].score)} ({score_text(interval.low)}–{score_text(interval.high)})"
+    # Of each run: its score, its category, three components and a metric.
+    assert text.count(whole) == 3 * 6
+    # Where three runs do not stand side by side, the rest stands below.
+    assert text.count("p95 a question") == {40: 3, 60: 2}.get(width, 1)

@@ -58,6 +58,46 @@ def test_a_comparison_file_has_both_replies(
         assert "Perhaps." in text
 
 
+def test_a_stored_run_is_held_against_its_baseline_anew(
+    decided: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    files = ("again.html", "again.md", "again.json", "again.comment.md")
+    assert command("report", "candidate", *(part for name in files for part in ("-o", name))).code == 0
+    for name in ("html", "md", "json"):
+        assert (tmp_path / f"again.{name}").read_text() == (tmp_path / f"report.{name}").read_text()
+    assert "worse -18.0 points" in " ".join(command("show", "candidate").out.split())
+    comment = (tmp_path / "again.comment.md").read_text()
+    assert comment.startswith("<!-- answerkey ")
+    for said in ("### 🔴 worse: -18.0 points", "❌ no regression: failed", "10 broken, 1 fixed, 10 of them"):
+        assert said in comment
+    command("runs", "rm", "base", "--yes")
+    assert command("report", "candidate", "-o", "again.md").code == 0
+    assert (
+        "baseline and gates cannot be held against it any more: no run" in (tmp_path / "again.md").read_text()
+    )
+
+
+def test_what_was_confirmed_stays_with_the_run(
+    decided: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    asked = ("run", "golden.jsonl", "--target", "bot.py:after", "--baseline", "base", "--confirm", "2")
+    live = json.loads(command(*asked, "--gate", "broken == 0", "--json").out)
+    stored = json.loads(command("show", "--json").out)
+    assert stored["gates"] == live["gates"] == [{"gate": "broken == 0", "passed": False, "value": 10}]
+    assert stored["comparison"] == live["comparison"]
+
+
+def test_the_runs_before_are_the_trend(decided: Any, command: Callable[..., Any], tmp_path: Path) -> None:
+    asked = ("run", "golden.jsonl", "--target", "bot.py:after", "-o", "trend.html", "-o", "trend.md")
+    command(*asked, "--name", "later", "-o", "trend.comment.md")
+    for name in ("trend.html", "trend.md"):
+        trend = (tmp_path / name).read_text().partition("The runs before")[2]
+        # Another chatbot's run is none of them.
+        assert trend.index("candidate (") < trend.index("later (")
+        assert "base (" not in trend
+    assert "of this: 0.800 → 0.800" in (tmp_path / "trend.comment.md").read_text()
+
+
 def test_the_job_summary_says_it_once(
     command: Callable[..., Any], decided: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

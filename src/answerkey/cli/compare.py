@@ -147,11 +147,11 @@ class _Shown(msgspec.Struct, frozen=True):
                 from answerkey.report.judge_text import pairwise_lines
 
                 click.echo("\n".join(pairwise_lines(self.judged)))
-            from answerkey.report.value_wording import gate_value
+            from answerkey.report.value_wording import gate_words
 
             for result in self.gates:
                 outcome = "passed" if result.passed else "FAILED"
-                click.echo(f"gate {outcome}: {result.gate} ({gate_value(result.value)}){result.because}")
+                click.echo(f"gate {outcome}: {gate_words(result)}")
 
 
 def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":

@@ -81,7 +81,7 @@ output_flag = click.option(
     "outputs",
     multiple=True,
     type=FILE,
-    help="Write a report too: .html .md .json .jsonl .csv .parquet .junit.xml; may be given several times.",
+    help="Write a report too: .html .md .comment.md .json .jsonl .csv .parquet .junit.xml; may be given several times.",
 )
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,6 +15,11 @@ __all__ = ["init"]
 
 _FIRST_QUESTION = "What can you help me with?"
 _REMEDY = "; --header gives credentials, --reply text=JMESPATH says where the text is"
+_NEXT = "next: complete golden.yaml, then `answerkey run -o report.html` and `answerkey show --failures`"
+_CI_NEXT = (
+    "for CI: this answerkey came from a disk that a CI job does not have; say in .github/workflows/answerkey.yml "
+    "(ANSWERKEY_INSTALL) where it gets one"
+)
 
 
 def _read_pairs(
@@ -58,6 +64,11 @@ def _read_pairs(
     help="Where the reply has a part, if it is guessed wrong.",
 )
 @click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt (60).")
+@click.option(
+    "--install",
+    metavar="WHAT",
+    help="What the CI job has pip install, where this machine's own copy is no help.",
+)
 @click.option("--run/--no-run", "with_run", default=True, help="Ask and grade the first golden set at once.")
 def init(
     target: str | None,
@@ -65,6 +76,7 @@ def init(
     headers: dict[str, str],
     reply: dict[str, str],
     timeout: float | None,
+    install: str | None,
     with_run: bool,
 ) -> int:
     """Set up a project: probe a chatbot, show how its reply is read, write the files, run.
@@ -81,7 +93,7 @@ def init(
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import evaluate
     from answerkey.evaluation.probing import probe_target
-    from answerkey.evaluation.starter_files import CONFIG, starter_files, write_new
+    from answerkey.evaluation.starter_files import CONFIG, installed_from, starter_files, write_new
     from answerkey.evaluation.waiting import wait_for
     from answerkey.report.asked_text import print_asked
     from answerkey.report.terminal import make_console
@@ -91,37 +103,34 @@ def init(
         raise UsageError(
             f"{CONFIG} is there already; `answerkey ask` shows how its target is read, `answerkey run` grades"
         )
-    by_hand = sys.stdin.isatty()
-    spec = target or (
-        click.prompt("The chatbot (http://…, file.py:function, cmd:PROGRAM)") if by_hand else ""
-    )
-    if not spec:
-        raise UsageError("no terminal to ask on; give --target, as --target http://localhost:8000/chat")
-    if not questions:
-        default = _FIRST_QUESTION
-        questions = (
-            click.prompt("A question to try", default=default) if by_hand and not target else default,
-        )
-
+    spec, asked = _wanted(target, questions)
     options = Settings().options(timeout=timeout)
-    probing = probe_target(
-        spec, questions, options, headers=headers, reply=reply, tell=lambda text: click.echo(text, err=True)
-    )
-    probe = wait_for(probing)
+    tell = partial(click.echo, err=True)
+    probe = wait_for(probe_target(spec, asked, options, headers=headers, reply=reply, tell=tell))
     first = probe.answered[0]
     print_asked(first, make_console())
     if first.misconfigured is not None:
         raise TargetUnreachableError(f"{first.misconfigured} (nothing was written{_REMEDY})")
-    written, kept = write_new(starter_files(probe), folder)
-    click.echo(
-        f"\nwritten: {', '.join(written)}" + (f"; kept as they were: {', '.join(kept)}" if kept else "")
-    )
+    source = installed_from() if install is None else install
+    written, kept = write_new(starter_files(probe, source), folder)
+    kept_words = f"; kept as they were: {', '.join(kept)}" if kept else ""
+    click.echo(f"\nwritten: {', '.join(written)}{kept_words}")
     if with_run:
         progress = progress_for_terminal(quiet=False, doing="asking")
-        conclude(
-            evaluate(settings=load_settings(), name="first", progress=progress), outputs=(), as_json=False
-        )
-    click.echo(
-        "next: complete golden.yaml, then `answerkey run -o report.html` and `answerkey show --failures`"
-    )
+        run = evaluate(settings=load_settings(), name="first", progress=progress)
+        conclude(run, outputs=(), as_json=False)
+    click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
     return 0
+
+
+def _wanted(target: str | None, questions: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The chatbot and the questions to probe it with, asked for where somebody is there to say."""
+    by_hand = sys.stdin.isatty() and not target
+    if not target and not by_hand:
+        raise UsageError("no terminal to ask on; give --target, as --target http://localhost:8000/chat")
+    spec = target or click.prompt("The chatbot (http://…, file.py:function, cmd:PROGRAM)")
+    if not questions:
+        questions = (
+            click.prompt("A question to try", default=_FIRST_QUESTION) if by_hand else _FIRST_QUESTION,
+        )
+    return spec, questions

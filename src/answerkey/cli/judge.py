@@ -161,12 +161,10 @@ def calibrate(
         judged_by = str(info.judge.get("model") or "judge")
         for line in calibration_lines(calibration, judge=judged_by, run=info.name):
             click.echo(line)
-        from answerkey.report.value_wording import gate_value
+        from answerkey.report.value_wording import gate_words
 
         for result in gates:
-            click.echo(
-                f"{'passed' if result.passed else 'FAILED'}  {result.gate}  ({gate_value(result.value)})"
-            )
+            click.echo(f"{'passed' if result.passed else 'FAILED'}  {gate_words(result)}")
     return 0 if all(result.passed for result in gates) else 1
 
 

@@ -18,13 +18,16 @@ __all__ = ["report"]
 def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool) -> int:
     """Write the report of a run to files; their endings choose the formats.
 
+    A run that was made with a baseline or gates is held against them anew.
+
     \b
     Examples:
       answerkey report latest -o report.html
+      answerkey report latest -o answerkey.comment.md
       answerkey report production -o report.html -o results.csv -o junit.junit.xml
     """
     from answerkey.errors import UsageError
-    from answerkey.evaluation.stored import load_stored_run
+    from answerkey.evaluation.verdicts import decided_run
     from answerkey.report.files import check_output, report_endings, write_report
 
     if not outputs:
@@ -32,7 +35,7 @@ def report(run: str, outputs: tuple[Path, ...], store: str | None, as_json: bool
     for path in outputs:
         check_output(path)
     with opened_store(store) as opened:
-        found = load_stored_run(opened, run)
+        found = decided_run(opened, run)
         for path in outputs:
             write_report(found, path)
             if not as_json:

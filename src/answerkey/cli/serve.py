@@ -2,7 +2,9 @@
 
 import sys
 from functools import partial
+from socket import socket
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -10,6 +12,9 @@ import msgspec
 from answerkey.cli.flags import opened_store, store_flag
 from answerkey.config import load_settings
 from answerkey.errors import MissingExtraError, UsageError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
 
 __all__ = ["serve"]
 
@@ -61,12 +66,8 @@ def serve(
       answerkey serve --public-url https://dash.example.com --trust-proxy 127.0.0.1
     """
     try:
-        import uvicorn
-
         from answerkey.server.app import create_app
-        from answerkey.server.housekeeping import keep_house
         from answerkey.server.settings import server_settings
-        from answerkey.server.warming import warm_up
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
     from answerkey.cli.listening import listening_on
@@ -97,16 +98,25 @@ def serve(
         click.echo(f"answerkey dashboard on {shown} (Ctrl-C stops it)")
         sys.stdout.flush()
         taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
-        app = create_app(opener, taken, settings)
-        Thread(target=warm_up, args=(app,), daemon=True).start()
-        stopped = Event()
-        Thread(target=keep_house, args=(app, stopped), daemon=True).start()
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
-        )
-        try:
-            uvicorn.Server(config).run(sockets=[listening])
-        finally:
-            stopped.set()
-            app.state.holder.close()
+        _serve_on(listening, create_app(opener, taken, settings))
     return 0
+
+
+def _serve_on(listening: socket, app: "Starlette") -> None:
+    """Serve until somebody stops it, with what goes on beside the pages."""
+    import uvicorn
+
+    from answerkey.server.housekeeping import keep_house
+    from answerkey.server.warming import warm_up
+
+    Thread(target=warm_up, args=(app,), daemon=True).start()
+    stopped = Event()
+    Thread(target=keep_house, args=(app, stopped), daemon=True).start()
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        stopped.set()
+        app.state.holder.close()

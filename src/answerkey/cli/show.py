@@ -35,13 +35,14 @@ def show(
       answerkey show production --question rent-august
       answerkey show latest --json
     """
-    from answerkey.evaluation.stored import load_stored_run
+    from answerkey.evaluation.verdicts import decided_run
+    from answerkey.report.comparison_text import print_comparison
     from answerkey.report.terminal import make_console, print_report
     from answerkey.report.terminal_detail import print_failures, print_question
     from answerkey.report.view import failures_of, only_failures, only_question
 
     with opened_store(store) as opened:
-        found = load_stored_run(opened, run)
+        found = decided_run(opened, run)
         if question_id is not None:
             found = only_question(found, question_id)
         if failures and as_json:
@@ -54,4 +55,6 @@ def show(
             print_failures(found.info, failures_of(found), make_console())
         else:
             print_report(found, worst=worst)
+            if found.comparison is not None:
+                print_comparison(found.comparison)
     return 0

@@ -330,6 +330,10 @@ async def _with_verdicts(
             from answerkey.evaluation.confirming import confirm_flips
 
             run = await confirm_flips(run, assembly, target, baseline, store)
+    if assembly.options.outputs:
+        from answerkey.evaluation.verdicts import with_earlier_runs
+
+        run = with_earlier_runs(run, store)
     return _with_gates(run, assembly)
 
 

@@ -65,7 +65,11 @@ async def confirm_flips(
             # The old version is gone, as it mostly is: the candidate alone must do.
             base = {}
     found = _judged(flips, candidate, base, times)
-    return msgspec.structs.replace(run, comparison=msgspec.structs.replace(comparison, confirmation=found))
+    info = msgspec.structs.replace(run.info, confirmation=found)
+    store.update_run(info)
+    return msgspec.structs.replace(
+        run, info=info, comparison=msgspec.structs.replace(comparison, confirmation=found)
+    )
 
 
 def _first(comparison: Comparison, kind: str) -> list[Flip]:

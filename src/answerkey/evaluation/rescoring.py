@@ -40,6 +40,7 @@ async def rescore_run(
         question_set_hash=info.question_set_hash if questions is None else questions.hash,
         options=assembly.options,
         judge={},
+        confirmation=None,
         **assembly.grader.kept,
     )
     # The run changes only once all new scorecards are in place.

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from answerkey.errors import UsageError
 from answerkey.evaluation.asking import Asked
 from answerkey.evaluation.probing import TARGET_NAME, Probe
 
-__all__ = ["CONFIG", "GOLDEN", "starter_files", "write_new"]
+__all__ = ["CONFIG", "GOLDEN", "installed_from", "starter_files", "write_new"]
 
 CONFIG = "answerkey.toml"
 GOLDEN = "golden.yaml"
@@ -50,6 +51,9 @@ on:
   pull_request:
   push:
     branches: [main, master]
+env:
+  # What pip installs: a repository (git+https://…@v0.1.0), a wheel in this repository, or a name in your package index.
+  ANSWERKEY_INSTALL: %(install)s
 jobs:
   grade:
     runs-on: ubuntu-latest
@@ -57,7 +61,7 @@ jobs:
       - uses: actions/checkout@v4
       - uses: actions/setup-python@v5
         with: {python-version: "3.12"}
-      - run: pip install answerkey
+      - run: pip install "${ANSWERKEY_INSTALL:?is not set, say in this file where answerkey comes from}"
 %(start)s      # The store of the default branch holds the baseline.
       - uses: actions/cache/restore@v4
         with:
@@ -86,13 +90,28 @@ _START = """\
 """
 
 
-def starter_files(probe: Probe) -> dict[str, str]:
-    """Path → what the file holds."""
+def installed_from() -> str:
+    """What pip takes elsewhere to install answerkey as it is installed here; empty where it came from this machine's disk."""
+    try:
+        installed = distribution("answerkey")
+    except PackageNotFoundError:
+        return ""
+    # Where a package came from, unless that was an index (PEP 610).
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if not origin:
+        return f"answerkey=={installed.version}"
+    if commit := origin.get("vcs_info", {}).get("commit_id"):
+        return f"answerkey @ {origin['vcs_info']['vcs']}+{origin['url']}@{commit}"
+    return f"answerkey @ {origin['url']}" if origin["url"].startswith("https://") else ""
+
+
+def starter_files(probe: Probe, install: str) -> dict[str, str]:
+    """Path → what the file holds; `install` is what pip installs answerkey from."""
     local = re.search(r"://(localhost|127\.|\[::1\])", str(probe.table.get("url", "")))
     return {
         CONFIG: _config(probe),
         GOLDEN: _golden(probe.answered),
-        _WORKFLOW: _CI % {"start": _START if local else ""},
+        _WORKFLOW: _CI % {"start": _START if local else "", "install": _yaml(install)},
     }
 
 

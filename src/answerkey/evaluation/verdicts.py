@@ -8,20 +8,33 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from answerkey.gate import Gate, check_gates, evaluate_gates
+from answerkey.errors import AnswerkeyError
+from answerkey.evaluation.stored import load_stored_run
+from answerkey.gate import Gate, check_gates, evaluate_gates, parse_gate
 from answerkey.model.comparison import Comparison, Flip
-from answerkey.model.run import GateResult, GateResults, Run, RunInfo
+from answerkey.model.run import EarlierRun, GateResult, GateResults, Run, RunInfo, StreamedResults
 from answerkey.model.run_document import run_header
 from answerkey.model.trial import Trial
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["check", "compare_with_baseline", "gates_of_stored", "judge_gates", "with_wordings"]
+__all__ = [
+    "check",
+    "compare_with_baseline",
+    "decided_run",
+    "gates_of_stored",
+    "judge_gates",
+    "with_earlier_runs",
+    "with_wordings",
+]
 
 # Flipped questions that are looked up: no reader is shown more.
 _MOST_WORDINGS = 50
 _LONGEST_TEXT = 2_000
+# Runs before one in its trend.
+_EARLIER = 9
+_FIGURES = ("score", "grade", "interval", "passed", "questions", "latency_ms")
 
 
 def compare_with_baseline(
@@ -31,9 +44,51 @@ def compare_with_baseline(
     from answerkey.comparison.columns import columns_from_run, columns_from_store
     from answerkey.comparison.run_comparison import compare_runs
 
-    [base] = columns_from_store(store, [baseline])
-    comparison = with_wordings(compare_runs(base, columns_from_run(run), margin=margin), store, run.info)
-    return msgspec.structs.replace(run, comparison=comparison)
+    if isinstance(run.results, StreamedResults):
+        base, candidate = columns_from_store(store, [baseline, run.info])
+    else:
+        [base], candidate = columns_from_store(store, [baseline]), columns_from_run(run)
+    comparison = with_wordings(compare_runs(base, candidate, margin=margin), store, run.info)
+    confirmed = msgspec.structs.replace(comparison, confirmation=run.info.confirmation)
+    return msgspec.structs.replace(run, comparison=confirmed)
+
+
+def decided_run(store: "SqlStore", reference: str) -> Run:
+    """A stored run with all that its report decides by: the runs before it, its baseline and its gates, held against it anew."""
+    run = with_earlier_runs(load_stored_run(store, reference), store)
+    options = run.info.options
+    gates = [parse_gate(gate) for gate in options.gates]
+    try:
+        if options.baseline is not None:
+            run = compare_with_baseline(run, store.find_run(options.baseline), store, margin=options.margin)
+            gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
+        return judge_gates(run, gates)
+    except AnswerkeyError as error:
+        # The baseline may be gone, or a metric that a gate names.
+        warning = f"this run's baseline and gates cannot be held against it any more: {error}"
+        return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
+
+
+def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
+    """The run with those before it of the same chatbot on the same golden set."""
+    from answerkey.store.run_list import RunList
+
+    info = run.info
+    rows, _ = RunList(store).page(
+        question_set=info.question_set, target=info.target, before=info.created_at, limit=_EARLIER
+    )
+    earlier = tuple(
+        EarlierRun(
+            id=row.info.id,
+            name=row.info.name,
+            created_at=row.info.created_at,
+            question_set_hash=row.info.question_set_hash,
+            **{name: getattr(row.figures, name) for name in _FIGURES},
+        )
+        for row in reversed(rows)
+        if row.figures is not None
+    )
+    return msgspec.structs.replace(run, earlier=earlier)
 
 
 def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:

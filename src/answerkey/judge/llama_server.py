@@ -50,11 +50,11 @@ def serve(*, port: int, model: Path | None = None, threads: int = 1, name: str =
     """Start the server in this process; returns it and its base URL. It lives as long as the object."""
     # Without this, idle threads of OpenMP spin and take the processor from everybody else.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    weights = find_weights(model)
     try:
         import xllamacpp
     except ModuleNotFoundError:
         raise MissingExtraError("the local judge", "local-judge") from None
+    weights = find_weights(model)
     params = xllamacpp.CommonParams()
     params.model.path = str(weights)
     params.model_alias = {name}

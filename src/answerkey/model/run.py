@@ -7,14 +7,16 @@ from typing import Any, ClassVar, Literal, overload
 
 import msgspec
 
-from answerkey.model.comparison import Comparison
+from answerkey.model.comparison import Comparison, Confirmation
 from answerkey.model.options import Options
 from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import shown_score
-from answerkey.model.summary import Summary
+from answerkey.model.summary import Latency, Summary
 from answerkey.model.trial import Trial
+from answerkey.stats.intervals import Interval
 
 __all__ = [
+    "EarlierRun",
     "ExperimentLink",
     "GateResult",
     "GateResults",
@@ -71,6 +73,24 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str = ""
     # The run whose replies it began with (`resume --accept-changes`).
     made_from: str | None = None
+    # What asking again showed of questions that flipped since its baseline: those replies are no part of the run.
+    confirmation: Confirmation | None = None
+
+
+class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of the same chatbot on the same golden set, in the trend of a later one."""
+
+    id: str
+    name: str
+    created_at: str
+    score: float | None
+    grade: str | None
+    interval: Interval | None
+    passed: int
+    questions: int
+    latency_ms: Latency | None
+    # Of the golden set, which may have been another version of it.
+    question_set_hash: str
 
 
 class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -116,6 +136,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     # The comparison with a baseline, when there was one.
     comparison: Comparison | None = None
     warnings: tuple[str, ...] = ()
+    # The trend, the oldest first; read where somebody shows it.
+    earlier: tuple[EarlierRun, ...] = ()
     # A large run's are read from the store each time they are looked through.
     results: Sequence[Trial] = ()
 

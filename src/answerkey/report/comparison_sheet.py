@@ -9,6 +9,8 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Flip
+from answerkey.model.run import EarlierRun, Run, RunInfo
+from answerkey.model.summary import Summary
 from answerkey.report.comparison_wording import comparison_headline, confirmation_lines, measure_words
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import make_environment, policy_hash, report_style
@@ -24,6 +26,7 @@ from answerkey.report.value_wording import (
     range_text,
     score_text,
 )
+from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_markdown, one_line
 
 if TYPE_CHECKING:
@@ -37,8 +40,12 @@ __all__ = [
     "SheetTable",
     "check_sheet_output",
     "comparison_sheet",
+    "flips_table",
     "ranking_sheet",
+    "sheet_heading",
     "sheet_markdown",
+    "table_markdown",
+    "trend_table",
     "write_sheet",
 ]
 
@@ -82,16 +89,14 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     measures = (comparison.score, *comparison.components, *comparison.categories)
     tables = [SheetTable("", heads, tuple((one_line(m.name, _NAME), *measure_words(m)) for m in measures))]
     if comparison.flips:
-        broken = sum(flip.kind == "broken" for flip in comparison.flips)
-        title = f"{broken} broken, {comparison.fixed} fixed"
-        sides = ("question", "", "score", f"{base.name} said", f"{candidate.name} says", "because")
-        tables.append(
-            SheetTable(title, sides, tuple(map(_flip_row, comparison.flips[:_FLIPS_SHOWN])), wordy=True)
-        )
+        tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
     if comparison.metrics:
         rows = tuple((one_line(m.name, _NAME), *measure_words(m)) for m in comparison.metrics)
         tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
-    return Sheet(comparison_headline(comparison), lines, comparison.notes, tuple(tables))
+    title = comparison_headline(comparison)
+    if comparison.regression and comparison.verdict != "worse":
+        title = f"worse: {count(comparison.broken, 'question')} broken for sure; of the mean {title}"
+    return Sheet(title, lines, comparison.notes, tuple(tables))
 
 
 def _time_and_money(comparison: Comparison) -> Iterator[str]:
@@ -102,11 +107,41 @@ def _time_and_money(comparison: Comparison) -> Iterator[str]:
         yield f"cost of a question {money(cost.base)} → {money(cost.candidate)}: {cost.verdict}"
 
 
-def _flip_row(flip: Flip) -> tuple[str, ...]:
-    """A question that flipped, with both replies side by side."""
+def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
+    """Questions that flipped, with both replies side by side, so much of each."""
+    broken = len(comparison.flips) - comparison.fixed
+    title = f"{broken} broken, {comparison.fixed} fixed"
+    said = (f"{comparison.base.name} said", f"{comparison.candidate.name} says")
+    rows = tuple(_flip_row(flip, width) for flip in comparison.flips[:most])
+    return SheetTable(title, ("question", "", "score", *said, "because"), rows, wordy=True)
+
+
+def trend_table(run: Run) -> SheetTable | None:
+    """The runs before this one and itself, the oldest first; None where it is the first."""
+    if not run.earlier:
+        return None
+    runs: list[tuple[RunInfo | EarlierRun, Summary | EarlierRun]] = [(one, one) for one in run.earlier]
+    rows = tuple(
+        (
+            f"{one_line(one.name, _NAME)} ({one.id})",
+            local_time(one.created_at),
+            f"{score_text(figures.score)} {figures.grade or ''}".rstrip(),
+            range_text(figures.interval),
+            f"{figures.passed:,}/{figures.questions:,}",
+            milliseconds(figures.latency_ms.p95 if figures.latency_ms else None),
+            ""
+            if one.question_set_hash == run.info.question_set_hash
+            else "another version of the golden set",
+        )
+        for one, figures in [*runs, (run.info, run.summary)]
+    )
+    return SheetTable("The runs before", ("run", "", "score", "95% interval", "passed", "p95", ""), rows)
+
+
+def _flip_row(flip: Flip, width: int) -> tuple[str, ...]:
     asks = f"{flip.id}: {flip.question}" if flip.question else flip.id
     change = f"{score_text(flip.score_from)} → {score_text(flip.score_to)}"
-    said = (one_line(text, _REPLY) for text in (flip.reply_from, flip.reply_to, flip.because))
+    said = (one_line(text, width) for text in (flip.reply_from, flip.reply_to, flip.because))
     return (one_line(asks, 120), flip.kind, change, *said)
 
 
@@ -119,7 +154,7 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
         "Runs that share a letter cannot be told apart; ● no other run is clearly better in score, latency or cost "
         "without being clearly worse in another of these. Intervals of 95% in brackets.",
     )
-    heads = ("", *(f"{run.rank}. {one_line(run.name, 24)} ({run.id})" for run in ranking.runs))
+    heads = ("", *(f"{run.rank}. {one_line(run.name, 24)}" for run in ranking.runs))
     return Sheet(
         f"{len(ranking.runs)} runs, best first",
         lines,
@@ -134,10 +169,12 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
     def row(name: str, cells: Sequence[str]) -> tuple[str, ...]:
         return (one_line(name, _NAME), *cells)
 
-    yield row("score", [f"{score_text(run.score)} {run.grade} ({range_text(run.interval)})" for run in runs])
+    yield row("run", [run.id for run in runs])
+    yield row("score", [f"{score_text(run.score)} ({range_text(run.interval)})" for run in runs])
+    yield row("grade", [run.grade for run in runs])
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
-    yield row("latency p50", [milliseconds(run.latency_p50_ms) for run in runs])
-    yield row("latency p95", [milliseconds(run.latency_p95_ms) for run in runs])
+    yield row("p50 a question", [milliseconds(run.latency_p50_ms) for run in runs])
+    yield row("p95 a question", [milliseconds(run.latency_p95_ms) for run in runs])
     yield row("errors", [percent(run.error_rate) for run in runs])
     if any(run.cost is not None for run in runs):
         yield row("cost a question", [_cost_text(run.cost) for run in runs])
@@ -191,16 +228,24 @@ def write_sheet(sheet: Sheet, document: Any, path: Path) -> None:
 
 def sheet_markdown(sheet: Sheet) -> str:
     """The sheet for job summaries and pull requests."""
-    mark = {"better": "🟢 ", "worse": "🔴 ", "same": "🟰 ", "no clear difference": "⚪ "}.get(
-        sheet.title.partition(":")[0], ""
-    )
-    lines = [f"### {mark}{for_markdown(sheet.title)}"]
+    lines = [sheet_heading(sheet)]
     lines += [f"\n{for_markdown(line)}" for line in (*sheet.lines, *sheet.warnings)]
     for table in sheet.tables:
         lines += ["", f"**{for_markdown(table.title)}**"] if table.title else []
-        lines += ["", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|"]
-        lines += [f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows]
+        lines += table_markdown(table)
     return "\n".join(lines) + "\n"
+
+
+def sheet_heading(sheet: Sheet) -> str:
+    """The verdict with a sign that can be seen from afar."""
+    signs = {"better": "🟢 ", "worse": "🔴 ", "same": "🟰 ", "no clear difference": "⚪ "}
+    return f"### {signs.get(sheet.title.partition(':')[0], '')}{for_markdown(sheet.title)}"
+
+
+def table_markdown(table: SheetTable) -> Iterator[str]:
+    """A table's lines, the first one empty."""
+    yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
+    yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)
 
 
 @cache

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from answerkey.model.comparison import Comparison, Measure
-from answerkey.report.comparison_sheet import ranking_sheet
+from answerkey.report.comparison_sheet import SheetTable, ranking_sheet
 from answerkey.report.comparison_wording import (
     comparison_headline,
     confirmation_lines,
@@ -36,6 +37,9 @@ __all__ = ["print_comparison", "print_experiment", "print_ranking"]
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
 _FLIPS_SHOWN = 20
 _UNPAIRED_SHOWN = 10
+# Between the columns of a table; and what the names of its rows keep where room is short.
+_GAP = 2
+_SHORTEST_NAMES = 14
 
 
 def print_comparison(
@@ -151,14 +155,36 @@ def print_experiment(experiment: "Experiment") -> None:
     print_comparison(experiment.comparison)
 
 
-def print_ranking(ranking: "Ranking") -> None:
+def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int | None = None) -> None:
     """Print runs best first, a column for each; runs that share a letter cannot be told apart."""
-    console = make_console()
+    console = make_console(file, width=width)
     sheet = ranking_sheet(ranking)
     [matrix] = sheet.tables
-    table = plain_table(*matrix.heads)
-    for row in matrix.rows:
-        table.add_row(*row)
-    emit(console, "", Text(sheet.title, style="bold"), "", table, "")
+    emit(console, "", Text(sheet.title, style="bold"), "")
+    for table in _fitting_tables(matrix, console.width):
+        emit(console, table, "")
     emit(console, *(Text(line, style="dim") for line in sheet.lines))
     emit(console, *(Text(f"! {one_line(note, 200)}", style="yellow") for note in sheet.warnings), "")
+
+
+def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:
+    """A matrix in as many tables, one below the other, as it takes: names are cut where room is short, figures never."""
+    columns = list(zip(matrix.heads, *matrix.rows, strict=True))
+    names, runs = columns[0], columns[1:]
+    widths = [max(map(cell_len, column)) + _GAP for column in runs]
+    if max(map(cell_len, names)) + sum(widths) > width:
+        widths = [max(map(cell_len, column[1:])) + _GAP for column in runs]
+    start = 0
+    while start < len(runs):
+        end = start + 1
+        while end < len(runs) and _SHORTEST_NAMES + sum(widths[start : end + 1]) <= width:
+            end += 1
+        shown = [names, *runs[start:end]]
+        table = plain_table(*(column[0] for column in shown))
+        table.columns[0].max_width = max(_SHORTEST_NAMES, width - sum(widths[start:end]))
+        for column, taken in zip(table.columns[1:], widths[start:end], strict=True):
+            column.width = taken - _GAP
+        for row in zip(*(column[1:] for column in shown), strict=True):
+            table.add_row(*row)
+        yield table
+        start = end

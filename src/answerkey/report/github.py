@@ -13,7 +13,7 @@ from answerkey.model.run import Run
 from answerkey.report.comparison_wording import comparison_headline
 from answerkey.report.losses import losses_of
 from answerkey.report.markdown_file import markdown_report
-from answerkey.report.value_wording import gate_value, score_text
+from answerkey.report.value_wording import gate_words, score_text
 from answerkey.text.sanitise import for_terminal
 
 __all__ = ["annotations", "write_to_github"]
@@ -49,11 +49,7 @@ def write_to_github(run: Run, stream: TextIO) -> None:
 
 def annotations(run: Run) -> list[str]:
     """Workflow commands: failed gates, then broken questions, then the worst of the failed ones."""
-    found = [
-        _command("error", "Gate failed", f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}")
-        for gate in run.gates
-        if not gate.passed
-    ]
+    found = [_command("error", "Gate failed", gate_words(gate)) for gate in run.gates if not gate.passed]
     named: set[str] = set()
     comparison = run.comparison
     if comparison is not None:

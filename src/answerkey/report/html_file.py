@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.summary import Latency
-from answerkey.report.comparison_sheet import comparison_sheet
+from answerkey.report.comparison_sheet import comparison_sheet, trend_table
 from answerkey.report.detail import Limits
 from answerkey.report.markup import make_environment, policy_hash, report_asset, report_style
 from answerkey.report.story import phases_sentence, story_sentences
@@ -36,7 +36,10 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
     sheet = None if run.comparison is None else comparison_sheet(run.comparison)
-    for part in _template().generate(**_context(view), sheet=sheet):
+    tables = [] if sheet is None else [*sheet.tables]
+    if (trend := trend_table(run)) is not None:
+        tables.append(trend)
+    for part in _template().generate(**_context(view), sheet=sheet, tables=tables):
         file.write(part.encode("utf-8"))
 
 

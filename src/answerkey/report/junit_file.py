@@ -13,7 +13,7 @@ from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import round_score
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
-from answerkey.report.value_wording import gate_value, score_text
+from answerkey.report.value_wording import gate_words, score_text
 from answerkey.text.sanitise import for_xml
 
 __all__ = ["write_junit"]
@@ -100,7 +100,7 @@ def _gate(gate: GateResult, tally: _Tally) -> str:
     if gate.passed:
         return f'<testcase classname="answerkey.gates" name={name} time="0"/>\n'
     tally.failures += 1
-    message = f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"
+    message = gate_words(gate)
     return (
         f'<testcase classname="answerkey.gates" name={name} time="0">'
         f'<failure type="gate" message={_attribute(message)}/></testcase>\n'

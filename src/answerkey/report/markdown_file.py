@@ -3,8 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from answerkey.model.run import Run
+from answerkey.model.run import GateResult, Run
 from answerkey.model.summary import Summary
+from answerkey.report.comparison_sheet import (
+    comparison_sheet,
+    sheet_markdown,
+    table_markdown,
+    trend_table,
+)
 from answerkey.report.story import story_sentences
 from answerkey.report.value_wording import (
     cost_line,
@@ -24,7 +30,7 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import for_markdown, one_line
 
-__all__ = ["markdown_report", "write_markdown"]
+__all__ = ["gate_lines", "markdown_report", "write_markdown"]
 
 # A pull request's comment holds 65,536 characters; this many questions stay well below.
 _WORST = 25
@@ -38,13 +44,11 @@ def write_markdown(run: Run, file: BinaryIO) -> None:
 
 def markdown_report(run: Run) -> str:
     """The report of a run as Markdown; the verdict against its baseline first, where it has one."""
-    text = "\n".join(_lines(build_view(run, worst=_WORST))) + "\n"
-    if run.comparison is None:
-        return text
-    # Loaded where two runs were compared.
-    from answerkey.report.comparison_sheet import comparison_sheet, sheet_markdown
-
-    return sheet_markdown(comparison_sheet(run.comparison)) + "\n" + text
+    verdict = "" if run.comparison is None else sheet_markdown(comparison_sheet(run.comparison)) + "\n"
+    lines = [*_lines(build_view(run, worst=_WORST))]
+    if (trend := trend_table(run)) is not None:
+        lines[-2:-2] = ["", f"## {trend.title}", *table_markdown(trend)]
+    return verdict + "\n".join(lines) + "\n"
 
 
 def _lines(view: ReportView) -> Iterator[str]:
@@ -62,10 +66,7 @@ def _lines(view: ReportView) -> Iterator[str]:
         yield ""
         yield "## Gates"
         yield ""
-        for gate in view.gates:
-            value = _safe(gate_value(gate.value))
-            sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
-            yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
+        yield from gate_lines(view.gates)
     yield from _table(
         "Components",
         ("component", "weight", "score", "95% interval"),
@@ -107,6 +108,14 @@ def _lines(view: ReportView) -> Iterator[str]:
     passed = f"{percent(summary.pass_rate)} passed{rate_range_text(summary.pass_interval)}"
     asked = f"{count(summary.questions, 'question')} · {passed} · coverage {percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
+
+
+def gate_lines(gates: Iterable[GateResult]) -> Iterator[str]:
+    """Gates as a list, with what each saw."""
+    for gate in gates:
+        value = _safe(gate_value(gate.value))
+        sign, outcome = ("✅", "passed") if gate.passed else ("❌", "failed")
+        yield f"- {sign} {_safe(gate.gate)}: {outcome} with {value}{_safe(gate.because)}"
 
 
 def _safe(text: str, width: int = 200) -> str:

@@ -36,12 +36,12 @@ def story_sentences(view: ReportView) -> tuple[str, ...]:
 
 def phases_sentence(phases: Mapping[str, float]) -> str:
     """Where the time of an average reply went; empty where that is not known."""
-    if not phases:
-        return ""
     words = {"first_byte": "to the first byte", "tools": "in tools", "rest": "the rest"}
     spent = ", ".join(
         f"{milliseconds(phases[name])} {what}" for name, what in words.items() if phases.get(name)
     )
+    if not spent:
+        return ""
     waited = ""
     if phases.get("queue") or phases.get("retry"):
         queue, retry = milliseconds(phases.get("queue", 0)), milliseconds(phases.get("retry", 0))

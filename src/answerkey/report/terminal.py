@@ -146,7 +146,8 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         f"{summary.passed:,} of {count(summary.questions, 'question')} passed "
         f"({percent(summary.pass_rate)}{rate_range_text(summary.pass_interval)})"
     )
-    line = Text(f"       {passes}   ")
+    yield Text(f"       {passes}")
+    line = Text("       ")
     for grade_letter, number in summary.grades.items():
         line.append(f"{grade_letter} ", style=GRADE_COLOURS[grade_letter] if number else "dim")
         line.append(f"{number:,}  ", style="" if number else "dim")
@@ -276,8 +277,9 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
     waits = (("queue", "queue"), ("retry", "retries"))
     outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key, 0) >= 0.05]
     if len(inside) > 1 or outside:
-        line = f"mean: {', '.join(inside)}" + (f"; not counted: {', '.join(outside)}" if outside else "")
-        yield _indented(line)
+        parts = [f"mean: {', '.join(inside)}"] if inside else []
+        parts += [f"not counted: {', '.join(outside)}"] if outside else []
+        yield _indented("; ".join(parts))
     if view.slowest:
         slow = [f"{one_line(entry.id, 24)} {milliseconds(entry.latency_ms)}" for entry in view.slowest[:3]]
         yield _indented(f"slowest: {', '.join(slow)}")

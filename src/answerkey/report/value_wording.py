@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from answerkey.model.run import GateResult
 from answerkey.model.scorecard import round_down, shown_score
 from answerkey.model.summary import Cost
 from answerkey.stats.intervals import Interval
@@ -14,6 +15,7 @@ __all__ = [
     "cost_line",
     "count",
     "gate_value",
+    "gate_words",
     "judge_line",
     "list_words",
     "metric_range_text",
@@ -149,6 +151,11 @@ def gate_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return one_line(", ".join(f"{name} {gate_value(part)}" for name, part in value.items()), 120)
     return metric_text(value) if isinstance(value, float) else one_line(str(value), 60)
+
+
+def gate_words(gate: GateResult) -> str:
+    """A gate with what it saw: `score >= 0.9: the value is 0.866`."""
+    return f"{gate.gate}: the value is {gate_value(gate.value)}{gate.because}"
 
 
 def money(amount: float) -> str:

@@ -70,6 +70,7 @@ class RunList:
         text: str | None = None,
         question_set: str | None = None,
         target: str | None = None,
+        before: str | None = None,
         limit: int = 25,
         offset: int = 0,
     ) -> tuple[list[RunRow], int]:
@@ -86,6 +87,8 @@ class RunList:
             where.add("question_set = ?", question_set)
         if target:
             where.add("target = ?", target)
+        if before:
+            where.add("created_at < ?", before)
         query = (
             f"SELECT info, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
         )
