@@ -88,7 +88,10 @@ def links_detail(
     texts = [source.text for one in given for source in one.sources if source.text]
     if not reply.text or not (seen or texts):
         return None
-    from answerkey.grounded.links import TooLargeError, describe  # it loads numpy, which most reports do without
+    from answerkey.grounded.links import (  # it loads numpy, which most reports do without
+        TooLargeError,
+        describe,
+    )
 
     try:
         links, novelty = describe(question, reply, earlier)
