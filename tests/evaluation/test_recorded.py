@@ -13,8 +13,10 @@ from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.api import score_replies
 from answerkey.evaluation.progress import RunningScore, Silent
 from answerkey.evaluation.recorded import LogScoring
-from answerkey.evaluation.shard import PARTITIONS, Block, ShardPlan, ShardScorer, add_up
+from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
+from answerkey.evaluation.shard_tally import PARTITIONS
 from answerkey.model.options import Scoring
+from answerkey.model.question_lines import add_up
 from answerkey.model.run import LoggedResults, Run
 from answerkey.model.tally import Tally, summarise
 from answerkey.scorers.plan import make_grader
@@ -139,6 +141,82 @@ def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -
     assert [trial.scorecard.total for trial in measured.results.worst] == lowest[:20]
     with pytest.raises(InputError, match="were not kept"):
         list(measured.results)
+
+
+def random_rows(seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """Rows that are plain, or nearly so."""
+    chosen = random.Random(seed)
+    for n in range(count):
+        row: dict[str, Any] = {"answer": chosen.choice(_ANSWERS)}
+        q = chosen.randrange(30)
+        row["question"] = chosen.choice(["Who?", f"What is the rent of unit {q}?", f"{'very ' * q}long?"])
+        row["id"] = chosen.choice([f"q{q}", f"q{q}", q, f"own {n}"])
+        row["category"] = chosen.choice(["A", "B", "", None])
+        row["expected_tools"] = chosen.choice([[], ["db"], ["db", "web"], ["db", "db"]])
+        row["expected_keywords"] = chosen.choice(
+            [[], ["rent"], ["1200", "Rent"], ["1,200.00", "zürich", "7%"]]
+        )
+        row["tools_used"] = chosen.choice([None, [], ["db"], ["web", "db"], ["süd"], ["db"] * 30])
+        row["latency_ms"] = chosen.choice([None, 5, 17.25, round(chosen.uniform(1, 9e4), 2), -1, 1e300])
+        row["trial"] = chosen.choice([None, None, None, 0, 1, 7])
+        row["error"] = chosen.choice([None] * 9 + ["TimeoutError: late"])
+        row |= chosen.choice([{}, {}, {"at": "2026-11-01", "user": {"name": "Ann"}}, {"shop no.": [n]}])
+        for name in chosen.sample(sorted(row.keys() - {"question", "answer"}), chosen.randrange(4)):
+            del row[name]
+        if chosen.random() < 0.2 and "id" in row:
+            del row["question"]
+        yield row
+
+
+_ANSWERS = [
+    *(
+        None,
+        "",
+        "  ",
+        "The rent is $1,200.",
+        "Die Miete in Zürich beträgt 1.200,00 €, also 7 %.",
+        "nul\0 1200",
+    ),
+    *(
+        "Something went wrong.",
+        "I do not know.",
+        "家賃は1,200ドルです。",
+        "Traceback (most recent call last):\n  x",
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("golden", [False, True], ids=["told", "golden"])
+def test_plain_rows_are_scored_as_any_others(write_rows: Any, seed: int, golden: bool) -> None:
+    log = list(random_rows(seed, 150))
+    plain = write_rows("plain.jsonl", *log)
+    # A field of a golden case makes them go the long way; empty, it says nothing.
+    others = write_rows("others.jsonl", *({**row, "group": None} for row in log))
+    questions = None
+    if golden:
+        told = {f"q{n}": f"What is the rent of unit {n}?" for n in range(0, 30, 2)}
+        expected = [[], ["rent"], [["1200", "CHF"], "zürich"], [{"number": 1200, "tolerance": 5}]]
+        cases = [
+            {
+                "id": name,
+                "question": text,
+                "expected_keywords": expected[place % 4],
+                "group": f"g{place // 9}",
+            }
+            for place, (name, text) in enumerate(told.items())
+        ]
+        cases[-1] |= {"checks": [{"contains": "rent"}]}
+        questions = write_rows("golden.jsonl", *cases)
+    kept = [document(score_replies(log, questions)) for log in (plain, others)]
+    for found in kept:
+        found["run"]["name"] = found["run"]["target"] = ""
+        found["run"]["question_set"] = ""
+    assert kept[0] == kept[1]
+    measured = [score_replies(log, questions, how=LogScoring(keep_results=False)) for log in (plain, others)]
+    summary = score_replies(plain, questions).summary
+    assert [run.summary for run in measured] == [summary, summary]
+    assert list(measured[0].results.worst) == list(measured[1].results.worst)  # type: ignore[attr-defined]
 
 
 def document(run: Run) -> Any:

@@ -12,7 +12,7 @@ from answerkey.evaluation.bookkeeping import new_id, store_writer
 from answerkey.evaluation.judging import judging_on
 from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorded import LogRun, LogScoring
-from answerkey.evaluation.shard import ShardScorer, ShardTally
+from answerkey.evaluation.shard import ShardScorer
 from answerkey.evaluation.shard_processes import Here
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
@@ -50,7 +50,7 @@ async def score_judged(
                 if judging is None:
                     raise TypeError("a judge that cannot be opened")
                 for block in log.blocks_to_do():
-                    tally = ShardTally(log.plan)
+                    tally = scorer.tally()
                     async for trial, place in _graded(scorer.trials(block, tally), grader, judging):
                         tally.add(trial, place)
                     log.add(tally.part(block.number))

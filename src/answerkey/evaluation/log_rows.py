@@ -1,19 +1,14 @@
-"""Rows of a log as trials: each recorded reply with the question that it answers.
-
-Most rows of a log are alike and plain (text, names of tools, a latency); these go a short way to the very same trial.
-"""
+"""Rows of a log as trials: each recorded reply with the question that it answers."""
 
 from collections.abc import Mapping
-from functools import lru_cache
-from operator import itemgetter
-from sys import intern
 from typing import Any
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
-from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question
+from answerkey.evaluation.plain_rows import PlainRow, PlainRows, plain_question, plain_reply
+from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.transcripts.payloads import NAMES_READ
-from answerkey.transcripts.recorded_rows import PLAIN_REPLY_FIELDS, plain_reply, reply_in_row
+from answerkey.transcripts.recorded_rows import reply_in_row
 
 __all__ = ["LogRows"]
 
@@ -23,8 +18,6 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | {
 }
 # The same without what every row has: their presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
-# What a plain row has of its question.
-_PLAIN_QUESTION_FIELDS = frozenset({"id", "question", "category", "expected_tools", "expected_keywords"})
 # Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
 _MOST_PARSED = 20_000
 # Beyond these only where rows do repeat their questions.
@@ -40,29 +33,55 @@ class LogRows:
         self._by_id = {question.id: (position, question) for position, question in listed}
         self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
         # Rows of a log repeat their questions; parsing each once is most of the speed.
-        self._parsed: dict[str, tuple[Question, Any]] = {}
+        self._parsed: dict[object, tuple[Question, Any]] = {}
         self._repeated = 0
-        # The names of a row's fields → which of them are the question's, where the row is plain.
-        self._shapes: dict[tuple[str, ...], _Shape | None] = {}
+        self.plain = PlainRows(_QUESTION_FIELDS | NAMES_READ)
 
     def read(self, row: Mapping[str, Any], place: int) -> tuple[int, Question, int, tuple[Reply, ...]]:
         """Position, question, trial number (0: the row has none) and replies; ValueError says what is wrong with the row."""
-        names = tuple(row)
-        shape = self._shapes.get(names, _UNSEEN)
-        if shape is _UNSEEN:
-            shape = _shape_of(names)
-            if len(self._shapes) < _MOST_PARSED:
-                self._shapes[names] = shape
-        if shape is not None:
-            reply = plain_reply(row)
-            if reply is not None:
-                position, question = self._find(row, place, shape)
-                if not question.turns:
-                    return position, question, _trial(row), (reply,)
-        position, question = self._find(row, place, None)
+        position, question = self._find(row, place)
         return position, question, _trial(row), _replies(row, question)
 
-    def _find(self, row: Mapping[str, Any], place: int, shape: "_Shape | None") -> tuple[int, Question]:
+    def read_plain(self, row: PlainRow, place: int) -> tuple[int, Question, int, tuple[Reply, ...]] | None:
+        """The same of a plain row; None: it must be read as any other."""
+        reply = plain_reply(row)
+        if reply is None:
+            return None
+        if self._given:
+            found = self.given(row)
+        else:
+            told = (row.question, row.category, row.expected_tools, row.expected_keywords)
+            key = (row.question,) if row.id is None else row.id
+            known = self._parsed.get(key)
+            question = known[0] if known is not None and known[1] == told else plain_question(row)
+            if question is None:
+                return None
+            if known is None:
+                self._keep(key, question, told)
+            else:
+                self._repeated += question is known[0]
+            found = (place, question)
+        if found is None or found[1].turns:
+            return None
+        return (*found, row.trial or 0, (reply,))
+
+    def given(self, row: PlainRow) -> tuple[int, Question] | None:
+        """The question of a plain row in the golden set, with its position; None: there is none, or it must be looked for."""
+        if row.id is None:
+            return None if row.question is None else self._by_text.get(row.question)
+        return self._by_id.get(row.id if type(row.id) is str else str(row.id))
+
+    @property
+    def has_golden_set(self) -> bool:
+        """Whether expectations stand in a golden set."""
+        return self._given
+
+    def _keep(self, key: object, question: Question, told: object) -> None:
+        kept = len(self._parsed)
+        if kept < _SOME_PARSED or (kept < _MOST_PARSED and self._repeated > kept):
+            self._parsed[key] = (question, told)
+
+    def _find(self, row: Mapping[str, Any], place: int) -> tuple[int, Question]:
         identity, text = row.get("id"), row.get("question")
         if isinstance(identity, int) and not isinstance(identity, bool):
             identity = str(identity)
@@ -80,40 +99,14 @@ class LogRows:
                 "has neither 'id' nor 'question', so it cannot be told which question it answers"
             )
         key = str(identity or text)
-        told = shape.told(row) if shape is not None else _expectations(row, identity, text)
+        told = _expectations(row, identity, text)
         known = self._parsed.get(key)
         if known is not None and known[1] == told:
             self._repeated += 1
             return place, known[0]
-        question = (shape is not None and _plain_question(row)) or parse_question(
-            _expectations(row, identity, text)
-        )
-        kept = len(self._parsed)
-        if kept < _SOME_PARSED or (kept < _MOST_PARSED and self._repeated > kept):
-            self._parsed[key] = (question, told)
+        question = parse_question(told)
+        self._keep(key, question, told)
         return place, question
-
-
-class _Shape:
-    """What a plain row says of its question."""
-
-    def __init__(self, fields: tuple[str, ...]) -> None:
-        self.told = itemgetter("id", *fields)
-
-
-_UNSEEN: Any = object()
-_NONE: list[str] = []
-
-
-def _shape_of(names: tuple[str, ...]) -> _Shape | None:
-    """Of rows with these fields, in this order; None: they go the long way."""
-    own = [name for name in names if name in _QUESTION_FIELDS and name != "trial"]
-    plain = _PLAIN_QUESTION_FIELDS.issuperset(own) and "id" in own and "answer" in names
-    # Any other field that is read as part of a reply, or that could be meant for one of the question's, is not plain.
-    others = set(names) - _PLAIN_QUESTION_FIELDS - PLAIN_REPLY_FIELDS - {"trial"}
-    if not plain or not others.isdisjoint(NAMES_READ):
-        return None
-    return _Shape(tuple(name for name in own if name != "id"))
 
 
 def _expectations(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:
@@ -123,36 +116,6 @@ def _expectations(row: Mapping[str, Any], identity: object, text: object) -> dic
     if text is None and not row.get("turns"):
         told["question"] = str(identity)
     return told
-
-
-def _plain_question(row: Mapping[str, Any]) -> Question | None:
-    """The question of a plain row without a detour; None where something in it must be looked at."""
-    identity, text, category = row["id"], row.get("question"), row.get("category")
-    tools, keywords = row.get("expected_tools", _NONE), row.get("expected_keywords", _NONE)
-    if type(identity) is not str or type(text) is not str or not identity.strip() or not text.strip():
-        return None
-    if not ((category is None or type(category) is str) and _all_text(tools) and _all_text(keywords)):
-        return None
-    return Question(
-        id=identity,
-        question=text,
-        category=intern(category or UNCATEGORISED),
-        expected_tools=tuple(map(_plain_tool, tools)),
-        expected_keywords=tuple(keywords),
-    )
-
-
-def _all_text(values: Any) -> bool:
-    """Whether it is a list of texts that are not blank."""
-    try:
-        return type(values) is list and all(map(str.strip, values))
-    except TypeError:
-        return False
-
-
-@lru_cache(maxsize=1000)
-def _plain_tool(name: str) -> ExpectedTool:
-    return ExpectedTool(name)
 
 
 def _trial(row: Mapping[str, Any]) -> int:

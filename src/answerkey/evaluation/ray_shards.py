@@ -6,8 +6,10 @@ from typing import Any
 from answerkey.engine.ray_cluster import connect, error_line
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.evaluation.score_journal import read_batches
-from answerkey.evaluation.shard import AddedUp, Block, ShardPart, ShardPlan, ShardScorer, add_up
+from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
 from answerkey.evaluation.shard_processes import ToAddUp
+from answerkey.evaluation.shard_tally import ShardPart
+from answerkey.model.question_lines import AddedUp, add_up
 
 __all__ = ["RayShards"]
 

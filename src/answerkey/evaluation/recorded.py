@@ -17,8 +17,9 @@ from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.score_journal import ScoreJournal
-from answerkey.evaluation.shard import PARTITIONS, Block, ShardPart, ShardPlan
+from answerkey.evaluation.shard import Block, ShardPlan
 from answerkey.evaluation.shard_processes import Here, OtherProcesses, Shards
+from answerkey.evaluation.shard_tally import PARTITIONS, ShardPart
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet

@@ -13,7 +13,7 @@ from typing import IO
 
 import msgspec
 
-from answerkey.evaluation.shard import ShardPart
+from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.trial import Trial
 
 __all__ = ["ScoreJournal", "read_batches"]

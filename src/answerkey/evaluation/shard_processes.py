@@ -10,7 +10,9 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from answerkey.errors import AnswerkeyError
 from answerkey.evaluation.score_journal import read_batches
-from answerkey.evaluation.shard import AddedUp, Block, ShardPart, ShardPlan, ShardScorer, add_up
+from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
+from answerkey.evaluation.shard_tally import ShardPart
+from answerkey.model.question_lines import AddedUp, add_up
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import read_frame
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple
 
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import HARNESS_PROBLEMS, Reply
@@ -30,11 +29,11 @@ from answerkey.stats.durations import Durations
 from answerkey.stats.unit_moments import mean_of_wholes, whole
 
 __all__ = [
-    "MeasuredQuestion",
     "Names",
     "Signature",
     "Tally",
     "Values",
+    "length_of",
     "signature_of",
     "summarise",
     "values_of",
@@ -53,17 +52,6 @@ _OVERALL = ("overall", "overall")
 Signature = tuple[str, str | None, tuple[str, ...], str, int, bool]
 # Kind and name of a slice.
 _Key = tuple[str, str]
-
-
-class MeasuredQuestion(NamedTuple):
-    """A question with its trials' values, each with how many trials had them."""
-
-    signature: Signature
-    # The unit that it belongs to; None: it is one itself.
-    group: str | None
-    # Where it stands first.
-    first: int
-    values: Mapping[tuple[Names, Values], int]
 
 
 class Tally:
@@ -101,26 +89,38 @@ class Tally:
                 part.taken.add(taken)
         self.whole.add(trial)
 
-    def add_measured(
-        self, identity: str, reply: Reply, score: float | None, error: str | None, signature: Signature
+    def add_measured(self, identity: str, reply: Reply, error: str | None, signature: Signature) -> None:
+        """Count a reply that has a score, of which only the values are known."""
+        taken = reply.timings.latency_ms
+        self.add_alike(signature, 1, error, () if taken is None else (taken,))
+        self.whole.add_time(identity, taken)
+        self.whole.add_reply(reply)
+
+    def add_alike(
+        self, signature: Signature, replies: int, error: str | None, taken: Sequence[float] = ()
     ) -> None:
-        """Count a reply of which only the values are known."""
+        """Count replies with a score that are in the same slices and have the same error, and what any took."""
         part = self._replies.get(signature)
         if part is None:
             part = self._replies[signature] = Replies()
-        part.trials += score is not None
-        part.replies += 1
+        part.trials += replies
+        part.replies += replies
         if error is not None:
-            part.errors[error] = part.errors.get(error, 0) + 1
-        taken = reply.timings.latency_ms
-        if taken is not None:
-            part.taken.add(taken)
-            self.whole.add_time(identity, taken)
-        self.whole.add_reply(reply)
+            part.errors[error] = part.errors.get(error, 0) + replies
+        part.taken.extend(taken)
 
-    def add_question(self, question: MeasuredQuestion) -> None:
-        """Count a question, whose replies were all counted."""
-        signature, group, first, values = question
+    def add_question(
+        self,
+        signature: Signature,
+        group: str | None,
+        first: int,
+        values: Mapping[tuple[Names, Values], int],
+        questions: int = 1,
+    ) -> None:
+        """Count a question, whose replies were all counted: its unit (None: itself), its place, and its trials' values.
+
+        Several questions may be counted together that are alike in all but their places, of which the first is given.
+        """
         if len(values) == 1:
             ((names, means),) = values
         else:
@@ -130,11 +130,11 @@ class Tally:
         if self._firsts.get(signature, first + 1) > first:
             self._firsts[signature] = first
         if group is None:
-            self._cells[signature, names, means] += 1
+            self._cells[signature, names, means] += questions
             if len(self._cells) > _MOST_CELLS:
                 self._fold_cells()
         else:
-            self._groups.setdefault(group, Counter())[signature, names, means] += 1
+            self._groups.setdefault(group, Counter())[signature, names, means] += questions
 
     def merge(self, other: "Tally") -> None:
         """Add what another has counted; a group's questions must all be in one of them."""
@@ -313,16 +313,20 @@ def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
     return mean_of_wholes(total, sum(times for _, times in counted))
 
 
+def length_of(question: str) -> int:
+    """The place of a question's length in _LENGTHS."""
+    words = len(question.split())
+    return 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
+
+
 def signature_of(question: Question) -> Signature:
     """The slices that a question is in."""
-    words = len(question.question.split())
-    length = 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
     return (
         question.category,
         question.persona,
         question.tags,
         _tools_of(question),
-        length,
+        length_of(question.question),
         question.expects_nothing,
     )
 
@@ -365,5 +369,5 @@ def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float
             tally.add_reply(trial, signature if trial.question is question else signature_of(trial.question))
             values[values_of(trial)] += 1
         if question is not None:
-            tally.add_question(MeasuredQuestion(signature, group_of(question), place, values))
+            tally.add_question(signature, group_of(question), place, values)
     return tally.summary(planned)

@@ -1,6 +1,7 @@
 """WholeTally: what is added up for a run as a whole only. Sums are whole numbers, so that the order of adding does not matter."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard, harness_problem
@@ -37,7 +38,8 @@ class WholeTally:
         self._timed = self._first_bytes = 0
         # Question → its slowest trial; a few of the slowest.
         self._slow: dict[str, float] = {}
-        self._slow_from = 0.0
+        # What takes less than this is not among them.
+        self.slow_from = 0.0
         self._usage: Counter[str] = Counter()
 
     def add(self, trial: Trial) -> None:
@@ -53,7 +55,7 @@ class WholeTally:
 
     def add_time(self, identity: str, taken: float | None) -> None:
         """Count what a trial of a question took."""
-        if taken is not None and taken >= self._slow_from:
+        if taken is not None and taken >= self.slow_from:
             self._add_slow(identity, taken)
 
     def merge(self, other: "WholeTally") -> None:
@@ -73,6 +75,12 @@ class WholeTally:
             self._add_slow(identity, slow)
         self._usage.update(other._usage)
 
+    def add_times(self, taken: Iterable[float]) -> None:
+        """Count replies that say nothing else of the run as a whole than what they took."""
+        nanoseconds = [round(one * _NANOSECONDS) for one in taken]
+        self._timed += len(nanoseconds)
+        self._phases["rest"] += sum(nanoseconds)
+
     def add_unscored(self, reason: str, times: int = 1) -> None:
         """Count trials that have no score for a reason."""
         listed = reason in self._unscored or len(self._unscored) < _REASONS_KEPT
@@ -82,7 +90,7 @@ class WholeTally:
         self._slow[identity] = max(taken, self._slow.get(identity, 0.0))
         if len(self._slow) > _SLOWEST_LISTED:
             self._slow = dict(self._ranked()[:_SLOWEST_LISTED])
-            self._slow_from = min(self._slow.values())
+            self.slow_from = min(self._slow.values())
 
     def _ranked(self) -> list[tuple[str, float]]:
         return sorted(self._slow.items(), key=lambda slow: (-slow[1], slow[0]))

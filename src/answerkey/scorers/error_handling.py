@@ -12,7 +12,7 @@ from answerkey.model.reply import ErrorKind, Failure, Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
 
-__all__ = ["ErrorHandling", "find_failure"]
+__all__ = ["ErrorHandling", "detected_in", "find_failure"]
 
 
 class ErrorHandling:
@@ -33,7 +33,7 @@ class ErrorHandling:
         if failure is None:
             return Score(self.name, 1.0, "no error")
         details = msgspec.structs.asdict(failure)
-        detected = None if reply.failure else _detected(reply.text)
+        detected = None if reply.failure else detected_in(reply.text)
         if detected is not None:
             details |= {"because": list(detected.because), "span": [detected.start, detected.end]}
         return Score(self.name, 0.0, f"{failure.kind}: {failure.message}", None, details)
@@ -44,7 +44,8 @@ _remembered = lru_cache(maxsize=4096)(detect_failure)
 _LONGEST_REMEMBERED = 2000
 
 
-def _detected(text: str | None) -> DetectedFailure | None:
+def detected_in(text: str | None) -> DetectedFailure | None:
+    """The failure that a text shows."""
     long = text is not None and len(text) > _LONGEST_REMEMBERED
     return detect_failure(text) if long else _remembered(text)
 
@@ -53,7 +54,7 @@ def find_failure(reply: Reply) -> Failure | None:
     """The failure that counts: the target's own, else one that the text shows."""
     if reply.failure is not None:
         return reply.failure
-    detected = _detected(reply.text)
+    detected = detected_in(reply.text)
     if detected is None:
         return None
     raised = next((call for call in reply.tool_calls if call.error), None)

@@ -1,5 +1,6 @@
 """Component 2: does the reply say what it should, and nothing that it must not?"""
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
-from answerkey.text.keyword import Threshold, describe_keyword
+from answerkey.text.keyword import Keyword, Threshold, describe_keyword
 
 __all__ = ["ResponseQuality"]
 
@@ -63,10 +64,13 @@ class ResponseQuality:
 
     def value(self, question: Question, reply: Reply) -> float | None:
         """What `score` gives as its value, without the words."""
-        keywords = question.expected_keywords
-        if not keywords or self.mode == "smart" or question.forbidden_keywords:
+        if not question.expected_keywords or self.mode == "smart" or question.forbidden_keywords:
             return self.score(question, reply).value
-        return count_keywords(keywords, reply.text, self.mode) / len(keywords)
+        return self.share_said(question.expected_keywords, reply.text)
+
+    def share_said(self, keywords: Sequence[Keyword], text: str | None) -> float:
+        """The share of the keywords that a text says, in the modes that only look."""
+        return count_keywords(keywords, text, self.mode) / len(keywords)
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""

@@ -7,7 +7,7 @@ percentile is off by at most 0.1% (the way of DDSketch, Masson 2019); mean and m
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import exp, log
 
@@ -40,7 +40,11 @@ class Durations:
 
     def add(self, value: float) -> None:
         """Add one."""
-        self._values.append(value)
+        self.extend((value,))
+
+    def extend(self, values: Iterable[float]) -> None:
+        """Add several."""
+        self._values.extend(values)
         if len(self._values) > MOST_EXACT:
             self._fold()
 

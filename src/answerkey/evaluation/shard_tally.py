@@ -1,0 +1,375 @@
+"""ShardTally: adds up the trials of a block to a ShardPart, which merges with other parts in any order.
+
+Plain rows are only listed while the block lasts, question by question and value by value, and counted all at once at its end.
+"""
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
+from answerkey.model.question import Question, group_of
+from answerkey.model.question_lines import SEVERAL, QuestionLines
+from answerkey.model.tally import Names, Signature, Tally, Values, length_of, signature_of, values_of
+from answerkey.model.trial import Trial
+from answerkey.scorers.measuring import Measured
+from answerkey.text.keyword import Keyword
+
+__all__ = ["PARTITIONS", "BadRow", "LoggedQuestion", "Lowest", "ShardPart", "ShardTally"]
+
+# Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
+PARTITIONS = 64
+# The lowest replies that a report lists.
+_WORST_LISTED = 20
+# Kept results are packed so many together.
+_PACKED = 500
+# So much of a bad row is kept.
+_ROW_SHOWN = 2000
+
+
+class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row that could not be scored."""
+
+    file: str
+    line: int | None
+    reason: str
+    # The row as it stands there, or its beginning.
+    row: str = ""
+
+
+class ShardPart(msgspec.Struct, kw_only=True):
+    """What comes of a block."""
+
+    number: int
+    # Trials that were graded.
+    trials: int
+    tally: Tally
+    # For each partition, packed QuestionLines; empty where there is nothing.
+    records: list[bytes]
+    # The lowest scores: rank, place, the trial packed.
+    worst: list[tuple[float, int, bytes]]
+    # Replies that lost points, and that failed.
+    imperfect: int
+    failed: int
+    bad: list[BadRow]
+    # For people who watch: replies that are errors, and all scores together.
+    errors: int = 0
+    points: float = 0.0
+    # Packed lists of places and trials, in order, where results are kept.
+    results: list[bytes] = []
+
+
+class Lowest:
+    """The lowest ranks of all blocks that a process has scored: what is above them need not be told again."""
+
+    def __init__(self) -> None:
+        self._ranked: list[tuple[float, int]] = []
+        # The highest rank that may still be among them.
+        self.limit = 2.0
+
+    def takes(self, rank: float, place: int) -> bool:
+        """Whether a reply is among the lowest so far, which it then counts for."""
+        if len(self._ranked) == _WORST_LISTED:
+            if (rank, place) >= self._ranked[-1]:
+                return False
+            del self._ranked[-1]
+        insort(self._ranked, (rank, place))
+        if len(self._ranked) == _WORST_LISTED:
+            self.limit = self._ranked[-1][0]
+        return True
+
+    def has(self, rank: float, place: int) -> bool:
+        """Whether a reply is still among them."""
+        return len(self._ranked) < _WORST_LISTED or (rank, place) <= self._ranked[-1]
+
+
+class LoggedQuestion:
+    """A question of a block: what its rows expect, and what its replies have in common."""
+
+    __slots__ = (
+        *("add_time", "first", "group", "highest", "id", "keywords", "number", "numbered", "places"),
+        *("plain", "question", "signature", "told", "tools", "wording"),
+    )
+
+    def __init__(self, identity: str, text: str, first: int, number: int, signature: int) -> None:
+        self.id = identity
+        self.question = text
+        self.wording = crc32(text.encode("utf-8", "replace"))
+        # Its position in the golden set, or the place of its first reply in the log.
+        self.first = first
+        # Its place among the block's questions, and that of its slices among the block's.
+        self.number = number
+        self.signature = signature
+        self.group: str | None = None
+        # Replies that have a trial number, the highest, and the places of the others where results are kept.
+        self.numbered = self.highest = 0
+        self.places: list[int] | None = None
+        # Whether its plain rows are measured; then the row that told its expectations (None: the golden set does),
+        self.plain = False
+        self.told: PlainRow | None = None
+        # and what is expected.
+        self.tools: tuple[str, ...] = ()
+        self.keywords: Sequence[Keyword] = ()
+        # Takes the time of a reply.
+        self.add_time: Callable[[float], None]
+
+    def add_trial(self, number: int) -> None:
+        """Count a reply that has a trial number."""
+        self.numbered += 1
+        self.highest = max(self.highest, number)
+
+
+class ShardTally:
+    """Adds up a block's trials."""
+
+    def __init__(self, pass_mark: float, *, keep_results: bool, lowest: Lowest | None = None) -> None:
+        self._keep = keep_results
+        self._pass_mark = pass_mark
+        self.tally = Tally(pass_mark)
+        self.lowest = lowest or Lowest()
+        # Questions by their id, and those of plain rows by how rows name them.
+        self._questions: dict[str, LoggedQuestion] = {}
+        self._listed: list[LoggedQuestion] = []
+        self.named: dict[object, LoggedQuestion] = {}
+        self._signatures: dict[Signature, int] = {}
+        self._plain_signatures: dict[object, int] = {}
+        # By signature: the times of plain replies.
+        self._times: list[list[float]] = []
+        # Of each plain reply its question's number and its values; and the same of all others.
+        self.plain: tuple[list[int], list[Measured]] = ([], [])
+        self._others: tuple[list[int], list[Measured]] = ([], [])
+        self._known: dict[tuple[Names, Values], Measured] = {}
+        # Rank, place, and the trial or the row that it can be made of.
+        self._low: list[tuple[float, int, Trial | PlainRow]] = []
+        self._imperfect = self._failed = self._errors = 0
+        self._points = 0.0
+        self._bad: list[BadRow] = []
+        self._kept: list[tuple[int, Trial]] = []
+        self._packed: list[bytes] = []
+
+    def add(self, trial: Trial, place: int) -> None:
+        """Count a scored trial."""
+        card = trial.scorecard
+        names_and_values = values_of(trial)
+        measured = self._known.get(names_and_values)
+        if measured is None:
+            measured = self._known[names_and_values] = Measured(*names_and_values)
+        self.tally.add_reply(trial, self._add_values(trial, place, measured))
+        self._errors += card.error is not None
+        self._points += card.total or 0.0
+        if card.total is None or card.total < 1:
+            self._imperfect += 1
+            self._failed += not card.passed
+            self.add_low(-1.0 if card.total is None else card.total, place, trial)
+        if self._keep:
+            self._kept.append((place, trial))
+            if len(self._kept) >= _PACKED:
+                self._pack_kept()
+
+    def add_measured(self, trial: Trial, place: int, measured: Measured) -> bool:
+        """Count a trial by its values; False: it may be among the lowest, or has no score, and must be graded."""
+        points = measured.points
+        if points is None or (points < 1 and points <= self.lowest.limit):
+            return False
+        signature = self._add_values(trial, place, measured)
+        self.tally.add_measured(trial.question.id, trial.replies[0], measured.error, signature)
+        self._count(measured, 1)
+        return True
+
+    def _count(self, measured: Measured, times: int) -> None:
+        points = measured.points or 0.0
+        self._errors += times * (measured.error is not None)
+        self._points += times * points
+        if points < 1:
+            self._imperfect += times
+            self._failed += times * (points < self._pass_mark)
+
+    def add_low(self, rank: float, place: int, found: Trial | PlainRow) -> None:
+        """Remember what is among the lowest."""
+        if rank <= self.lowest.limit and self.lowest.takes(rank, place):
+            self._low.append((rank, place, found))
+
+    def _add_values(self, trial: Trial, place: int, measured: Measured) -> Signature:
+        """Count a trial for its question; gives the slices that the reply is in."""
+        question = trial.question
+        signature = signature_of(question)
+        found = self._questions.get(question.id)
+        if found is None:
+            found = self._new(question.id, question.question, trial.position, self._place_of(signature))
+            found.group = group_of(question)
+        elif question.question != found.question:
+            found.wording = SEVERAL
+        numbers, values = self._others
+        numbers.append(found.number)
+        values.append(measured)
+        if trial.number:
+            found.add_trial(trial.number)
+        elif self._keep:
+            if found.places is None:
+                found.places = []
+            found.places.append(place)
+        return signature
+
+    def _new(self, identity: str, text: str, first: int, signature: int) -> LoggedQuestion:
+        found = LoggedQuestion(identity, text, first, len(self._listed), signature)
+        self._questions[identity] = found
+        self._listed.append(found)
+        return found
+
+    def _place_of(self, signature: Signature) -> int:
+        place = self._signatures.setdefault(signature, len(self._signatures))
+        if place == len(self._times):
+            self._times.append([])
+        return place
+
+    def given_question(self, row: PlainRow, position: int, question: Question) -> LoggedQuestion | None:
+        """A plain row's question in the golden set, whose rows can be measured; None: this row cannot."""
+        found = self._questions.get(question.id)
+        if found is None:
+            signature = self._place_of(signature_of(question))
+            found = self._new(question.id, question.question, position, signature)
+            found.group = group_of(question)
+            found.tools = tuple(tool.name for tool in question.expected_tools)
+            found.keywords = question.expected_keywords
+            found.plain = True
+        return self._named(found, row) if found.plain else None
+
+    def told_question(self, row: PlainRow, place: int) -> LoggedQuestion | None:
+        """The question of a plain row that tells its expectations; None where something in it must be looked at."""
+        named, tools, keywords = identity_of(row), row.expected_tools, row.expected_keywords
+        if named is None or named[0] in self._questions or not all(map(str.strip, keywords)):
+            return None
+        identity, text = named
+        key = (row.category, tools, length_of(text), not keywords)
+        signature = self._plain_signatures.get(key)
+        if signature is None:
+            question = plain_question(row)
+            if question is None:
+                return None
+            signature = self._plain_signatures[key] = self._place_of(signature_of(question))
+        found = self._new(identity, text, place, signature)
+        found.tools, found.keywords, found.told, found.plain = tools, keywords, row, True
+        return self._named(found, row)
+
+    def _named(self, found: LoggedQuestion, row: PlainRow) -> LoggedQuestion:
+        found.add_time = self._times[found.signature].append
+        self.named[(row.question,) if row.id is None else row.id] = found
+        return found
+
+    def add_bad(self, path: str, line: int | None, reason: str, raw: bytes | dict[str, Any] = b"") -> None:
+        """Count a row that cannot be scored; `raw` is the row as it stands."""
+        shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
+        self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
+        self.tally.whole.add_unscored(f"bad row: {reason}")
+
+    def _pack_kept(self) -> None:
+        self._packed.append(_pack(self._kept))
+        self._kept = []
+
+    def part(self, number: int, graded: Callable[[PlainRow, int], Trial] | None = None) -> ShardPart:
+        """What it comes to; `graded` makes trials of the lowest plain rows."""
+        if self._kept:
+            self._pack_kept()
+        self._count_plain()
+        worst = []
+        for rank, place, found in self._low:
+            if self.lowest.has(rank, place):
+                trial = found if isinstance(found, Trial) or graded is None else graded(found, place)
+                worst.append((rank, place, _pack(trial)))
+        return ShardPart(
+            number=number,
+            trials=len(self.plain[0]) + len(self._others[0]),
+            tally=self.tally,
+            records=self._records(),
+            worst=worst,
+            imperfect=self._imperfect,
+            failed=self._failed,
+            bad=self._bad,
+            errors=self._errors,
+            points=self._points,
+            results=self._packed,
+        )
+
+    def _count_plain(self) -> None:
+        numbers, measured = self.plain
+        signatures = list(self._signatures)
+        signature_of_number = [found.signature for found in self._listed]
+        # Measured objects are told apart by which they are: comparing their values would take longer than the scoring.
+        objects = dict(zip(map(id, measured), measured, strict=True))
+        counted = Counter(zip(map(signature_of_number.__getitem__, numbers), map(id, measured), strict=True))
+        for (signature, which), times in counted.items():
+            self.tally.add_alike(signatures[signature], times, objects[which].error)
+            self._count(objects[which], times)
+        for signature, taken in enumerate(self._times):
+            if not taken:
+                continue
+            self.tally.add_alike(signatures[signature], 0, None, taken)
+            self.tally.whole.add_times(taken)
+
+    def _records(self) -> list[bytes]:
+        """What is known of the questions, dealt out to the partitions."""
+        numbers, measured = self.plain[0] + self._others[0], self.plain[1] + self._others[1]
+        objects = dict(zip(map(id, measured), measured, strict=True))
+        counted = Counter(zip(numbers, map(id, measured), strict=True))
+        signatures = [_pack(signature) for signature in self._signatures]
+        packed: dict[tuple[Names, Values], int] = {}
+        value_of = {
+            which: packed.setdefault((one.names, one.values), len(packed)) for which, one in objects.items()
+        }
+        values = [_pack(pair) for pair in packed]
+        dealt = [_Deal() for _ in range(PARTITIONS)]
+        listed = self._listed
+        for (number, which), times in counted.items():
+            found = listed[number]
+            unit = found.id if found.group is None else found.group
+            deal = dealt[crc32(unit.encode("utf-8", "replace")) % PARTITIONS]
+            signature = deal.signatures.setdefault(found.signature, len(deal.signatures))
+            value = deal.values.setdefault(value_of[which], len(deal.values))
+            deal.lines.append((found.id, signature, value, times, found.first, found.wording))
+            if found.group is not None or found.numbered or found.places is not None:
+                deal.add_rare(found)
+        return [deal.packed(signatures, values) for deal in dealt]
+
+
+class _Deal:
+    """What a block says of the questions of one partition."""
+
+    __slots__ = ("groups", "lines", "numbered", "places", "signatures", "values")
+
+    def __init__(self) -> None:
+        # The block's place of each → its place here.
+        self.signatures: dict[int, int] = {}
+        self.values: dict[int, int] = {}
+        self.lines: list[Any] = []
+        self.groups: dict[str, str] = {}
+        self.numbered: dict[str, tuple[int, int]] = {}
+        self.places: dict[str, list[int]] = {}
+
+    def add_rare(self, found: LoggedQuestion) -> None:
+        if found.group is not None:
+            self.groups[found.id] = found.group
+        if found.places is not None:
+            self.places[found.id] = found.places
+        if found.numbered:
+            self.numbered[found.id] = (found.numbered, found.highest)
+
+    def packed(self, signatures: Sequence[bytes], values: Sequence[bytes]) -> bytes:
+        if not self.lines:
+            return b""
+        return _pack(
+            QuestionLines(
+                list(map(signatures.__getitem__, self.signatures)),
+                list(map(values.__getitem__, self.values)),
+                self.lines,
+                self.groups,
+                self.numbered,
+                self.places,
+            )
+        )
+
+
+_pack = msgspec.msgpack.Encoder().encode

@@ -1,0 +1,145 @@
+"""QuestionLines: what one part of a log says of some questions, on its way to where all parts of it are added up."""
+
+from collections.abc import Iterable
+from operator import itemgetter
+
+import msgspec
+
+from answerkey.model.tally import Names, Signature, Tally, Values
+
+__all__ = ["SEVERAL", "AddedUp", "QuestionLine", "QuestionLines", "add_up"]
+
+# In the place of a checksum, where one id stands for several questions.
+SEVERAL = -1
+
+
+# A question with one of the values that its replies have in a part: its id; the places of its slices and of its values in the
+# part's lists; how many replies have these values; its position in the golden set, or the place of its first reply in the log;
+# and the checksum of what was asked, to tell when one id stands for several questions.
+QuestionLine = tuple[str, int, int, int, int, int]
+
+
+class QuestionLines(msgspec.Struct, array_like=True):
+    """Lines of one part of a log. Slices and values are packed, since few of them serve many lines."""
+
+    # Each a Signature, and each a pair of Names and Values.
+    signatures: list[bytes]
+    values: list[bytes]
+    lines: list[QuestionLine]
+    # Question → the unit that it belongs to, where it is none itself.
+    groups: dict[str, str] = {}
+    # Question → how many of its rows have a trial number, and the highest, where any has one.
+    numbered: dict[str, tuple[int, int]] = {}
+    # Question → the places of its replies without a number, where results are kept.
+    places: dict[str, list[int]] = {}
+
+
+class AddedUp(msgspec.Struct, kw_only=True):
+    """What the parts say of the questions of one partition."""
+
+    tally: Tally
+    # The highest trial number, and ids that stand for several questions.
+    repeat: int = 1
+    ambiguous: list[str] = []
+    # Place and number of the trials that are not their question's first.
+    numbers: list[tuple[int, int]] = []
+
+
+_read_lines = msgspec.msgpack.Decoder(QuestionLines).decode
+_read_signature = msgspec.msgpack.Decoder(Signature).decode
+_read_values = msgspec.msgpack.Decoder(tuple[Names, Values]).decode
+
+
+def add_up(batches: Iterable[bytes], pass_mark: float) -> AddedUp:
+    """Add up one partition: `batches` are what each part has for it, in any order."""
+    gathered = _Gathered()
+    for packed in batches:
+        gathered.add(_read_lines(packed))
+    return gathered.added_up(pass_mark)
+
+
+class _Gathered:
+    """The lines of a partition, by question."""
+
+    def __init__(self) -> None:
+        # Every signature and every list of values that was seen, packed, with its place.
+        self._signatures: dict[bytes, int] = {}
+        self._values: dict[bytes, int] = {}
+        # Of a question with one line (as all in a log of as many questions as replies) the line, else a list of them.
+        self._questions: dict[str, QuestionLine | list[QuestionLine]] = {}
+        self._groups: dict[str, str] = {}
+        self._numbered: dict[str, tuple[int, int]] = {}
+        self._places: dict[str, list[int]] = {}
+
+    def add(self, batch: QuestionLines) -> None:
+        signatures, values, questions = self._signatures, self._values, self._questions
+        signature_of = [signatures.setdefault(packed, len(signatures)) for packed in batch.signatures]
+        value_of = [values.setdefault(packed, len(values)) for packed in batch.values]
+        for identity, signature, value, times, first, wording in batch.lines:
+            line = (identity, signature_of[signature], value_of[value], times, first, wording)
+            known = questions.get(identity)
+            if known is None:
+                questions[identity] = line
+            elif isinstance(known, list):
+                known.append(line)
+            else:
+                questions[identity] = [known, line]
+        self._groups |= batch.groups
+        for identity, (numbered, highest) in batch.numbered.items():
+            before = self._numbered.get(identity, (0, 0))
+            self._numbered[identity] = (before[0] + numbered, max(before[1], highest))
+        for identity, places in batch.places.items():
+            self._places.setdefault(identity, []).extend(places)
+
+    def added_up(self, pass_mark: float) -> AddedUp:
+        added = AddedUp(tally=Tally(pass_mark))
+        signatures = [_read_signature(packed) for packed in self._signatures]
+        values = [_read_values(packed) for packed in self._values]
+        # Slices and values of questions that are units themselves → how many there are, and where the first stands.
+        alike: dict[tuple[int, int], list[int]] = {}
+        for identity, found in self._questions.items():
+            if isinstance(found, list) or self._groups or self._numbered:
+                self._add_question(added, found if isinstance(found, list) else [found], signatures, values)
+                continue
+            _, signature, value, times, first, wording = found
+            if wording == SEVERAL:
+                added.ambiguous.append(identity)
+            if times > 1:
+                self._number(added, identity, times)
+            known = alike.get((signature, value))
+            if known is None:
+                alike[signature, value] = [1, first]
+            else:
+                known[0] += 1
+                if first < known[1]:
+                    known[1] = first
+        for (signature, value), (questions, first) in alike.items():
+            added.tally.add_question(signatures[signature], None, first, {values[value]: 1}, questions)
+        # A unit's questions are all here, so that its values can be summed now.
+        added.tally.close_groups()
+        return added
+
+    def _add_question(
+        self,
+        added: AddedUp,
+        lines: list[QuestionLine],
+        signatures: list[Signature],
+        values: list[tuple[Names, Values]],
+    ) -> None:
+        """Add a question with all of its lines."""
+        identity, signature, _, _, first, _ = min(lines, key=itemgetter(4))
+        wordings = {line[5] for line in lines}
+        if len(wordings) > 1 or SEVERAL in wordings:
+            added.ambiguous.append(identity)
+        counted: dict[tuple[Names, Values], int] = {}
+        for _, _, value, times, _, _ in lines:
+            counted[values[value]] = counted.get(values[value], 0) + times
+        added.tally.add_question(signatures[signature], self._groups.get(identity), first, counted)
+        self._number(added, identity, sum(counted.values()))
+
+    def _number(self, added: AddedUp, identity: str, replies: int) -> None:
+        """Count a question's trials, and number those whose rows have no number in the order of the log."""
+        numbered, highest = self._numbered.get(identity, (0, 0))
+        added.repeat = max(added.repeat, highest, replies - numbered)
+        places = sorted(self._places.get(identity, ()))
+        added.numbers += [(place, number) for number, place in enumerate(places, start=1) if number > 1]
