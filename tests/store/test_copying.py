@@ -16,8 +16,8 @@ from answerkey.store.copying import back_up, copy_store
 from answerkey.store.feedback_book import FeedbackBook
 from answerkey.store.sql import SqlStore
 
-from .conftest import PostgresServer
 from .filling import add_run, golden, good_reply
+from .postgres_server import PostgresServer
 
 
 def documents(store: SqlStore) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import pytest
 from answerkey.store import open_store
 from run_documents import stripped
 
-from .conftest import PostgresServer
+from .postgres_server import PostgresServer
 
 KILLS = int(os.environ.get("ANSWERKEY_KILLS", "4"))
 # Seconds that the database stays away at least, if all has been asked before.

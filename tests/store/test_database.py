@@ -173,3 +173,34 @@ def test_a_file_that_cannot_be_written_is_read_all_the_same(
     counted, said = done.stdout.splitlines()
     assert counted == results
     assert "it cannot be written; make it writable or use another --store" in said, done.stderr
+
+
+def test_many_rows_of_which_some_are_there_already(store_url: str) -> None:
+    """They come as a stream to PostgreSQL, which takes all of it or nothing."""
+    questions = golden(40)
+    grader = make_grader(Scoring())
+
+    def trials(said: str, places: range) -> list[Trial]:
+        asked = [(place, questions.questions[place], (Reply(text=f"{said} {place}"),)) for place in places]
+        return [
+            Trial(question, 1, place, found, grader.grade(question, found))
+            for place, question, found in asked
+        ]
+
+    with open_store(store_url) as store:
+        info = add_run(store, "r1", questions=questions, finish=False, asked=0)
+        store.add(info, trials("first", range(20)))
+        store.add(info, trials("second", range(10, 40)))
+        found = [trial.replies[0].text for trial in store.results(info)]
+    assert found == [f"first {place}" if place < 20 else f"second {place}" for place in range(40)]
+
+
+def test_a_first_large_run_is_planned_for_by_its_size(store_url: str) -> None:
+    """Without statistics PostgreSQL would expect a single row and compare each reply with each other one."""
+    with open_store(store_url) as store:
+        info = add_run(store, "r1", questions=golden(600), finish=False)
+        if store.database.kind == "postgresql":
+            with store.database.reading() as connection:
+                known = connection.value("SELECT reltuples FROM pg_class WHERE oid = 'scorecards'::regclass")
+            assert known == 600
+        assert sum(1 for _ in store.results(info)) == 600

@@ -10,7 +10,7 @@ from answerkey.errors import UsageError
 from answerkey.store import open_store
 from answerkey.store.checking import check_store, problem_of, readable_rows
 from answerkey.store.database import BATCH, Connection, Row
-from answerkey.store.schema import TABLES, Table, insert
+from answerkey.store.schema import TABLES, Table
 from answerkey.store.sql import SqlStore
 
 __all__ = ["StoreCopy", "back_up", "copy_store"]
@@ -47,6 +47,7 @@ def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> Stor
                 writing.run(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', 'key'), MAX(key)) FROM {table.name}"
                 )
+    to.database.keep_statistics()
     return copied
 
 
@@ -66,7 +67,7 @@ def _sound_rows(source: SqlStore, table: Table, copied: StoreCopy) -> Iterator[R
 def _write(writing: Connection, table: Table, rows: Iterator[Row]) -> int:
     count = 0
     while batch := list(islice(rows, BATCH)):
-        writing.run_many(insert(table.name, tuple(table.columns)), batch)
+        writing.insert(table.name, batch, columns=tuple(table.columns))
         count += len(batch)
     return count
 

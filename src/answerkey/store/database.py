@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from answerkey.errors import StoreError
-from answerkey.store.schema import Kind
+from answerkey.store.schema import Kind, insert
 
 __all__ = ["EPSILON", "Connection", "Database", "Where", "now", "signs"]
 
@@ -64,6 +64,17 @@ class Connection(ABC):
     @abstractmethod
     def run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute a statement for every row."""
+
+    def insert(
+        self,
+        table: str,
+        rows: Sequence[Sequence[Any]],
+        *,
+        columns: tuple[str, ...] | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Write rows; of those whose identity is there already, the old one stays or is replaced."""
+        self.run_many(insert(table, columns, replace=replace), rows)
 
     @abstractmethod
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[list[Row]]:
@@ -128,6 +139,9 @@ class Database(ABC):
 
     def tune_for_serving(self) -> None:  # noqa: B027  # few kinds of database have something to tune
         """Serve readers at pages, who must not wait as long as a run that writes may."""
+
+    def keep_statistics(self) -> None:  # noqa: B027  # few kinds of database plan by statistics that can be stale
+        """To be called when much was written: queries are planned by what the tables hold now."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """A transaction that writes. It happens whole or not at all."""

@@ -84,7 +84,7 @@ class _Carrier:
         for rows in self._connection.batches(query):
             keys = known_questions(self._connection, list({bytes.fromhex(row[2]) for row in rows}))
             new = [(self._name(row[0]), row[1], keys[bytes.fromhex(row[2])]) for row in rows]
-            self._connection.run_many(insert("set_items"), new)
+            self._connection.insert("set_items", new)
 
     def runs(self) -> None:
         rows = self._connection.run("SELECT info, summary FROM old_runs ORDER BY created_at, id").fetchall()
@@ -108,8 +108,8 @@ class _Carrier:
                 moment = datetime.fromisoformat(created_at).timestamp()
                 new.append(reply_row(*key, moment, replies))
                 ids += [(found, *key) for found in id_hashes(replies)]
-            self._connection.run_many(insert("replies"), new)
-            self._connection.run_many(insert("reply_ids"), ids)
+            self._connection.insert("replies", new)
+            self._connection.insert("reply_ids", ids)
 
     def scorecards(self) -> None:
         query = (
@@ -122,8 +122,8 @@ class _Carrier:
             keys = known_questions(self._connection, list({bytes.fromhex(row[0]) for row in rows}))
             # Of a question that was never kept nothing could be read before either.
             new = [self._card(keys[content], *rest) for content, rest in _by_content(rows) if content in keys]
-            self._connection.run_many(insert("scorecards"), [card for card, _ in new])
-            self._connection.run_many(insert("scorecard_details"), [details for _, details in new])
+            self._connection.insert("scorecards", [card for card, _ in new])
+            self._connection.insert("scorecard_details", [details for _, details in new])
 
     def _card(self, question: int, run_id: str, scoring_hash: str, *rest: Any) -> tuple[Row, Row]:
         position, trial, latency_ms, cost, judge, digest, payload, target_hash = rest
@@ -168,7 +168,7 @@ class _Carrier:
 
     def _each(self, query: str, table: str, carried: Callable[..., Row]) -> None:
         for rows in self._connection.batches(query):
-            self._connection.run_many(insert(table), [carried(*row) for row in rows])
+            self._connection.insert(table, [carried(*row) for row in rows])
 
     def _name(self, name: str) -> int:
         if name not in self._names:

@@ -2,7 +2,7 @@
 
 from answerkey.store.database import Connection, Database
 from answerkey.store.packing import reply_checksum
-from answerkey.store.schema import create_statements, insert
+from answerkey.store.schema import create_statements
 
 __all__ = ["add_checksums"]
 
@@ -19,5 +19,5 @@ def add_checksums(database: Database, connection: Connection) -> None:
         connection.run(statement)
     for rows in connection.batches(f"SELECT {_COLUMNS} FROM old_replies"):
         summed = [(*row, reply_checksum(row[1], row[3], row[6], row[8])) for row in rows]
-        connection.run_many(insert("replies"), summed)
+        connection.insert("replies", summed)
     connection.run("DROP TABLE old_replies")

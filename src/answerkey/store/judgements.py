@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from answerkey.model.judge_answer import Answer, Spent
 from answerkey.store.database import now, signs
-from answerkey.store.schema import insert
 from answerkey.store.sql import SqlStore
 
 __all__ = ["SqlJudgements"]
@@ -47,7 +46,7 @@ class SqlJudgements:
             for answer in answers
         ]
         with self._database.transaction() as connection:
-            connection.run_many(insert("judgements"), rows)
+            connection.insert("judgements", rows)
 
     def spent_on(self, run_id: str) -> Spent:
         """What a run has paid so far."""

@@ -45,6 +45,11 @@ class Table(msgspec.Struct, frozen=True):
     # Kept in the order of its key, without a second copy of it (SQLite).
     ordered: bool
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The columns that a new row brings along."""
+        return tuple(name for name, kind in self.columns.items() if kind != "number")
+
 
 def _table(
     name: str,
@@ -240,7 +245,7 @@ def create_statements(kind: Kind, names: Iterable[str] = TABLES) -> list[str]:
 def insert(table: str, columns: tuple[str, ...] | None = None, *, replace: bool = False) -> str:
     """SQL that writes a row; one with the same identity stays, or is replaced."""
     declared = TABLES[table]
-    names = columns or tuple(name for name, kind in declared.columns.items() if kind != "number")
+    names = columns or declared.written
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in declared.identity)
     conflict = f"DO UPDATE SET {changed}" if replace else "DO NOTHING"
     return (

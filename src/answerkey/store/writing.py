@@ -81,6 +81,7 @@ class RunWriter:
                 _check_open(connection, info)
                 write_replies(connection, run, target, trials)
             write_scorecards(connection, run, name_key(connection, info.scoring_hash), target, trials)
+        self.database.keep_statistics()
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Keep replies that are scored later, in one durable transaction."""
@@ -102,14 +103,14 @@ class RunWriter:
             run = run_key(connection, new)
             query = f"SELECT {', '.join(TABLES['replies'].columns)} FROM replies WHERE {where}"
             for rows in connection.batches(query, values):
-                connection.run_many(insert("replies"), [(run, *row[1:]) for row in rows])
+                connection.insert("replies", [(run, *row[1:]) for row in rows])
                 # The key, then the text and the payload.
                 ids = [
                     (found, run, *row[1:4])
                     for row in rows
                     for found in id_hashes(unpack_replies(row[6], row[8]))
                 ]
-                connection.run_many(insert("reply_ids"), ids)
+                connection.insert("reply_ids", ids)
 
     def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
         """Forget the scorecards under the run's scoring that are not of these (position, trial): they were of other questions."""
@@ -197,7 +198,7 @@ def _question_keys(connection: Connection, questions: Iterable[Question]) -> dic
     missing = [content for content in wanted if content not in found]
     if missing:
         rows = [question_row(content, wanted[content]) for content in missing]
-        connection.run_many(insert("questions"), rows)
+        connection.insert("questions", rows)
         found |= known_questions(connection, missing)
     return {content.hex(): key for content, key in found.items()}
 
@@ -227,7 +228,7 @@ def _keep_questions(connection: Connection, questions: QuestionSet) -> None:
     while part := list(islice(listed, _BATCH)):
         keys = _question_keys(connection, (question for _, question in part))
         rows = [(number, position, keys[question.content_hash]) for position, question in part]
-        connection.run_many(insert("set_items"), rows)
+        connection.insert("set_items", rows)
 
 
 def write_replies(connection: Connection, run: int, target: int, trials: Sequence[Trial]) -> None:
@@ -240,8 +241,8 @@ def write_replies(connection: Connection, run: int, target: int, trials: Sequenc
         rows.append(reply_row(run, ask_hash, target, trial.number, now, trial.replies))
         ids += [(found, run, ask_hash, target, trial.number) for found in id_hashes(trial.replies)]
     # What is recorded stays: the same trial again is the same trial.
-    connection.run_many(insert("replies"), rows)
-    connection.run_many(insert("reply_ids"), ids)
+    connection.insert("replies", rows)
+    connection.insert("reply_ids", ids)
 
 
 def reply_row(
@@ -272,5 +273,5 @@ def write_scorecards(
         measured = (measures[packed.measures], packed.measured)
         cards.append((*key, questions[trial.question.content_hash], target, *scored, *found, *measured))
         details.append((*key, packed.details))
-    connection.run_many(insert("scorecards", replace=True), cards)
-    connection.run_many(insert("scorecard_details", replace=True), details)
+    connection.insert("scorecards", cards, replace=True)
+    connection.insert("scorecard_details", details, replace=True)
