@@ -15,6 +15,21 @@ from .serving import serving
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31mred\x1b]0;title\x07\u202egnp.exe\x00 javascript:alert(3)"
 HUGE = "x" * 1_000_000
+MARKDOWN = "\n".join(
+    (
+        f"**bold** {EVIL}",
+        "[go](javascript:alert(5)) <javascript:alert(6)> ![p](javascript:alert(7)) [r][1]",
+        "[your bank](https://evil.example/<script>alert(8)</script>) ![p](https://evil.example/p.png)",
+        '[t](https://evil.example "onmouseover=alert(9)") [logout](/logout) [x]: javascript:alert(10)',
+        "```<script>alert(11)</script>",
+        EVIL,
+        "```",
+        f"| {EVIL} |",
+        "|---|",
+        f"| {EVIL} |",
+        "[1]: javascript:alert(12)",
+    )
+)
 
 
 def hostile_set() -> QuestionSet:
@@ -29,6 +44,7 @@ def hostile_set() -> QuestionSet:
                 reference_answer=EVIL,
                 tags=(EVIL,),
             ),
+            Question(id="markdown", question="?", category="c", expected_keywords=("bold", "red")),
             Question(id="huge", question=HUGE, category="c", expected_keywords=("x", "absent")),
         ),
     )
@@ -37,6 +53,8 @@ def hostile_set() -> QuestionSet:
 def hostile_reply(question, trial):
     if question.id == "huge":
         return Reply(text=HUGE)
+    if question.id == "markdown":
+        return Reply(text=MARKDOWN)
     return Reply(
         text=EVIL,
         tool_calls=(
@@ -86,6 +104,7 @@ PAGES = [
     "/runs/r1",
     "/runs/r1?text=script",
     "/runs/r1/questions/evil%2F%3Cb%3E%3F%26%231?at=0",
+    "/runs/r1/questions/markdown",
     "/runs/r1/questions/huge",
     "/compare?run=r1&run=r2",
     "/compare?run=r1&run=r2&run=r3",
@@ -115,6 +134,19 @@ def test_hostile_text_is_inert_in_every_page(client, path):
         assert sign not in text
     # A line of a megabyte is cut, with a link to all of it.
     assert len(answer.body) < 200_000
+
+
+def test_markdown_leads_only_to_other_places_and_says_where(client):
+    page = client.get("/runs/r1/questions/markdown").text
+    shown = page[page.index('<div class="formatted"') : page.index('<details class="as-written"')]
+    assert '<strong><mark class="keyword"' in shown
+    assert set(re.findall(r'href="([^"/]+//[^"/]+)', shown)) == {"https://evil.example"}
+    assert (
+        shown.count("<a ")
+        == shown.count('rel="noopener noreferrer nofollow"')
+        == shown.count("(evil.example)")
+    )
+    assert "onmouseover" not in shown.replace("&quot;onmouseover", "")
 
 
 def test_the_whole_of_a_long_reply_is_plain_text(client):

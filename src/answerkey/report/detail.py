@@ -1,7 +1,6 @@
 """One trial of a question in full, cut to a size that can be shown: the reply with what was found in it, tools, sources."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,13 +11,14 @@ from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
 from answerkey.report.claims_detail import ClaimsDetail, LinksDetail, claims_details, link_note, links_detail
 from answerkey.report.losses import Loss, losses_of
+from answerkey.report.marked_text import Segment, Span, cut_at_marks
+from answerkey.report.waterfall import Waterfall, waterfall_of
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
 
 __all__ = [
     "ComponentDetail",
     "Limits",
-    "Segment",
     "SourceDetail",
     "ToolDetail",
     "TrialDetail",
@@ -37,16 +37,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     sources: int = 12
     turns: int = 20
     spans: int = 300
-
-
-class Segment(msgspec.Struct, frozen=True):
-    """A stretch of the reply, and what was seen in it."""
-
-    text: str
-    # Any of: keyword, forbidden, linked, unlinked.
-    marks: tuple[str, ...] = ()
-    # What a reader who points at it is told.
-    note: str = ""
 
 
 class ComponentDetail(msgspec.Struct, frozen=True):
@@ -96,8 +86,8 @@ class TurnDetail(msgspec.Struct, frozen=True, kw_only=True):
     expected_tools: tuple[str, ...]
     missing_tools: tuple[str, ...]
     tools: tuple[ToolDetail, ...]
-    # How long each call took, as shares of the turn's time.
-    shares: tuple[float, ...]
+    # When each of them ran; None: no time is known.
+    waterfall: Waterfall | None
     tools_observed: bool
     calls_cut: int
     sources: tuple[SourceDetail, ...]
@@ -178,7 +168,7 @@ def _turn(
         question=_cut(question.question, limits.reply),
         reply=None
         if text is None
-        else tuple(_segments(text[: limits.reply], _spans(details, links), limits.spans)),
+        else tuple(cut_at_marks(text[: limits.reply], _spans(details, links), limits.spans)),
         cut=0 if text is None else max(0, len(text) - limits.reply),
         found=_found(details),
         missing=_texts(details.get("missing"))
@@ -188,7 +178,7 @@ def _turn(
         expected_tools=tuple(one_line(tool.name, 120) for tool in question.expected_tools),
         missing_tools=_texts(_component_details(card, "tool_usage").get("missing")),
         tools=tuple(_tool(call, expected, limits) for call in calls[: limits.calls]),
-        shares=_shares([call.duration_ms or 0.0 for call in calls[: limits.calls]], timings.latency_ms),
+        waterfall=waterfall_of(calls[: limits.calls], timings.latency_ms, timings.first_byte_ms),
         tools_observed=reply.evidence.tools_observed,
         calls_cut=max(0, len(calls) - limits.calls),
         sources=tuple(_source(source, question, limits) for source in sources[: limits.sources]),
@@ -292,10 +282,9 @@ _FINISHES = {
     "refusal": "refused",
     "filter": "was stopped by the content filter of its provider",
 }
-_Span = tuple[int, int, str, str]
 
 
-def _spans(details: Mapping[str, Any], links: LinksDetail | None) -> Iterator[_Span]:
+def _spans(details: Mapping[str, Any], links: LinksDetail | None) -> Iterator[Span]:
     for key, mark in (("matches", "keyword"), ("forbidden_matches", "forbidden")):
         for match in details.get(key) or ():
             if match.get("found", True) is not False:
@@ -307,24 +296,10 @@ def _spans(details: Mapping[str, Any], links: LinksDetail | None) -> Iterator[_S
         yield item.start, item.end, "linked" if item.where else "unlinked", link_note(item)
 
 
-def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[_Span]:
+def _span(found: Mapping[str, Any], mark: str, note: str) -> Iterator[Span]:
     start, end = found.get("start"), found.get("end")
     if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
         yield start, end, mark, note
-
-
-def _segments(text: str, spans: Iterable[_Span], most: int) -> Iterator[Segment]:
-    """The text cut wherever a span begins or ends; spans may overlap (a keyword inside a claim)."""
-    known = [
-        (start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)
-    ][:most]
-    edges = sorted({0, len(text), *(edge for start, end, _, _ in known for edge in (start, end))})
-    for start, end in pairwise(edges):
-        over = [(mark, note) for first, last, mark, note in known if first <= start and last >= end]
-        marks = tuple(dict.fromkeys(mark for mark, _ in over))
-        yield Segment(
-            for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over))
-        )
 
 
 def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:
@@ -337,12 +312,6 @@ def _tool(call: ToolCall, expected: set[str], limits: Limits) -> ToolDetail:
         duration_ms=call.duration_ms,
         expected=call.name in expected,
     )
-
-
-def _shares(durations: Sequence[float], latency: float | None) -> tuple[float, ...]:
-    """How long each call took as a share of the longest time known; when it began is not, so nothing says so."""
-    whole = max(*durations, latency or 0.0) if durations else 0.0
-    return tuple(duration / whole if whole > 0 else 0.0 for duration in durations)
 
 
 def _json(value: object) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from answerkey.model.scorecard import grade
+from answerkey.report.formatted_text import formatted
 from answerkey.report.story import component_words
 from answerkey.report.table import cell_text
 from answerkey.report.value_wording import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["compact_css", "make_environment", "policy_hash", "report_asset", "report_style"]
 
 # A later one overrides those before it.
-_SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "media.css")
+_SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "formatted.css", "media.css")
 # Before markup, where it means nothing: a page of many rows would be an eighth larger with it.
 _INDENT = re.compile(r"^[ \t]+(?=[<{])", re.MULTILINE)
 
@@ -67,6 +68,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         delta=points_change,
         direction=_direction,
         first_up=lambda text: text[:1].upper() + text[1:],
+        formatted=formatted,
         json_value=_json_value,
         grade=lambda share: None if share is None else grade(share),
         metric=metric_text,
