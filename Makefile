@@ -46,14 +46,10 @@ test: setup
 crash: setup
 	ANSWERKEY_KILLS=100 ANSWERKEY_OUTAGE=30 $(BIN)/python -m pytest tests/store/test_crash.py
 
-# Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the tests.
+# Other tools' own objects, loaders and writers, each in an environment of its own; what they write is kept for the
+# tests. Some of them: make interop ONLY="traces ollama".
 interop: setup
-	@failed=0; for script in interop/provider_requests.py interop/mcp_servers.py interop/notebooks.py interop/bots/*.py interop/datasets/*.py interop/traces/*.py interop/proxies/*.py examples/langgraph/agent.py; do \
-		timeout 300 $(UV) run --quiet --no-project --with-editable '.[observe]' --script $$script || failed=1; \
-	done; \
-	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop ai@6.0.326 || failed=1; \
-	PYTHONPATH=interop $(BIN)/python interop/ai_sdk.py $(VENV)/interop || failed=1; \
-	exit $$failed
+	$(BIN)/python interop/run_all.py --uv $(UV) --place $(VENV)/interop $(ONLY)
 
 # Built and installed as a user would, every page of the documentation is run with the core alone.
 release-check: setup

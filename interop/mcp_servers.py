@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,10 @@ async def ask(place: str, base: str) -> int:
             problem = problem_with(reply, "everything")
             wrong += problem is not None
             way = "HTTP" if place.startswith("http") else "pipes"
-            print(f"mcp over {way}, {kind}{' streamed' if stream else ''}: {problem or 'everything seen'}")
+            said = " ".join([next(iter(kind)), kind.get("api", "")]).strip()
+            print(
+                f"mcp {version('mcp')} over {way}, {said}{' streamed' if stream else ''}: {problem or 'everything seen'}"
+            )
     return wrong
 
 

@@ -5,6 +5,7 @@
 """What answerkey sends to the providers, checked against the types of their own SDKs; exit 1 if one does not take it."""
 
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import anthropic.types
@@ -130,5 +131,6 @@ def problem_with(name: str) -> str | None:
 if __name__ == "__main__":
     found = {name: problem_with(name) for name in KNOWN_APIS}
     for name, problem in found.items():
-        print(f"request of {name}: {problem or 'as its SDK has it'}")
+        package = "google-genai" if name == "gemini" else name.split()[0]
+        print(f"{package} {version(package)} request: {problem or 'as its SDK has it'}")
     sys.exit(any(found.values()))

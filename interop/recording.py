@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from keeping import heading, keep
 from model_server import ANSWER
 
 from answerkey.model.reply import Reply
@@ -21,8 +22,9 @@ __all__ = ["QUESTION", "case", "problem_with", "query_database", "record", "sear
 
 QUESTION = "What is the total, and what does the lease say?"
 _FOLDER = Path(__file__).parent.parent / "tests" / "transcripts" / "interop"
-# What the object tells of the two calls: all, all but what came of them, all but whether they failed, or nothing.
-Seen = Literal["everything", "calls", "no errors", "nothing"]
+# What the object tells of the two calls: all; all but what came of them; all but whether they failed; names and whether they
+# failed; nothing.
+Seen = Literal["everything", "calls", "no errors", "names", "nothing"]
 _CASES: dict[str, tuple[Callable[..., Any], Seen]] = {}
 
 
@@ -79,9 +81,8 @@ def write(package: str, version: str, name: str, seen: Seen, streams: bool, payl
         "question": QUESTION,
         "payload": payload,
     }
-    path = _FOLDER / f"{package}-{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
+    line = json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n"
+    keep(_FOLDER / f"{package}-{name}.json", line.encode(), heading)
 
 
 async def _live(reference: str) -> Reply:
@@ -106,7 +107,12 @@ def problem_with(reply: Reply, seen: Seen) -> str | None:
     if reply.failure is not None:
         return f"failed: {reply.failure.message}"
     calls = [(call.name, call.arguments) for call in reply.tool_calls]
-    expected = [("query_database", {"sql": "SELECT total"}), ("search_document_content", {"query": "lease"})]
+    expected: list[tuple[str, Any]] = [
+        ("query_database", {"sql": "SELECT total"}),
+        ("search_document_content", {"query": "lease"}),
+    ]
+    if seen == "names":
+        expected = [(name, None) for name, _ in expected]
     if seen == "nothing":
         if calls or reply.evidence.tools_observed:
             return f"claims to have observed {calls}"
@@ -116,6 +122,8 @@ def problem_with(reply: Reply, seen: Seen) -> str | None:
         return f"is said to be unobserved: {reply.evidence.unread}"
     if reply.text != ANSWER and not (seen == "calls" and reply.text is None):
         return f"text {reply.text!r}"
+    if seen == "names" and (reply.tool_calls[0].error is not None or reply.tool_calls[1].error is None):
+        return f"errors {[call.error for call in reply.tool_calls]}"
     if seen in ("everything", "no errors"):
         first, second = reply.tool_calls
         if not (first.result_seen and second.result_seen) or "442300" not in str(first.result) or first.error:

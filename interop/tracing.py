@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from keeping import heading, keep
 from recording import QUESTION, Seen, problem_with
 
 from answerkey.model.options import Options
@@ -43,12 +44,16 @@ class _Recorder(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self._body()
         signal = "logs" if "logs" in self.path else "traces"
         kind, encoding = self.headers["Content-Type"], self.headers.get("Content-Encoding")
         kept = gzip.decompress(body) if encoding == "gzip" else body
         # Whose machine it was is nobody's business; the length stays, which protobuf counts on.
-        kept = re.sub(rb'(?<=File ")[^"]+', lambda found: b"p" * len(found[0]), kept)
+        kept = re.sub(
+            rb'(?<=File ")[^"]+|(?<=file://)[^\s:)]+|(?<=\()/[^\s:)]+',
+            lambda found: b"p" * len(found[0]),
+            kept,
+        )
         trace = "received" if _FORWARD else "in process"
         _BODIES.append(
             {"signal": signal, "type": kind, "body": base64.b64encode(kept).decode(), "trace": trace}
@@ -60,6 +65,17 @@ class _Recorder(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def _body(self) -> bytes:
+        if "Content-Length" in self.headers:
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        # Node sends in chunks, each with its length before and a line's end behind it.
+        pieces = []
+        while size := int(self.rfile.readline(), 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(pieces)
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""
@@ -176,6 +192,7 @@ def run_traced(
     case: str = "",
     flush: Callable[[], Any] = lambda: None,
     in_process: Seen | Literal["a part"] | None = None,
+    npm_version: str = "",
 ) -> None:
     """Ask the agent, and exit with 1 if its calls are read wrongly from its spans, sent or seen in process."""
     traceparent = f"00-{'ab' * 16}-{'cd' * 8}-01"
@@ -185,17 +202,14 @@ def run_traced(
         problems.append("is said to be complete" if local.evidence.tools_observed else None)
     else:
         problems.append(problem_with(local, in_process or seen))
-    name = f"{package} {version(package)} {case}".strip()
+    release = npm_version or version(package)
+    name = f"{package} {release} {case}".strip()
     print(
         f"{name}: spans received: {problems[0] or f'{seen} seen'}; in process: {problems[1] or f'{in_process or seen} seen'}"
     )
-    document = {"package": package, "version": version(package), "case": case, "seen": seen}
+    document = {"package": package, "version": release, "case": case, "seen": seen}
     kept = [body for body in _BODIES if body["trace"] == "received"]
     requests = [{name: body[name] for name in ("signal", "type", "body")} for body in kept]
-    _FOLDER.mkdir(exist_ok=True)
-    path = _FOLDER / f"{package}{f'-{case}' if case else ''}.json"
-    path.write_text(
-        json.dumps({**document, "traceparent": traceparent, "requests": requests}, separators=(",", ":"))
-        + "\n"
-    )
+    line = json.dumps({**document, "traceparent": traceparent, "requests": requests}, separators=(",", ":"))
+    keep(_FOLDER / f"{package}{f'-{case}' if case else ''}.json", f"{line}\n".encode(), heading)
     sys.exit(any(problem is not None for problem in problems))

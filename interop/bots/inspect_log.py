@@ -6,6 +6,7 @@
 
 import sys
 import tempfile
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import tiktoken
 from inspect_ai import Task
 from inspect_ai import eval as run_task
 from inspect_ai.dataset import Sample
+from inspect_ai.log import read_eval_log
 from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput, get_model
 from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import ToolCall, ToolError, tool
+from keeping import keep
 from model_server import ANSWER, CALLS
 from recording import QUESTION, problem_with
 
@@ -73,6 +76,14 @@ def output(messages: Any, *more: Any) -> ModelOutput:
     )
 
 
+def written_by(data: bytes, kind: str) -> str:
+    """The version that wrote a log."""
+    with tempfile.NamedTemporaryFile(suffix=f".{kind}") as file:
+        file.write(data)
+        file.flush()
+        return str(read_eval_log(file.name, header_only=True).eval.packages)
+
+
 def main() -> int:
     wrong = 0
     for kind in ("eval", "json"):
@@ -82,7 +93,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as place:
             run_task(task, model=model, epochs=2, log_format=kind, log_dir=place, display="none")
             (log,) = Path(place).glob(f"*.{kind}")
-            (FOLDER / f"inspect-ai.{kind}").write_bytes(log.read_bytes())
+            keep(FOLDER / f"inspect-ai.{kind}", log.read_bytes(), partial(written_by, kind=kind))
         for _, row in read_rows(FOLDER / f"inspect-ai.{kind}"):
             reply = reply_in_row(row, QUESTION)
             problem = "no reply" if reply is None else problem_with(reply, "everything")

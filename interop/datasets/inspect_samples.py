@@ -16,6 +16,7 @@ from inspect_ai.dataset import MemoryDataset, Sample, json_dataset
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes
 from inspect_ai.solver import generate
+from keeping import keep, steady
 from peer_files import KEPT, done, exported
 
 samples = [
@@ -32,9 +33,8 @@ samples = [
         choices=["The tenant", "The owner"],
     ),
 ]
-(KEPT / "inspect-samples.jsonl").write_text(
-    "".join(json.dumps(sample.model_dump(mode="json", exclude_none=True)) + "\n" for sample in samples)
-)
+lines = "".join(json.dumps(sample.model_dump(mode="json", exclude_none=True)) + "\n" for sample in samples)
+keep(KEPT / "inspect-samples.jsonl", lines.encode(), steady)
 folder = tempfile.mkdtemp()
 task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes(), name="leases")
 said = [ModelOutput.from_content("mockllm/model", text) for text in ("Lease 9.", "The tenant.")]
@@ -48,7 +48,7 @@ written = json.loads(Path(log.location.removeprefix("file://")).read_text())
 kept = {name: written[name] for name in ("version", "status", "samples")}
 for sample in kept["samples"]:
     sample["events"] = []
-(KEPT / "inspect-log.json").write_text(json.dumps({**kept, "eval": {"task": "leases"}}, indent=1))
+keep(KEPT / "inspect-log.json", json.dumps({**kept, "eval": {"task": "leases"}}, indent=1).encode(), steady)
 
 loaded = json_dataset(str(exported("inspect")))
 assert [(sample.id, sample.target) for sample in loaded] == [

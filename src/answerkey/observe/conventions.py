@@ -173,7 +173,7 @@ USAGE = {
         *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
         "ai.usage.outputTokens",
     ),
-    "input": ("langfuse.observation.usage_details",),
+    "input": ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage"),
 }  # fmt: skip
 
 _BY_MARK: dict[str, list[Convention]] = {}

@@ -1,8 +1,6 @@
-// The npm package `ai`: what generateText and streamText give back, made by the SDK itself from a scripted model.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
-import { MockLanguageModelV3, simulateReadableStream } from "ai/test";
+// A model that is a script, and its two tools: see model_server.py.
+import { jsonSchema, tool } from "ai";
+import * as mocks from "ai/test";
 
 const ANSWER = "The total is 442300; the lease could not be searched.";
 const CALLS = [
@@ -16,7 +14,7 @@ const usage = {
 const finishReason = (reason) => ({ unified: reason, raw: reason });
 
 const text = { type: "object", properties: { sql: { type: "string" }, query: { type: "string" } } };
-const tools = {
+export const tools = {
   query_database: tool({ inputSchema: jsonSchema(text), execute: async () => "442300" }),
   search_document_content: tool({
     inputSchema: jsonSchema(text),
@@ -27,13 +25,14 @@ const tools = {
 };
 const isAnswered = (prompt) => prompt.some((message) => message.role === "tool");
 
-const model = new MockLanguageModelV3({
+// Version 6 of the package has the third version of the interface, version 7 the fourth.
+export const model = new (mocks.MockLanguageModelV4 ?? mocks.MockLanguageModelV3)({
   doGenerate: async ({ prompt }) =>
     isAnswered(prompt)
       ? { content: [{ type: "text", text: ANSWER }], finishReason: finishReason("stop"), usage, warnings: [] }
       : { content: CALLS, finishReason: finishReason("tool-calls"), usage, warnings: [] },
   doStream: async ({ prompt }) => ({
-    stream: simulateReadableStream({
+    stream: mocks.simulateReadableStream({
       chunks: [
         { type: "stream-start", warnings: [] },
         ...(isAnswered(prompt)
@@ -49,32 +48,3 @@ const model = new MockLanguageModelV3({
     }),
   }),
 });
-
-const prompt = process.argv[2];
-const settings = { model, tools, stopWhen: stepCountIs(3), onError: () => {} };
-const gathered = async (stream) => {
-  const items = [];
-  for await (const item of stream) items.push(item);
-  return items;
-};
-
-const generated = await generateText({ ...settings, prompt });
-const messages = [{ role: "user", content: prompt }, ...generated.response.messages];
-const cases = {
-  result: generated,
-  chosen_fields: {
-    text: generated.text,
-    steps: generated.steps,
-    totalUsage: generated.totalUsage,
-    finishReason: generated.finishReason,
-  },
-  response: { response: { messages: generated.response.messages } },
-  messages: { messages },
-  full_stream: await gathered(streamText({ ...settings, prompt }).fullStream),
-  ui_stream: await gathered(streamText({ ...settings, prompt }).toUIMessageStream({ onError: (error) => error.message })),
-};
-const place = createRequire(import.meta.url).resolve("ai").replace(/ai\/dist\/.*$/, "ai/package.json");
-const { version } = JSON.parse(readFileSync(place, "utf8"));
-// Errors have no fields of their own in JSON.
-const written = (key, value) => (value instanceof Error ? { name: value.name, message: value.message } : value);
-console.log(JSON.stringify({ version, cases }, written));

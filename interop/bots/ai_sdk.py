@@ -1,10 +1,16 @@
-"""Records what the npm package `ai` gives back: runs ai_sdk.mjs and reads each of its cases."""
+# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
+"""The npm package `ai`: runs node/ai_sdk.mjs where the package was installed, and reads each of its cases."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from node_programs import run_node
 from recording import QUESTION, problem_with, write
 
 from answerkey.transcripts.conversation import Asked
@@ -12,13 +18,7 @@ from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
 
 
 def main() -> int:
-    script = Path(__file__).with_suffix(".mjs")
-    place = Path(sys.argv[1])
-    (place / script.name).write_text(script.read_text())
-    ran = subprocess.run(
-        ["node", script.name, QUESTION], cwd=place, capture_output=True, check=True, text=True, timeout=60
-    )
-    made = json.loads(ran.stdout)
+    made = json.loads(run_node("ai_sdk.mjs", QUESTION))
     wrong = 0
     for name, payload in made["cases"].items():
         streams = name.endswith("stream")
