@@ -19,7 +19,7 @@ def test_what_arrived_while_the_loop_was_busy_counts() -> None:
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=ours)
         with theirs:
-            async with Patience(0.1):
+            with Patience(0.1).wait():
                 asyncio.get_running_loop().call_soon(hold, theirs)
                 said = await reader.readline()
             writer.close()
@@ -30,7 +30,7 @@ def test_what_arrived_while_the_loop_was_busy_counts() -> None:
 
 def test_what_never_comes_is_a_timeout() -> None:
     async def run() -> None:
-        async with Patience(0.05):
+        with Patience(0.05).wait():
             await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
@@ -39,7 +39,7 @@ def test_what_never_comes_is_a_timeout() -> None:
 
 def test_cancelled_from_outside_it_stays_cancelled() -> None:
     async def wait() -> None:
-        async with Patience(30):
+        with Patience(30).wait():
             await asyncio.Event().wait()
 
     async def run() -> None:
@@ -50,3 +50,33 @@ def test_cancelled_from_outside_it_stays_cancelled() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run())
+
+
+def test_each_wait_has_its_own_time_and_one_that_is_over_ends_no_other() -> None:
+    async def ask(patience: Patience, begun: float, comes: float) -> str:
+        await asyncio.sleep(begun)
+        try:
+            with patience.wait():
+                await asyncio.sleep(comes)
+        except TimeoutError:
+            return "timeout"
+        return "reply"
+
+    async def run() -> list[str]:
+        patience = Patience(0.2)
+        return await asyncio.gather(
+            ask(patience, 0.0, 30), ask(patience, 0.0, 0.01), ask(patience, 0.1, 0.15), ask(patience, 0.1, 30)
+        )
+
+    assert asyncio.run(run()) == ["timeout", "reply", "reply", "timeout"]
+
+
+def test_it_serves_another_loop() -> None:
+    async def run() -> None:
+        with patience.wait():
+            await asyncio.Event().wait()
+
+    patience = Patience(0.05)
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            asyncio.run(run())

@@ -27,6 +27,7 @@ class LocalEngine:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._pacer = Pacer(options.rate)
+        self._patience = Patience(options.timeout)
         # Ids must differ, not be hard to guess; asking the system for each of them lets other threads in.
         self._ids = random.Random(os.urandom(32))
 
@@ -120,9 +121,10 @@ class LocalEngine:
             if observe is not None:
                 reply = admit_reply(await observe(attempted, reply))
             replayed = bool(getattr(target, "replays", False))
+            timings = reply.timings
             if not replayed:
-                reply = _timed(
-                    reply,
+                timings = _timings(
+                    timings,
                     latency_ms=1000 * (ended - begun + worked),
                     queue_ms=1000 * (first - queued),
                     retry_ms=1000 * max(0.0, begun - first - worked),
@@ -130,6 +132,7 @@ class LocalEngine:
                 )
             return msgspec.structs.replace(
                 reply,
+                timings=timings,
                 conversation_id=reply.conversation_id or ask.conversation_id,
                 trace_id=reply.trace_id or (None if replayed else trace_id),
             )
@@ -138,7 +141,7 @@ class LocalEngine:
         """Ask once: the reply, and the error by which the target says that asking again may help."""
         begun = time.perf_counter()
         try:
-            async with Patience(self._options.timeout):
+            with self._patience.wait():
                 reply = await target.ask(ask)
             return admit_reply(reply), None
         except RetryableError as error:
@@ -160,12 +163,11 @@ def _at_once(target: Target, wanted: int) -> int:
     return wanted if capacity is None else max(1, min(wanted, capacity))
 
 
-def _timed(reply: Reply, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Reply:
-    """A reply with its timings. One from a record has its own instead."""
-    own = reply.timings
+def _timings(own: Timings, *, latency_ms: float, queue_ms: float, retry_ms: float, attempts: int) -> Timings:
+    """What was measured here, with what the target measured itself. A reply from a record has its own instead."""
     # A target that timed the chatbot itself knows what of the time was waiting (for a thread, for a process).
     measured = latency_ms if own.latency_ms is None else min(own.latency_ms, latency_ms)
-    timings = Timings(
+    return Timings(
         latency_ms=round(measured, 3),
         first_byte_ms=None if own.first_byte_ms is None else round(own.first_byte_ms, 3),
         queue_ms=round(queue_ms + max(0.0, latency_ms - measured - own.retry_ms), 3),
@@ -173,7 +175,6 @@ def _timed(reply: Reply, *, latency_ms: float, queue_ms: float, retry_ms: float,
         # A target sends again by itself only what died on the way.
         attempts=attempts + own.attempts - 1,
     )
-    return msgspec.structs.replace(reply, timings=timings)
 
 
 async def _close_when_done(workers: list[asyncio.Task[None]], done: asyncio.Queue[Trial | None]) -> None:

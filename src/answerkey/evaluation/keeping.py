@@ -49,8 +49,9 @@ class RunKeeper:
         self._patience = patience
         path = store.database.journal_path(info.id)
         self._journal = None if path is None else RunJournal(path, info)
-        # Which replies the store, or the file of those set aside, has: (position, trial).
-        self._stored: set[tuple[int, int]] = set()
+        # Which replies the store, or the file of those set aside, has: trial → a byte for each position; and how many.
+        self._stored: dict[int, bytearray] = {}
+        self._stored_count = 0
         # (position, trial) → why the store could not take it.
         self.set_aside: dict[tuple[int, int], str] = {}
         self.set_aside_path = None if path is None else path.with_suffix(".set-aside.jsonl")
@@ -106,7 +107,15 @@ class RunKeeper:
                 self._write(write, kept[middle:], replies=replies)
             return
         if replies:
-            self._stored.update((trial.position, trial.number) for trial in kept)
+            self._note_stored(kept)
+
+    def _note_stored(self, trials: Sequence[Trial]) -> None:
+        for trial in trials:
+            flags = self._stored.setdefault(trial.number, bytearray())
+            if trial.position >= len(flags):
+                flags.extend(bytes(trial.position + 1000 - len(flags)))
+            self._stored_count += not flags[trial.position]
+            flags[trial.position] = 1
 
     def patiently(self, action: Callable[[], _Value]) -> _Value:
         """Do something with the store, as long as the run is this process's; a store that is away is waited for."""
@@ -124,7 +133,7 @@ class RunKeeper:
     def _put_aside(self, trial: Trial, error: Exception) -> None:
         reason = " ".join(str(error).split())
         self.set_aside[trial.position, trial.number] = reason
-        self._stored.add((trial.position, trial.number))
+        self._note_stored([trial])
         if self.set_aside_path is None:
             return
         row = {
@@ -156,7 +165,7 @@ class RunKeeper:
     @property
     def _waiting(self) -> int:
         """How many replies only the journal has."""
-        return 0 if self._journal is None else max(self._journal.entries - len(self._stored), 0)
+        return 0 if self._journal is None else max(self._journal.entries - self._stored_count, 0)
 
     def discard(self) -> None:
         """Forget the run and what it has asked."""

@@ -129,6 +129,8 @@ class Recorder:
 
     def begin(self, *, planned: int, done: int) -> None:
         """Tell whoever watches what is to come."""
+        if planned > _MOST_KEPT:
+            self._kept = None
         self._progress.begin(self._info, planned=planned, done=done)
 
     def results(self) -> tuple[Trial, ...] | None:

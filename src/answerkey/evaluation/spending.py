@@ -42,6 +42,8 @@ class Spending:
         self._count(trial)
 
     def _count(self, trial: Trial) -> None:
+        if self._budget is None:
+            return
         self._answered += 1
         cost = trial.cost
         if cost is not None:

@@ -97,6 +97,8 @@ class Trial(msgspec.Struct, frozen=True):
     @property
     def cost(self) -> float | None:
         """What its replies cost together; None if that is not known of one that was answered."""
+        if len(self.replies) == 1:
+            return None if self.replies[0].usage is None else self.replies[0].usage.cost
         costs = [None if reply.usage is None else reply.usage.cost for reply in self.replies]
         unknown = any(
             cost is None and reply.failure is None for cost, reply in zip(costs, self.replies, strict=True)

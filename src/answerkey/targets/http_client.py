@@ -10,6 +10,7 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
@@ -110,17 +111,12 @@ class Response:
     @property
     def content_type(self) -> str:
         """The media type in small letters."""
-        given = self.headers.get("content-type", "application/octet-stream")
-        return given.partition(";")[0].strip().lower()
+        return _media(self.headers.get("content-type", "application/octet-stream"))[0]
 
     @property
     def charset(self) -> str | None:
         """The encoding that the reply says it is in."""
-        for part in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = part.partition("=")
-            if name.strip().lower() == "charset":
-                return value.strip().strip("\"'") or None
-        return None
+        return _media(self.headers.get("content-type", ""))[1]
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives; raises ConnectionError if it breaks off."""
@@ -334,6 +330,17 @@ class _Connection(asyncio.Protocol):
         self.usable = False
         if self._transport is not None:
             self._transport.abort()
+
+
+@lru_cache(maxsize=64)
+def _media(content_type: str) -> tuple[str, str | None]:
+    """Media type in small letters and charset of a header that most replies of a server share."""
+    kind, *parts = content_type.split(";")
+    for part in parts:
+        name, _, value = part.partition("=")
+        if name.strip().lower() == "charset":
+            return kind.strip().lower(), value.strip().strip("\"'") or None
+    return kind.strip().lower(), None
 
 
 def _request(method: str, endpoint: Endpoint, headers: Mapping[str, str], body: bytes | None) -> bytes:
