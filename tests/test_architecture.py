@@ -1,9 +1,14 @@
 """The house as docs/architecture.md draws it: the tree, the walks, and names that occur once."""
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +57,26 @@ def test_a_file_name_occurs_once() -> None:
         if path.name != "__init__.py" and not named_for_what_it_serves and place.parts[0] not in _TEXT_WING:
             places[path.name].append(str(place))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_one_question_goes_through_no_more_files_than_the_page_says(
+    chatbot: Callable[..., Any], write_rows: Callable[..., Path], tmp_path: Path
+) -> None:
+    golden = write_rows(
+        "one.jsonl",
+        {"id": "a", "question": "What is 20?", "expected_tools": ["t"], "expected_keywords": ["20"]},
+    )
+    bot = chatbot(lambda body: {"answer": "It is 20.", "tools_used": ["t"]})
+    script = Path(__file__).parent / "files_touched.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "run", str(golden), "--target", bot.url],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    touched = json.loads(done.stderr)
+    assert "targets/http_target.py" in touched
+    [limit] = re.findall(r"goes through at most (\d+) files", PAGE)
+    assert len(touched) <= int(limit), sorted(touched)

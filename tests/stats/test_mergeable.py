@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerkey.stats import durations
-from answerkey.stats.durations import Durations
+from answerkey.stats.durations import Durations, percentiles
 from answerkey.stats.intervals import mean_interval
-from answerkey.stats.quantiles import percentiles
 from answerkey.stats.unit_moments import UnitMoments, whole
 
 UNITS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=20)

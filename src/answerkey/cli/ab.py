@@ -18,8 +18,7 @@ from answerkey.cli.flags import (
     questions_argument,
     store_flag,
 )
-from answerkey.cli.outcome import print_document, verdict_code
-from answerkey.cli.stopping import stopped_like_ctrl_c
+from answerkey.cli.outcome import print_document, stopped_like_ctrl_c, verdict_code
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 

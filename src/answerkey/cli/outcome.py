@@ -1,9 +1,11 @@
-"""What happens to results on the command line: a run's files, the terminal or JSON, the exit code."""
+"""How a command ends: a run's files, the terminal or JSON, the exit code, and what signals do to it."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,18 @@ from typing import Any
 import msgspec
 
 from answerkey.cli.flags import json_flag, output_flag
-from answerkey.cli.stopping import stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.model.run import Run
 
-__all__ = ["conclude", "ends_with_run", "print_document", "print_run_document", "verdict_code"]
+__all__ = [
+    "conclude",
+    "ends_with_run",
+    "print_document",
+    "print_run_document",
+    "stopped_like_ctrl_c",
+    "verdict_code",
+]
 
 
 def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., Any]]:
@@ -95,3 +103,27 @@ def print_document(document: object) -> None:
 
     sys.stdout.buffer.write(encode(document) + b"\n")
     sys.stdout.buffer.flush()
+
+
+@contextmanager
+def stopped_like_ctrl_c() -> Iterator[None]:
+    """While the body runs, SIGTERM and SIGHUP end a run resumable with all it has; one that is ignored (nohup) stays so."""
+    before = {}
+    # Windows has no SIGHUP, and only the main thread may decide.
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in a shell's background.
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)

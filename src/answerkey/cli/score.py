@@ -19,8 +19,7 @@ from answerkey.cli.flags import (
     scoring_for,
     store_flag,
 )
-from answerkey.cli.outcome import conclude, print_document
-from answerkey.cli.stopping import stopped_like_ctrl_c
+from answerkey.cli.outcome import conclude, print_document, stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 from answerkey.transcripts.file_bytes import shown_path

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import exp, log
 
-from answerkey.stats.quantiles import percentiles
-
-__all__ = ["MOST_EXACT", "Durations"]
+__all__ = ["MOST_EXACT", "Durations", "percentiles"]
 
 MOST_EXACT = 50_000
 # Half the relative width of a bucket.
@@ -106,3 +104,17 @@ def _bucket(value: float) -> int:
 
 def _middle(bucket: int) -> float:
     return exp(bucket * _WIDTH)
+
+
+def percentiles(values: Sequence[float], percents: Sequence[float] = (50, 90, 95, 99)) -> list[float]:
+    """Several percentiles (0 to 100) of values in any order by numpy's default definition; empty without values."""
+    ordered = sorted(values)
+    found = []
+    for percent in percents if ordered else ():
+        position = (len(ordered) - 1) * percent / 100.0
+        below = min(max(int(position), 0), len(ordered) - 1)
+        low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+        share = position - below
+        # numpy interpolates from the nearer end, which keeps equal neighbours exactly equal.
+        found.append(high - (high - low) * (1.0 - share) if share >= 0.5 else low + (high - low) * share)
+    return found
