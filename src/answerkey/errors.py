@@ -16,6 +16,7 @@
 A failure of the chatbot while it is being asked is not here: it is data, a `Reply` with a `Failure`.
 """
 
+import re
 from pathlib import Path
 
 __all__ = [
@@ -49,9 +50,10 @@ class InputError(UsageError):
     """A file that cannot be read as what it should be."""
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
-        self.path = None if path is None else str(path)
+        # A Path makes one slash of the two in an address (s3://…).
+        self.path = None if path is None else re.sub(r"^([a-z][\w+.-]+):/(?=[^/])", r"\1://", str(path))
         self.line = line
-        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        where = "" if path is None else f"{self.path}:{line}: " if line is not None else f"{self.path}: "
         super().__init__(where + message)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -23,6 +23,9 @@ from answerkey.cli.outcome import conclude, print_document, stopped_like_ctrl_c
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 from answerkey.transcripts.file_bytes import shown_path
+
+if TYPE_CHECKING:
+    from answerkey.evaluation.recorded import LogScoring
 
 __all__ = ["score"]
 
@@ -74,8 +77,8 @@ def score(
 ) -> int:
     """Grade replies that were recorded earlier, one object a line; the chatbot is not asked.
 
-    REPLIES are files (also gzip and zstd), folders, patterns in quotes, or - for standard input. A row that cannot be
-    scored goes to a side file (.bad.jsonl) with its line and reason. Interrupted, the same command goes on where it stopped.
+    REPLIES are files (also gzip and zstd), folders, patterns in quotes, addresses (s3://…), or - for standard input. A row
+    that cannot be scored goes to a side file (.bad.jsonl). Interrupted, the same command goes on where it stopped.
 
     With --name, the scored log is kept as a run that can be shown and compared. With a judge, its answers are kept in the
     store, so that each is paid for once.
@@ -93,23 +96,11 @@ def score(
         if questions is not None or outputs or gates or fields or match is not None:
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
+    settings = load_settings()
+    how = _log_scoring(replies, outputs, processes, engine, ray_address, every=as_json)
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import score_replies
-    from answerkey.evaluation.recorded import LogScoring
-    from answerkey.report.files import check_output
 
-    settings = load_settings()
-    for path in outputs:
-        check_output(path)
-    how = LogScoring(
-        processes=processes,
-        # The terminal shows the summary and the lowest; anything else is read one by one.
-        keep_results=bool(outputs) or as_json or os.environ.get("GITHUB_ACTIONS") == "true",
-        bad_rows=_bad_rows_path(replies, outputs),
-        resumable=True,
-        engine=engine,
-        ray_address=ray_address,
-    )
     with stopped_like_ctrl_c():
         scored = score_replies(
             replies,
@@ -125,6 +116,32 @@ def score(
             progress=progress_for_terminal(quiet=as_json, doing="scoring"),
         )
     return conclude(scored, outputs=outputs, as_json=as_json)
+
+
+def _log_scoring(
+    replies: Sequence[Path],
+    outputs: Sequence[Path],
+    processes: int | None,
+    engine: Literal["local", "ray"],
+    ray_address: str | None,
+    *,
+    every: bool,
+) -> "LogScoring":
+    """How the log is scored; with `every`, all results are wanted whatever the outputs."""
+    from answerkey.evaluation.recorded import LogScoring
+    from answerkey.report.files import check_output
+
+    for path in outputs:
+        check_output(path)
+    return LogScoring(
+        processes=processes,
+        # The terminal shows the summary and the lowest; anything else is read one by one.
+        keep_results=bool(outputs) or every or os.environ.get("GITHUB_ACTIONS") == "true",
+        bad_rows=_bad_rows_path(replies, outputs),
+        resumable=True,
+        engine=engine,
+        ray_address=ray_address,
+    )
 
 
 def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:

@@ -262,7 +262,7 @@ def score_replies(
     `fields` says where the replies' rows have their fields: field → JMESPath. With `keep` or a `name`, the scored log is kept
     in the store as a run.
     """
-    from answerkey.evaluation.recorded import LogScoring, score_recorded
+    from answerkey.evaluation.recorded import LogScoring
 
     settings = settings or load_settings()
     keep = keep or name is not None
@@ -280,30 +280,38 @@ def score_replies(
     golden = None if questions is None else golden_set(questions, settings)
     if golden is not None:
         assembly.grader.check_questions(golden)
-    watched, grader = progress or Silent(), assembly.grader
     opened = open_configured_store(settings, store) if keep or assembly.judge is not None else None
     with nullcontext() if opened is None or keep else opened:
-        if assembly.judge is None or opened is None:
-            run = score_recorded(paths, grader=grader, questions=golden, how=how, progress=watched)
-        else:
-            from answerkey.evaluation.judged_log import score_judged
-
-            run = wait_for(
-                score_judged(
-                    paths,
-                    grader=grader,
-                    judge=assembly.judge,
-                    store=opened,
-                    questions=golden,
-                    how=how,
-                    progress=watched,
-                )
-            )
+        run = _scored_log(paths, assembly, opened, golden, how, progress or Silent())
     if keep and opened is not None:
         from answerkey.evaluation.kept_log import keep_log
 
         run = keep_log(run, opened, name, golden)
     return _with_gates(run, assembly)
+
+
+def _scored_log(
+    paths: Sequence[Path],
+    assembly: Assembly,
+    store: "SqlStore | None",
+    golden: QuestionSet | None,
+    how: "LogScoring",
+    progress: Progress,
+) -> Run:
+    """Recorded replies graded, with what a judge says of them where there is one."""
+    grader = assembly.grader
+    if assembly.judge is None or store is None:
+        from answerkey.evaluation.recorded import score_recorded
+
+        return score_recorded(paths, grader=grader, questions=golden, how=how, progress=progress)
+    from answerkey.evaluation.judged_log import score_judged
+
+    judge = assembly.judge
+    return wait_for(
+        score_judged(
+            paths, grader=grader, judge=judge, store=store, questions=golden, how=how, progress=progress
+        )
+    )
 
 
 def _reading_notes(golden: QuestionSet) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from answerkey.errors import InputError
 from answerkey.evaluation.shard import Block
 from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
+from answerkey.transcripts.remote_files import find_remote, remote_stamp, remote_url
 from answerkey.transcripts.row_files import Row, RowFile, open_rows
 
 __all__ = ["LogBlocks", "log_files"]
@@ -22,7 +23,10 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
     """The files that are meant by files, folders and patterns, each once."""
     found: dict[Path, None] = {}
     for given in map(Path, paths):
-        if given.is_dir():
+        url = remote_url(given)
+        if url is not None:
+            found |= dict.fromkeys(find_remote(url))
+        elif given.is_dir():
             inside = sorted(path for path in given.rglob("*") if path.is_file() and not _hidden(path, given))
             if not inside:
                 raise InputError("is a folder without files", path=given)
@@ -58,7 +62,7 @@ class LogBlocks:
     def __iter__(self) -> Iterator[Block]:
         for path in self._paths:
             file = open_rows(path, "replies", self._fields)
-            shown = str(shown_path(path))
+            shown = remote_url(path) or str(shown_path(path))
             if file.read_as:
                 self.notes.append(f"{shown} was read as: {file.read_as}")
             before = self.bytes_read
@@ -103,12 +107,22 @@ class LogBlocks:
         self._place += count
         return block
 
-    def stamps(self) -> list[tuple[str, int, int]] | None:
-        """By what the files are known: path, size, time of change; None where there is standard input or a pipe among them."""
-        if self.size is None or not all(path.is_file() for path in self._paths):
-            return None
-        found = [(path.resolve(), path.stat()) for path in self._paths]
-        return [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in found]
+    def stamps(self) -> list[tuple[str, int | None, str]] | None:
+        """By what the files are known: path, size, time of change; None where that of one of them is not known."""
+        found = []
+        for path in self._paths:
+            url = remote_url(path)
+            if url is not None:
+                stamp = remote_stamp(url)
+            elif path.is_file():
+                stamp = (str(path.resolve()), path.stat().st_size, str(path.stat().st_mtime_ns))
+            else:
+                # Standard input, a pipe, or a file that is not there, which opening it will tell.
+                return None
+            if not all(stamp):
+                return None
+            found.append(stamp)
+        return found
 
     @property
     def places(self) -> int:
@@ -117,8 +131,13 @@ class LogBlocks:
 
 
 def _size(paths: Iterable[Path]) -> int | None:
-    try:
-        return sum(path.stat().st_size for path in paths)
-    except OSError:
-        # Standard input, or a file that is not there, which opening it will tell.
-        return None
+    sizes = [_size_of(path) for path in paths]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _size_of(path: Path) -> int | None:
+    url = remote_url(path)
+    if url is not None:
+        return remote_stamp(url)[1]
+    # Else standard input, or a file that is not there, which opening it will tell.
+    return path.stat().st_size if path.exists() else None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from answerkey.errors import InputError, MissingExtraError
+from answerkey.transcripts.remote_files import open_remote, remote_url
 
 __all__ = ["STANDARD_INPUT", "decode_text", "open_bytes", "read_text", "reading_errors", "shown_path"]
 
@@ -42,15 +43,21 @@ def reading_errors(path: Path) -> Iterator[None]:
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """The unpacked bytes of a file, or of standard input for "-"; the first ones can be peeked at."""
+    """The unpacked bytes of a file here or elsewhere, or of standard input for "-"; the first ones can be peeked at."""
     with reading_errors(shown_path(path)):
-        typed = path == STANDARD_INPUT
-        stream = cast("io.BufferedReader", sys.stdin.buffer) if typed else path.open("rb")
+        stream = _opened(path)
         head = stream.peek(4)[:4]
         if head[:2] == _GZIP:
             # A GzipFile has what is used of a BufferedReader: peek, readline, read and iteration.
             return cast("io.BufferedReader", gzip.GzipFile(fileobj=stream))
         return _unpacked_zstd(stream) if head == _ZSTD else stream
+
+
+def _opened(path: Path) -> io.BufferedReader:
+    if path == STANDARD_INPUT:
+        return cast("io.BufferedReader", sys.stdin.buffer)
+    url = remote_url(path)
+    return path.open("rb") if url is None else open_remote(url)
 
 
 def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
