@@ -38,7 +38,7 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
         "first page of regressions": lambda: pairs.page(show="regressions"),
         "production replies: newest page": lambda: production.page(ProductionFilter()),
         "production replies: page 100": lambda: production.page(ProductionFilter(), offset=2500),
-        "production replies: worst page": lambda: production.page(ProductionFilter(sort="worst")),
+        "production replies: failed, newest page": lambda: production.page(ProductionFilter(result="failed")),
         "production replies: words, newest page": lambda: production.page(ProductionFilter(text="unit 77?")),
         "production replies: in figures": lambda: production.figures(),
     }

@@ -191,8 +191,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class StreamedResults(Sequence[Trial]):
     """Results that are not in memory: each look through them reads them anew."""
 
-    def __init__(self, read: Callable[[], Iterable[Trial]]) -> None:
+    def __init__(
+        self, read: Callable[[], Iterable[Trial]], find: Callable[[str], list[Trial]] | None = None
+    ) -> None:
         self._read = read
+        self._find = find
+
+    def of_question(self, question_id: str) -> list[Trial]:
+        """One question's, looked up where that can be done."""
+        if self._find is not None:
+            return self._find(question_id)
+        return [result for result in self if result.question.id == question_id]
 
     def __iter__(self) -> Iterator[Trial]:
         return iter(self._read())

@@ -274,7 +274,11 @@ def only_failures(run: Run) -> Run:
 
 def only_question(run: Run, question_id: str) -> Run:
     """The run with one question's results."""
-    found = [result for result in run.results if result.question.id == question_id]
+    results = run.results
+    if isinstance(results, StreamedResults):
+        found = results.of_question(question_id)
+    else:
+        found = [result for result in results if result.question.id == question_id]
     if not found:
         raise UnknownNameError(
             f"no question {question_id!r} in run {run.info.id}; `answerkey show {run.info.id} --failures` lists ids"

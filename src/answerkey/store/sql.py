@@ -178,7 +178,10 @@ class SqlStore(RunWriter):
         if summary is None:
             planned = self.count_questions(info.question_set_hash) * info.repeat
             summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
-        return Run(info=info, summary=summary, results=StreamedResults(lambda: self.results(info)))
+        results = StreamedResults(
+            lambda: self.results(info), lambda asked: self._results_of(info, asked, None)
+        )
+        return Run(info=info, summary=summary, results=results)
 
     def summary_of(self, run_id: str) -> Summary | None:
         """A run's summary; None while it is under way."""
@@ -267,12 +270,16 @@ class SqlStore(RunWriter):
 
     def results_of(self, info: RunInfo, question_id: str, *, most: int = 20) -> list[Trial]:
         """The trials of one question with all that was said; raises UnknownNameError if the run has none."""
-        query = f"{RESULTS} AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
-        with self.database.reading() as connection:
-            rows = connection.run(query, (*of_run(info), question_id.replace("\0", ""), most)).fetchall()
-        if not rows:
+        found = self._results_of(info, question_id, most)
+        if not found:
             raise UnknownNameError(f"run {info.id} has no scored question {question_id[:120]!r}")
-        return [read_result(row) for row in rows]
+        return found
+
+    def _results_of(self, info: RunInfo, question_id: str, most: int | None) -> list[Trial]:
+        query = f"{RESULTS} AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
+        values = (*of_run(info), question_id.replace("\0", ""), _limit(most))
+        with self.database.reading() as connection:
+            return [read_result(row) for row in connection.run(query, values)]
 
     # What comparisons read: a few light columns, without replies, reasons or questions.
 
