@@ -2,8 +2,8 @@
 another chatbot, one scored twice, one under way, feedback, production, judgements, a token and a baseline.
 
 The data file holds its tables row by row and, under `read`, what 0.1.0 itself read from them. The same runs lie in the
-other files as schema 7 kept them, which came before replies had checksums, and schema 8, which had tokens for people
-and sites alike.
+other files as schema 7 kept them, which came before replies had checksums, schema 8, which had tokens for people
+and sites alike, and schema 9, in which production replies were searched without an index.
 """
 
 import gzip
@@ -23,6 +23,7 @@ def _read(name: str) -> dict[str, Any]:
 OLD = _read("store-0.1.0.json.gz")
 SCHEMA_7 = _read("store-schema-7.json.gz")
 SCHEMA_8 = _read("store-schema-8.json.gz")
+SCHEMA_9 = _read("store-schema-9.json.gz")
 
 
 def write_old_store(url: str, old: dict[str, Any] = OLD) -> None:

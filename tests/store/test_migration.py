@@ -24,12 +24,12 @@ from answerkey.store.schema import TABLES, VERSION
 from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
 
-from .old_store import OLD, SCHEMA_7, SCHEMA_8, write_old_store
+from .old_store import OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9, write_old_store
 
 READ = OLD["read"]
 
 
-@pytest.fixture(params=[OLD, SCHEMA_7, SCHEMA_8], ids=["0.1.0", "schema 7", "schema 8"])
+@pytest.fixture(params=[OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9], ids=["0.1.0", "schema 7", "schema 8", "schema 9"])
 def old_store(request, store_url):
     write_old_store(store_url, request.param)
     with open_store(store_url) as opened:

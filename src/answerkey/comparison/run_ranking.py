@@ -14,7 +14,7 @@ from answerkey.errors import UsageError
 from answerkey.model.run import GateResult, Run
 from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
-from answerkey.stats.paired import Difference, holm, paired_difference, verdict_of
+from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
 
 __all__ = ["Mean", "Ranked", "RankedPair", "Ranking", "rank", "rank_runs"]
 
@@ -177,7 +177,7 @@ def _dominated(
             known = ~np.isnan(lost)
             chosen = None if units is None else units[known]
             # Less is better, so that the second's difference to the first counts.
-            signs.append(-_sign(paired_difference(lost[known], units=chosen, level=level, bound=None)))
+            signs.append(-clear_sign(lost[known], units=chosen, level=level))
         if min(signs) >= 0 and max(signs) > 0:
             beaten.add(j)
         if max(signs) <= 0 and min(signs) < 0:

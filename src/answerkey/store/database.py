@@ -165,6 +165,10 @@ class Database(ABC):
         """A condition with its value: whether words are in an expression, whatever their case."""
         return f"{expression} {self.like} ? ESCAPE '!'", _anywhere(text.replace("\0", "").casefold())
 
+    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
+        """The same from an index of a table's texts, where there is one for so short a text; `row` is the table's name."""
+        return None
+
     def has_tool(self, expression: str, tool: str) -> tuple[str, str]:
         """A condition with its value: whether a list of tools, each between line breaks, holds this one."""
         return f"{expression} LIKE ? ESCAPE '!'", _anywhere(f"\n{tool}\n".replace("\0", ""))

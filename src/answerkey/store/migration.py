@@ -47,6 +47,10 @@ def _migrate(database: Database, connection: Connection) -> None:
         from answerkey.store.from_0_1_0 import carry_over
 
         carry_over(database, connection)
+    elif version == 9:
+        from answerkey.store.from_schema_9 import add_search
+
+        add_search(database, connection)
     else:
         from answerkey.store.from_schema_7 import add_checksums
         from answerkey.store.from_schema_8 import add_people

@@ -10,7 +10,7 @@ from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import EPSILON, Database, Where, signs
 from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
-from answerkey.store.schema import TABLES, insert
+from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
@@ -31,8 +31,6 @@ _ORDERS = {
     "worst": "COALESCE(score, 2.0), created_at DESC, id",
     "slowest": "COALESCE(latency_ms, -1.0) DESC, created_at DESC, id",
 }
-# By what words a reply is found.
-_SEARCHED = "COALESCE(folded, id || ' ' || question || ' ' || COALESCE(text, ''))"
 
 
 class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +125,8 @@ class ProductionReplies:
     def keep_grades(self, graded: Sequence[ProductionReply]) -> None:
         """Keep new scores of replies, which themselves stay as they are."""
         changed = ("category", "score", "error_kind", "graded_by", "payload")
-        columns = list(TABLES["production_replies"].columns)
+        # Without the number that the database gives each.
+        columns = list(TABLES["production_replies"].columns)[1:]
         rows = []
         for item in graded:
             row = dict(zip(columns, production_row(item), strict=True))
@@ -141,22 +140,34 @@ class ProductionReplies:
         return self._read([identity]).get(identity)
 
     def page(
-        self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0
+        self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0, total: int | None = None
     ) -> tuple[list[ProductionReply], int]:
-        """Replies as wanted, and how many there are of them in all."""
+        """Replies as wanted, and how many there are of them in all, unless that is known already."""
         where = _conditions(self._database, wanted)
         chosen = f"FROM production_replies p WHERE {where}"
-        # Texts are long: where they are searched, they are read once for both.
-        counted = "COUNT(*) OVER ()" if wanted.text or wanted.tool else "NULL"
+        # Texts are long: where they are searched without an index, they are read once for both.
+        unindexed = wanted.text and self._database.indexed("production_replies", "p", wanted.text) is None
+        counted = "COUNT(*) OVER ()" if unindexed and total is None else "NULL"
         query = f"SELECT id, {counted} {chosen} ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
             rows = connection.run(query, (*where.values, limit, offset)).fetchall()
-            total = rows[0][1] if rows else None
+            if total is None and rows:
+                total = rows[0][1]
             if total is None:
                 total = connection.value(f"SELECT COUNT(*) {chosen}", where.values)
         ids = [identity for identity, _ in rows]
         found = self._read(ids)
         return [found[identity] for identity in ids if identity in found], int(total)
+
+    def state(self) -> tuple[str, ...]:
+        """Changes with every reply, every new grading and every verdict."""
+        queries = (
+            "SELECT COUNT(*), MAX(created_at), COUNT(score), SUM(score), COUNT(error_kind) FROM production_replies",
+            "SELECT MIN(graded_by), MAX(graded_by) FROM production_replies",
+            "SELECT COUNT(production_id), MAX(production_id) FROM feedback",
+        )
+        with self._database.reading() as connection:
+            return tuple(repr(connection.run(query).fetchone()) for query in queries)
 
     def figures(self, wanted: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
         """Add up in the database those of the time that is wanted."""
@@ -166,9 +177,10 @@ class ProductionReplies:
             replies, graded, score, latency = connection.run(
                 f"SELECT COUNT(*), COUNT(score), AVG(score), AVG(latency_ms) {chosen}", time.values
             ).fetchone()
+            joined = f"JOIN production_replies p ON p.id = f.production_id AND {time}" if time else ""
             judged = connection.value(
-                "SELECT COUNT(DISTINCT f.production_id) FROM feedback f "
-                f"JOIN production_replies p ON p.id = f.production_id WHERE {time}",
+                f"SELECT COUNT(DISTINCT f.production_id) FROM feedback f {joined} "
+                "WHERE f.production_id IS NOT NULL",
                 time.values,
             )
             kinds, categories, models, versions = (
@@ -281,5 +293,6 @@ def _conditions(database: Database, wanted: ProductionFilter) -> Where:
     if wanted.tool:
         where.add(*database.has_tool("p.tools", wanted.tool))
     if wanted.text:
-        where.add(*database.contains(_SEARCHED, wanted.text))
+        found = database.indexed("production_replies", "p", wanted.text)
+        where.add(*found or database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
     return where

@@ -4,18 +4,24 @@ A column is "name type"; a `?` marks one that may be empty. Types are text, inte
 number: an integer that the database gives a row when it is written.
 """
 
+import sqlite3
 from collections.abc import Iterable
 from functools import cache
 from typing import Literal
 
 import msgspec
 
-__all__ = ["TABLES", "VERSION", "Kind", "Table", "create_statements", "insert"]
+__all__ = ["SAID_IN_PRODUCTION", "TABLES", "VERSION", "Kind", "Table", "create_statements", "insert"]
 
 Kind = Literal["sqlite", "postgresql"]
 
 # Changes with the tables; `migration.py` brings older stores here.
-VERSION = 9
+VERSION = 10
+
+# By what words a production reply is found: SQL over the columns of a row.
+SAID_IN_PRODUCTION = (
+    "COALESCE({row}.folded, {row}.id || ' ' || {row}.question || ' ' || COALESCE({row}.text, ''))"
+)
 
 _TYPES: dict[str, dict[Kind, str]] = {
     "text": {"sqlite": "TEXT", "postgresql": "TEXT"},
@@ -44,6 +50,8 @@ class Table(msgspec.Struct, frozen=True):
     unique: str | None
     # Kept in the order of its key, without a second copy of it (SQLite).
     ordered: bool
+    # SQL of a text by parts of which rows are found, through an index of its own (SQLite).
+    searched: str | None
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -57,10 +65,11 @@ def _table(
     identity: str,
     unique: str | None = None,
     ordered: bool = False,
+    searched: str | None = None,
     **indexes: str,
 ) -> Table:
     declared = dict(column.split() for part in columns for column in part.split(", "))
-    return Table(name, declared, tuple(identity.split(", ")), indexes, unique, ordered)
+    return Table(name, declared, tuple(identity.split(", ")), indexes, unique, ordered, searched)
 
 
 _DECLARED = (
@@ -169,7 +178,7 @@ _DECLARED = (
         unique="sender, idempotency_key",
         feedback_by_time="created_at",
         feedback_by_reply="run_id, ask_hash, trial",
-        feedback_by_production="production_id",
+        feedback_by_production="production_id, value",
         feedback_by_response="response_id",
         feedback_by_trace="trace_id",
         feedback_by_conversation="conversation_id",
@@ -177,7 +186,7 @@ _DECLARED = (
     _table(
         "production_replies",
         # When it was said, in UTC.
-        "id text, created_at text, category text?, trace_id text?, conversation_id text?, score real?",
+        "key number, id text, created_at text, category text?, trace_id text?, conversation_id text?, score real?",
         "error_kind text?, latency_ms real?",
         # The chatbot's, as far as its server said so.
         "model text?, version text?",
@@ -188,7 +197,9 @@ _DECLARED = (
         # The ProductionReply as JSON, without its question and text.
         "payload text",
         identity="id",
-        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version",
+        searched=SAID_IN_PRODUCTION,
+        # All that lists filter and sort by, so that they do not read the long rows.
+        production_listing="created_at, id, category, error_kind, score, latency_ms, model, version, tools",
         production_by_trace="trace_id",
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
@@ -209,6 +220,12 @@ _DECLARED = (
         "digest text, person text, ends_at real, idle_at real",
         identity="digest",
         sessions_by_person="person",
+    ),
+    # Pages with all that is chosen on them, under a name; of nobody where nobody signs in.
+    _table(
+        "saved_views",
+        "person text, name text, address text, created_at text",
+        identity="person, name",
     ),
     # Judges' answers, for every run that asks the same of the same judge.
     _table(
@@ -238,7 +255,25 @@ def create_statements(kind: Kind, names: Iterable[str] = TABLES) -> list[str]:
         ending = " WITHOUT ROWID" if table.ordered and kind == "sqlite" else ""
         statements.append(f"CREATE TABLE {table.name} ({', '.join(parts)}){ending}")
         statements += [f"CREATE INDEX {name} ON {table.name} ({on})" for name, on in table.indexes.items()]
+        if table.searched and kind == "sqlite" and sqlite3.sqlite_version_info >= _TRIGRAMS:
+            statements += _words_statements(table.name, table.searched)
     return statements
+
+
+# Since when SQLite can index all parts of a text.
+_TRIGRAMS = (3, 34)
+
+
+def _words_statements(name: str, searched: str) -> list[str]:
+    """SQL that makes an index of a table's texts, and keeps it up to date; rows whose text changes are not foreseen."""
+    index = f"{name}_words"
+    return [
+        f"CREATE VIRTUAL TABLE {index} USING fts5(words, content='', columnsize=0, tokenize='trigram')",
+        f"CREATE TRIGGER {name}_added AFTER INSERT ON {name} BEGIN "
+        f"INSERT INTO {index} (rowid, words) VALUES (new.key, {searched.format(row='new')}); END",
+        f"CREATE TRIGGER {name}_deleted AFTER DELETE ON {name} BEGIN "
+        f"INSERT INTO {index} ({index}, rowid, words) VALUES ('delete', old.key, {searched.format(row='old')}); END",
+    ]
 
 
 @cache

@@ -37,6 +37,7 @@ _decode_summary = msgspec.json.Decoder(Summary).decode
 
 _NEWEST = "ORDER BY created_at DESC, id DESC"
 # Scorecards `c` with the question `q` and the replies `r` that they are of, and their details.
+_LARGE_SET = 1_000
 _RESULT_TABLES = (
     "scorecards c JOIN questions q ON q.key = c.question "
     "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial "
@@ -314,10 +315,11 @@ class SqlStore(RunWriter):
     def question_groups(self, set_hash: str, fields: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """(content hash, group) of the questions that have one of the fields, the first that is there."""
         # A question without fields of its own has no such key. Where no question has, one look through them all is
-        # several times as fast as looking up those of the set.
+        # several times as fast as looking up those of a large set.
         with_fields = "(q.payload LIKE '%\"metadata\"%' OR q.payload LIKE '%\"group\"%')"
         with self.database.reading() as connection:
-            if connection.value(f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1") is None:
+            none = f"SELECT q.key FROM questions q WHERE {with_fields} LIMIT 1"
+            if self.count_questions(set_hash) > _LARGE_SET and connection.value(none) is None:
                 return
         query = (
             "SELECT q.content_hash, q.payload FROM set_items i JOIN questions q ON q.key = i.question "

@@ -18,6 +18,8 @@ __all__ = ["SqliteDatabase", "open_sqlite"]
 # Seconds to wait for another program that writes: a run, and a reader at a page.
 _PATIENCE = 30.0
 _READERS_PATIENCE = 3.0
+# Characters of the shortest text that an index of all parts can find.
+_SHORTEST = 3
 
 
 def open_sqlite(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
@@ -64,6 +66,8 @@ class SqliteDatabase(Database):
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         # Whether this is a copy of what cannot be written: nothing but a migration may write to it.
         self._copied = False
+        # Which tables have an index of their texts; None: not looked yet.
+        self._searchable: set[str] | None = None
         if name in ("", ":memory:"):
             # Until it is closed. In a file all the same, so that several connections see the same.
             self._temporary = tempfile.TemporaryDirectory(prefix="answerkey-", ignore_cleanup_errors=True)
@@ -125,6 +129,20 @@ class SqliteDatabase(Database):
         elif "not a database" in reason:
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
+
+    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
+        """A condition that asks the index, with its value. The plus keeps SQLite from looking up row by row."""
+        words = text.replace("\0", "").casefold()
+        if len(words) < _SHORTEST:
+            return None
+        if self._searchable is None:
+            with self.reading() as connection:
+                self._searchable = self.tables(connection)
+        index = f"{table}_words"
+        if index not in self._searchable:
+            return None
+        quoted = words.replace('"', '""')
+        return f"+{row}.key IN (SELECT rowid FROM {index} WHERE {index} MATCH ?)", f'"{quoted}"'
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""

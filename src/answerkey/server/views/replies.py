@@ -12,6 +12,7 @@ from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard, grade
 from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
+from answerkey.server.cached_figures import production_page
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.store.production import (
     ProductionFigures,
@@ -106,12 +107,11 @@ class GivenCase(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     """Read the list."""
-    replies = ProductionReplies(store)
-    found, total = replies.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
-    verdicts = replies.verdicts([item.id for item in found])
+    figures, found, total = production_page(store, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    verdicts = ProductionReplies(store).verdicts([item.id for item in found])
     return RepliesView(
         query=query,
-        figures=replies.figures(query),
+        figures=figures,
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(_row(item, verdicts.get(item.id, [])) for item in found),
     )
