@@ -35,7 +35,7 @@ STEPS: dict[str, Any] = {
             }
         ]
     },
-    "openai responses": {
+    "openai-responses": {
         "object": "response",
         "output": [
             {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]},
@@ -87,7 +87,7 @@ class Gemini(BaseModel):
 
 TYPES: dict[str, Any] = {
     "openai": openai.types.chat.completion_create_params.CompletionCreateParamsNonStreaming,
-    "openai responses": openai.types.responses.response_create_params.ResponseCreateParamsNonStreaming,
+    "openai-responses": openai.types.responses.response_create_params.ResponseCreateParamsNonStreaming,
     "anthropic": anthropic.types.message_create_params.MessageCreateParamsNonStreaming,
     "gemini": Gemini,
     "ollama": ollama._types.ChatRequest,
@@ -131,6 +131,6 @@ def problem_with(name: str) -> str | None:
 if __name__ == "__main__":
     found = {name: problem_with(name) for name in KNOWN_APIS}
     for name, problem in found.items():
-        package = "google-genai" if name == "gemini" else name.split()[0]
+        package = "google-genai" if name == "gemini" else name.removesuffix("-responses")
         print(f"{package} {version(package)} request: {problem or 'as its SDK has it'}")
     sys.exit(any(found.values()))

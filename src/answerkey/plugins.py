@@ -232,6 +232,7 @@ targets: Registry["TargetFactory"] = Registry(
         "python": "answerkey.targets.isolated_target:make_isolated_target",
         "cmd": "answerkey.targets.command_target:make_command_target",
         "openai": "answerkey.targets.model_target:make_model_target",
+        "openai-responses": "answerkey.targets.model_target:make_model_target",
         "anthropic": "answerkey.targets.model_target:make_model_target",
         "gemini": "answerkey.targets.model_target:make_model_target",
         "ollama": "answerkey.targets.model_target:make_model_target",

@@ -86,3 +86,24 @@ def test_configured_prices_are_read_strictly(command: Any, write_rows: Any, tmp_
     assert refused.code == 2
     assert "unknown setting 'inputs'" in refused.err
     assert "did you mean 'input'?" in refused.err
+
+
+def test_a_budget_ends_an_experiment_after_the_same_questions_of_both(
+    chatbot: Any, write_rows: Any, command: Any, tmp_path: Any
+) -> None:
+    cheap, dear = chatbot(spend), chatbot(spend)
+    lines = [
+        f'"{cheap.url}" = {{input = 1.0, output = 2.0}}',
+        f'"{dear.url}" = {{input = 3.0, output = 6.0}}',
+    ]
+    (tmp_path / "answerkey.toml").write_text("\n".join(["[prices]", *lines, ""]))
+    questions = write_rows("g.jsonl", *ROWS)
+    asked = ("ab", questions, "--a", cheap.url, "--b", dear.url, "--concurrency", "1", "--json")
+    document = command(*asked, "--budget", "0.025").document
+    # A question costs 0.008 in both; a fourth would go beyond it.
+    assert (document["asked"], document["planned"], document["comparison"]["paired"]) == (6, 16, 3)
+    [warning] = document["warnings"]
+    assert "asking stopped, for both after the same questions: the budget of 0.025 is used up" in warning
+    assert command("show", document["a"]["run"], "--json").document["run"]["status"] == "interrupted"
+    whole = command("ab", "--resume", document["b"]["run"], "--budget", "1", "--json").document
+    assert (whole["asked"], whole["comparison"]["paired"], whole["warnings"]) == (16, 8, [])

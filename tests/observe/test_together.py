@@ -1,5 +1,6 @@
 """A chatbot behind HTTP, seen by the receiver and the proxy at once: each call once, with what each saw of it."""
 
+import asyncio
 import socket
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import aiohttp
 from aiohttp import web
 
 from answerkey.config import Settings
-from answerkey.evaluation.api import evaluate_async
+from answerkey.evaluation.api import ab, evaluate_async, resume
+from answerkey.model.prices import Price
 
 from .spans import as_protobuf, span, tool_span
 from .test_proxy import asking, model_server, served
@@ -67,3 +69,46 @@ async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
         assert (second.name, second.result_seen) == ("search_document_content", False)
         assert result.reply.evidence.completeness == "complete"
     assert [line for line in run.warnings if line.startswith(("traces", "proxy"))] == []
+
+
+async def test_an_experiment_has_one_receiver_for_both_and_a_resumed_run_says_what_it_could_not_tell(
+    tmp_path: Path,
+) -> None:
+    traces = free_port()
+
+    async def chat(request: web.Request) -> web.Response:
+        _, trace, parent, _ = request.headers["traceparent"].split("-")
+        spans = [span("01" * 8, parent), tool_span("02" * 8, "01" * 8, "query_database")]
+        # A span of a trace that nobody asked under.
+        stray = span("03" * 8) | {"traceId": "9" * 32}
+        body = as_protobuf(*(one | {"traceId": trace} for one in spans), stray)
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(
+                f"http://127.0.0.1:{traces}/v1/traces",
+                data=body,
+                headers={"Content-Type": "application/x-protobuf"},
+            ) as one,
+        ):
+            assert one.status == 200
+        return web.json_response({"answer": "It is 442300."})
+
+    runner, address = await served(chat)
+    questions = [
+        {"question": f"What is the total of {name}?", "expected_tools": ["query_database"]}
+        for name in ("May", "June")
+    ]
+    settings = Settings(store=str(tmp_path / "s.db"))
+    observed: dict[str, Any] = {"settings": settings, "traces": traces, "trace_quiet": 0.05}
+    experiment = await asyncio.to_thread(ab, questions, f"{address}/chat", f"{address}/other", **observed)
+    for run in experiment.runs:
+        assert [result.reply.tools_used for result in run.results] == [("query_database",)] * 2
+    assert experiment.warnings == ("traces: 4 span(s) of traces that no question began were not used",)
+
+    costs = {"prices": {f"{address}/chat": Price(reply=1.0)}, "budget": 1.5, "concurrency": 1}
+    part = await evaluate_async(questions, f"{address}/chat", **observed, **costs)
+    assert part.summary.replies == 1
+    whole = await asyncio.to_thread(resume, part.id, settings=settings, budget=9.0)
+    await runner.cleanup()
+    assert whole.summary.replies == 2
+    assert "traces: 1 span(s) of traces that no question began were not used" in whole.warnings

@@ -31,7 +31,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         ],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1},
     },
-    "openai responses": {
+    "openai-responses": {
         "object": "response",
         "output": [{"type": "reasoning", "id": "r", "summary": []}, SAID, WANTED],
         "usage": {"input_tokens": 1, "output_tokens": 1},
@@ -93,7 +93,7 @@ def test_spoilt_answers_are_read_and_what_goes_back_is_json(name: str) -> None:
 
 EVENTS = {
     "openai": SERVER._chat_chunks,
-    "openai responses": SERVER._response_events,
+    "openai-responses": SERVER._response_events,
     "anthropic": SERVER._anthropic_events,
     "gemini": lambda answered: [SERVER._gemini(answered)] * 2,
     "ollama": lambda answered: [{**SERVER._ollama(answered), "done": False}, SERVER._ollama(answered)],

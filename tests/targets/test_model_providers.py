@@ -20,6 +20,7 @@ from .scripted_model import Model
 KINDS: dict[str, dict[str, Any]] = {
     "chat": {"openai": "scripted"},
     "responses": {"openai": "scripted", "api": "responses"},
+    "by name": {"openai-responses": "scripted"},
     "anthropic": {"anthropic": "scripted"},
     "gemini": {"gemini": "scripted"},
     "ollama": {"ollama": "scripted"},
@@ -55,6 +56,14 @@ def tools(tmp_path: Path) -> list[dict[str, str]]:
     )
     names = ("query_database", "search_document_content")
     return [{"name": name, "python": f"{path}:{name}"} for name in names]
+
+
+def test_a_model_is_named_on_the_command_line_with_its_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", BASE)
+    for spec, response in (("openai:scripted", "chatcmpl-1"), ("openai-responses:scripted", "resp_1")):
+        target = resolve_target(spec)
+        (reply,) = ask_all(target, Ask(question="q", conversation_id="c"))
+        assert (target.name, reply.text, reply.response_id) == (spec, SERVER.ANSWER, response)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

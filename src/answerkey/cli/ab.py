@@ -10,11 +10,13 @@ from answerkey.cli.flags import (
     AskingFlags,
     JudgeFlags,
     asking_flags,
+    budget_flag,
     fail_on_flag,
     json_flag,
     judge_flags,
     margin_flag,
     opened_store,
+    port_flag,
     questions_argument,
     store_flag,
 )
@@ -48,6 +50,9 @@ __all__ = ["ab"]
 )
 @click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
 @asking_flags
+@budget_flag
+@port_flag("--traces", 4318, "Receive the chatbots' OpenTelemetry spans and read their tool calls from them")
+@port_flag("--proxy", 4319, "Record what passes between the chatbots and their models and MCP servers")
 @fail_on_flag
 @judge_flags
 @store_flag
@@ -62,6 +67,9 @@ def ab(
     resume: str | None,
     name: str | None,
     asking: AskingFlags,
+    budget: float | None,
+    traces: int | None,
+    proxy: int | None,
     fail_on: str | None,
     judge: JudgeFlags,
     store: str | None,
@@ -70,7 +78,7 @@ def ab(
     """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
 
     With --judge, a model grades the replies while they come in, as in run, and then says of each pair which is better;
-    a budget is shared out among the three.
+    the judge's budget is shared out among the three. --budget counts both targets, and stops both after the same questions.
 
     \b
     Examples:
@@ -94,7 +102,14 @@ def ab(
             first,
             second,
             asking.options(
-                settings, name=name, margin=margin, judge=judge.settings(settings.judge), store=store
+                settings,
+                name=name,
+                margin=margin,
+                judge=judge.settings(settings.judge),
+                store=store,
+                budget=budget,
+                traces=traces,
+                proxy=proxy,
             ),
             early_stop=early_stop,
             looks=looks or 0,

@@ -106,8 +106,7 @@ async def evaluate_async(
         else:
             from answerkey.evaluation.live import ask_run
         run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
-        observing: list[str] = getattr(opened, "warnings", list)()
-        run = msgspec.structs.replace(run, warnings=(*run.warnings, *observing, *_reading_notes(golden)))
+        run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
         return await _with_verdicts(run, assembly, opened, baseline, store)
 
 
@@ -217,7 +216,9 @@ def ab(
     if resume is not None:
         store = open_configured_store(settings, chosen.store, create=False)
         info = store.find_run(resume)
-        assembly = assemble(info.options, settings, scorers=scorers)
+        kept = info.options
+        again = msgspec.structs.replace(kept, budget=kept.budget if chosen.budget is None else chosen.budget)
+        assembly = assemble(again, settings, scorers=scorers)
         return wait_for(resume_experiment(assembly, info, store, watched))
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")

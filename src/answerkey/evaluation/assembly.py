@@ -52,7 +52,11 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
 
     def target(self, spec: TargetLike) -> Target:
-        """The chatbot that a spec means under these settings."""
+        """The chatbot that a spec means under these settings, with its observers."""
+        return self.observed(self.unobserved(spec))
+
+    def unobserved(self, spec: TargetLike) -> Target:
+        """The chatbot alone."""
         make = partial(
             resolve_target,
             spec,
@@ -65,7 +69,10 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
         prices, base_url = self.options.prices, getattr(target, "base_url", "")
         price = prices.get(target.name) or price_of(getattr(target, "model", None), prices, base_url=base_url)
         target = target if placed is None else placed(target, make)
-        target = target if price is None else PricedTarget(target, price)
+        return target if price is None else PricedTarget(target, price)
+
+    def observed(self, target: Target) -> Target:
+        """A chatbot with the observers of these options; one that stands for several has one set of them."""
         if self.options.traces is None and self.options.proxy is None:
             return target
         from answerkey.observe.observed_target import ObservedTarget  # few runs have an observer

@@ -31,15 +31,16 @@ from answerkey.evaluation.judging import add_stored, judging_on
 from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
 from answerkey.evaluation.progress import Progress, RunningScore, Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.spending import Spending
 from answerkey.evaluation.store_patience import Patience
-from answerkey.evaluation.stored import open_configured_store
+from answerkey.evaluation.stored import open_configured_store, stored_trials
+from answerkey.evaluation.target_pair import TargetPair, own_trial
 from answerkey.evaluation.verdicts import with_wordings
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
-from answerkey.model.reply import Reply
 from answerkey.model.run import ExperimentLink, Run, RunInfo
 from answerkey.model.trial import Trial
-from answerkey.protocols import Ask, Target
+from answerkey.protocols import Target
 from answerkey.stats.paired import Verdict
 from answerkey.stats.sequential import AnytimeTest, PlannedLooks, sequential_document
 from answerkey.store.ownership import Lease, claim_run
@@ -65,6 +66,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     asked: int
     planned: int
     stopped_early: bool
+    # What cut the asking short, and what the observers could not tell.
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As `ab --json` has it."""
@@ -78,6 +81,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             "planned": self.planned,
             "stopped_early": self.stopped_early,
             "sequential": self.sequential,
+            "warnings": list(self.warnings),
             "comparison": self.comparison.to_dict(),
         }
 
@@ -98,10 +102,9 @@ async def run_experiment(
     if early_stop and looks:
         raise UsageError("an experiment stops early after any question or at planned looks; choose one")
     options = assembly.options
-    if options.budget is not None:
-        raise UsageError("an experiment keeps no budget yet: take it out, and use --sample or --early-stop")
     async with AsyncExitStack() as opened:
-        resolved = [await opened.enter_async_context(assembly.target(target)) for target in targets]
+        pair = TargetPair([assembly.unobserved(target) for target in targets])
+        asked = await opened.enter_async_context(assembly.observed(pair))
         store = open_configured_store(assembly.settings, options.store)
         link = ExperimentLink(runs=(new_id(), new_id()), early_stop=early_stop, looks=looks)
         infos = [
@@ -114,10 +117,10 @@ async def run_experiment(
                 name=f"{options.name or 'ab'}-{arm}",
                 experiment=link,
             )
-            for run_id, arm, target, given in zip(link.runs, ARMS, resolved, targets, strict=True)
+            for run_id, arm, target, given in zip(link.runs, ARMS, pair.targets, targets, strict=True)
         ]
         leases = [opened.enter_context(claim_run(store.database, info.id)) for info in infos]
-        arms = _Arms(assembly, store, infos, questions, resolved, leases, link)
+        arms = _Arms(assembly, store, infos, questions, asked, leases, link)
         return await arms.ask(progress, lambda info: store.create_run(info, questions))
 
 
@@ -138,8 +141,9 @@ async def resume_experiment(
         path=info.question_path,
     )
     async with AsyncExitStack() as opened:
-        resolved = [await opened.enter_async_context(assembly.target(spec)) for spec in specs]
-        for other, target in zip(infos, resolved, strict=True):
+        pair = TargetPair([assembly.unobserved(spec) for spec in specs])
+        asked = await opened.enter_async_context(assembly.observed(pair))
+        for other, target in zip(infos, pair.targets, strict=True):
             if changed := changes_since(other, assembly, target):
                 raise UsageError(
                     f"run {other.id}: {' and '.join(changed)} changed since; put that back, or begin the experiment anew"
@@ -148,50 +152,8 @@ async def resume_experiment(
         for other in infos:
             replay_journal(store, other)
         again = [going_on(other, assembly) for other in infos]
-        arms = _Arms(assembly, store, again, questions, resolved, leases, link)
+        arms = _Arms(assembly, store, again, questions, asked, leases, link)
         return await arms.ask(progress, store.update_run)
-
-
-class _Pair:
-    """Both targets behind one: odd trials are the first target's, even ones the second's.
-
-    So the engine that asks one target asks both, under one limit of concurrency and one rate, and knows nothing of it.
-    """
-
-    def __init__(self, targets: list[Target]) -> None:
-        self._targets = targets
-        self.name = " and ".join(target.name for target in targets)
-        self.fingerprint = "+".join(target.fingerprint for target in targets)
-        known = [
-            capacity for target in targets if (capacity := getattr(target, "capacity", None)) is not None
-        ]
-        self.capacity = min(known) if known else None
-        self.replays = all(getattr(target, "replays", False) for target in targets)
-
-    async def __aenter__(self) -> "_Pair":
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
-
-    async def wait_for_room(self, ask: Ask) -> None:
-        wait_for_room = getattr(self._targets[_arm_and_trial(ask.trial)[0]], "wait_for_room", None)
-        if wait_for_room is not None:
-            await wait_for_room(ask)
-
-    async def ask(self, ask: Ask) -> Reply:
-        arm, trial = _arm_and_trial(ask.trial)
-        return await self._targets[arm].ask(msgspec.structs.replace(ask, trial=trial))
-
-
-def _arm_and_trial(number: int) -> tuple[Literal[0, 1], int]:
-    return (0 if number % 2 else 1), (number + 1) // 2
-
-
-def _own_trial(trial: Trial) -> tuple[Literal[0, 1], Trial]:
-    """An arm, and the trial as that arm's run numbers it."""
-    arm, number = _arm_and_trial(trial.number)
-    return arm, msgspec.structs.replace(trial, number=number)
 
 
 class _Arms:
@@ -201,7 +163,7 @@ class _Arms:
         store: SqlStore,
         infos: list[RunInfo],
         questions: QuestionSet,
-        targets: list[Target],
+        target: Target,
         leases: list[Lease],
         link: ExperimentLink,
     ) -> None:
@@ -210,7 +172,8 @@ class _Arms:
         self.store = store
         self.infos = infos
         self.questions = questions
-        self.pair = _Pair(targets)
+        # Both chatbots behind one, perhaps observed.
+        self.target = target
         self.options = assembly.options
         self.asked = [store.reply_keys(info) for info in infos]
         # Content hash → the scores of each arm's trials so far; None where one could not be scored.
@@ -232,6 +195,7 @@ class _Arms:
         self.recorders: list[Recorder] = []
         self.judging: list[JudgingSession | None] = []
         self.running = RunningScore()
+        self.spending = Spending(None, (), ())
 
     def _units(self) -> list[list[tuple[int, Question]]]:
         """Questions in random order, those that belong together beside each other: the test counts them as one."""
@@ -245,13 +209,18 @@ class _Arms:
     def trials(self) -> Iterator[Trial]:
         order = random.Random(self.options.seed + 1)
         for unit in self.units:
+            missing = []
             for trial in range(1, self.options.repeat + 1):
                 for position, question in unit:
                     arms = [0, 1]
                     order.shuffle(arms)
                     for arm in arms:
                         if (question.ask_hash, trial) not in self.asked[arm]:
-                            yield Trial(question, 2 * trial - 1 + arm, position)
+                            missing.append(Trial(question, 2 * trial - 1 + arm, position))
+            # A unit is asked of both or of neither: a budget that ends must not end one of them earlier.
+            if missing and not self.spending.begin(len(missing)):
+                return
+            yield from missing
             # Looked at before each further question; those under way are finished and kept.
             if self.test is not None and self.test.decided:
                 return
@@ -334,13 +303,23 @@ class _Arms:
                 for batch in self.store.score_batches(info):
                     for content, score in zip(batch.content_hashes, batch.scores, strict=True):
                         self.count(content.hex(), arm, score)
-            async for trial in self.assembly.engine.ask_all(self.pair, self.trials(), self._journal):
-                arm, own = _own_trial(trial)
+            self.spending = self._spending()
+            async for trial in self.assembly.engine.ask_all(self.target, self.trials(), self._journal):
+                arm, own = own_trial(trial)
                 await self.recorders[arm].add(own)
 
+    def _spending(self) -> Spending:
+        """What both have cost until now, where there is a budget to keep."""
+        known: list[Trial] = []
+        if self.options.budget is not None:
+            for info, asked in zip(self.infos, self.asked, strict=True):
+                known += stored_trials(self.store, info, self.questions) if asked else ()
+        return Spending(self.options.budget, known, self.judging)
+
     def _journal(self, trial: Trial) -> None:
-        arm, own = _own_trial(trial)
+        arm, own = own_trial(trial)
         self.keepers[arm].append(own)
+        self.spending.add(own)
 
     def _scored(self, arm: int, progress: Progress, graded: Trial) -> None:
         """A reply has its scorecard, at once or when it has been judged."""
@@ -359,6 +338,7 @@ class _Arms:
                 keeper=keeper,
                 judging=judging,
                 planned=self.planned,
+                stopped=self.spending.stopped,
             )
             for info, recorder, keeper, judging in parts
         ]
@@ -369,7 +349,8 @@ class _Arms:
             for question in self.questions
         )
         stopped = self.test is not None and self.test.decided and not complete
-        first, second = self._finish("partial" if stopped else "complete")
+        status: Literal["interrupted", "partial", "complete"] = "partial" if stopped else "complete"
+        first, second = self._finish("interrupted" if self.spending.stopped else status)
         infos = [first.info, second.info]
         if stopped:
             # They lack questions because enough were asked, which is nothing to warn of.
@@ -386,4 +367,14 @@ class _Arms:
             asked=first.summary.replies + second.summary.replies,
             planned=2 * self.planned,
             stopped_early=stopped,
+            warnings=tuple(self._warnings()),
         )
+
+    def _warnings(self) -> Iterator[str]:
+        if self.spending.stopped:
+            yield (
+                f"asking stopped, for both after the same questions: {self.spending.stopped}; go on with: "
+                f"answerkey ab --resume {self.infos[0].id} --budget …"
+            )
+        observing: list[str] = getattr(self.target, "warnings", list)()
+        yield from observing

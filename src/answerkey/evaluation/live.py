@@ -6,6 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from answerkey.errors import (
     InterruptedRunError,
     JudgeUnusableError,
@@ -122,7 +124,7 @@ def _spending(
     """What the run has cost until now, where there is a budget to keep."""
     budget = assembly.options.budget
     known = stored_trials(store, info, questions) if budget is not None and asked else ()
-    return Spending(budget, known, judging)
+    return Spending(budget, known, [judging])
 
 
 async def _ask(
@@ -158,7 +160,9 @@ async def _ask(
                 trials = spending.allowed(_planned(questions, info.repeat, asked))
                 async for trial in assembly.engine.ask_all(target, trials, journal):
                     await recorder.add(trial)
-        return finish("interrupted" if spending.stopped else "complete", stopped=spending.stopped)
+        run = finish("interrupted" if spending.stopped else "complete", stopped=spending.stopped)
+        observing: list[str] = getattr(target, "warnings", list)()
+        return msgspec.structs.replace(run, warnings=(*run.warnings, *observing))
     except asyncio.CancelledError:
         finish("interrupted")
         raise InterruptedRunError(f"interrupted; go on with: answerkey resume {info.id}") from None

@@ -1,6 +1,6 @@
 """Spending: what a run has cost so far, and whether its budget allows another question."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from answerkey.model.trial import Trial
@@ -15,7 +15,10 @@ class Spending:
     """Counts what replies cost, and with them what judging them does."""
 
     def __init__(
-        self, budget: float | None, before: Iterable[Trial], judging: "JudgingSession | None"
+        self,
+        budget: float | None,
+        before: Iterable[Trial],
+        judging: "Sequence[JudgingSession | None]",
     ) -> None:
         self._budget = budget
         self._judging = judging
@@ -30,11 +33,16 @@ class Spending:
     def allowed(self, trials: Iterable[Trial]) -> Iterator[Trial]:
         """Trials as long as the budget covers the next one and those under way, by what the others cost on average."""
         for trial in trials:
-            self.stopped = self._reason()
-            if self.stopped:
+            if not self.begin(1):
                 return
-            self._under_way += 1
             yield trial
+
+    def begin(self, trials: int) -> bool:
+        """Whether the budget covers so many more, which are then under way."""
+        self.stopped = self._reason(trials)
+        if not self.stopped:
+            self._under_way += trials
+        return not self.stopped
 
     def add(self, trial: Trial) -> None:
         """Count a trial that has just been answered."""
@@ -51,7 +59,7 @@ class Spending:
         elif any(reply.failure is None for reply in trial.replies):
             self._unknown = True
 
-    def _reason(self) -> str:
+    def _reason(self, more: int) -> str:
         if self._budget is None:
             return ""
         if self._unknown:
@@ -59,9 +67,9 @@ class Spending:
                 f"the budget of {self._budget:g} cannot be kept, since what a reply cost is not known; give the "
                 "chatbot's or its model's price under [prices]"
             )
-        judge = 0.0 if self._judging is None else self._judging.cost
+        judge = sum(session.cost for session in self._judging if session is not None)
         usual = self._spent / self._answered if self._answered else 0.0
         spent = self._spent + judge
-        if spent + (self._under_way + 1) * usual > self._budget or spent >= self._budget:
+        if spent + (self._under_way + more) * usual > self._budget or spent >= self._budget:
             return f"the budget of {self._budget:g} is used up ({spent:.4g} spent, {self._under_way} questions under way)"
         return ""

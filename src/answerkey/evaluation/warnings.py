@@ -12,15 +12,16 @@ __all__ = ["run_warnings"]
 def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
     """One line for each thing that was not observed, not asked or not scored."""
     lines = []
+    going_on = f"{'resume' if info.experiment is None else 'ab --resume'} {info.id}"
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
-        remedy = f"; go on with: answerkey resume {info.id}" if never_asked > 0 else ""
+        remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
         lines.append(
             f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
             f"{summary.planned - summary.trials} have no score{remedy}"
         )
     if info.stopped:
-        lines.append(f"asking stopped: {info.stopped}; go on with: answerkey resume {info.id} --budget …")
+        lines.append(f"asking stopped: {info.stopped}; go on with: answerkey {going_on} --budget …")
     if info.options.reuse and info.made_from:
         lines.append(
             f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "

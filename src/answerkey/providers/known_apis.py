@@ -11,7 +11,7 @@ __all__ = ["KNOWN_APIS"]
 
 KNOWN_APIS: dict[str, ModelApi] = {
     "openai": OPENAI_CHAT,
-    "openai responses": OPENAI_RESPONSES,
+    "openai-responses": OPENAI_RESPONSES,
     "anthropic": ANTHROPIC,
     "gemini": GEMINI,
     "ollama": OLLAMA,

@@ -140,6 +140,7 @@ def print_experiment(experiment: "Experiment") -> None:
     console = make_console()
     asked = f"{experiment.asked:,} of {experiment.planned:,} trials asked"
     emit(console, "", Text(f"{asked}{', stopped early' if experiment.stopped_early else ''}", style="dim"))
+    emit(console, *(Text(f"! {one_line(note, 300)}", style="yellow") for note in experiment.warnings))
     found = experiment.sequential
     if found is not None:
         words = (

@@ -48,7 +48,7 @@ def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
     text, number, texts = pyarrow.string(), pyarrow.float64(), pyarrow.list_(pyarrow.string())
     error = _struct(kind=text, message=text)
     component = _struct(score=number, weight=number, reason=text, found=texts, missing=texts, extra=texts)
-    call = _struct(name=text, arguments=text, result=text, error=text, duration_ms=number)
+    call = _struct(name=text, arguments=text, result=text, error=text, start_ms=number, duration_ms=number)
     source = _struct(id=text, title=text, uri=text, text=text, score=number)
     reply = _struct(
         text=text,

@@ -69,6 +69,12 @@ class _OpenAISettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_f
     api: Literal["chat", "responses"] = "chat"
 
 
+class _ResponsesSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same by OpenAI's newer API; from the command line too."""
+
+    model: str = msgspec.field(name="openai-responses")
+
+
 class _AnthropicSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     anthropic: str
 
@@ -83,6 +89,7 @@ class _OllamaSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_f
 
 _SETTINGS: dict[str, type[ModelSettings]] = {
     "openai": _OpenAISettings,
+    "openai-responses": _ResponsesSettings,
     "anthropic": _AnthropicSettings,
     "gemini": _GeminiSettings,
     "ollama": _OllamaSettings,
@@ -90,12 +97,11 @@ _SETTINGS: dict[str, type[ModelSettings]] = {
 
 
 def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
-    """The factory of the four kinds."""
+    """The factory of all these kinds."""
     kind = next(kind for kind in _SETTINGS if kind in context.settings)
     settings = read_settings(context, _SETTINGS[kind])
-    responses = getattr(settings, "api", None) == "responses"
-    api = KNOWN_APIS["openai responses" if responses else kind]
-    return ModelTarget(api, kind, str(getattr(settings, kind)), settings, context=context)
+    by = "openai-responses" if getattr(settings, "api", None) == "responses" else kind
+    return ModelTarget(KNOWN_APIS[by], kind, str(context.settings[kind]), settings, context=context)
 
 
 class ModelTarget:

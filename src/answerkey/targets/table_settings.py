@@ -14,7 +14,7 @@ __all__ = ["TARGET_FORMS", "read_settings", "refuse_other_settings"]
 # How the built-in kinds are written on the command line.
 TARGET_FORMS = (
     "demo, http://…, python:module:callable, file.py:callable, cmd:PROGRAM, "
-    "openai:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL, replay:FILE"
+    "openai:MODEL, openai-responses:MODEL, anthropic:MODEL, gemini:MODEL, ollama:MODEL, replay:FILE"
 )
 
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)
@@ -25,7 +25,7 @@ def read_settings(context: TargetContext, model: type[_Settings]) -> _Settings:
     if context.name is None and not all(str(value).strip() for value in context.settings.values()):
         kind = next(iter(context.settings))
         raise UsageError(f"the target '{kind}:' is incomplete; write one of {TARGET_FORMS}")
-    refuse_other_settings(context, model.__struct_fields__)
+    refuse_other_settings(context, model.__struct_encode_fields__)
     try:
         return msgspec.convert(dict(context.settings), model)
     except msgspec.ValidationError as error:
