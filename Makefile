@@ -59,6 +59,10 @@ release-check: setup
 	$(UV) pip install --quiet --python $(VENV)/release/core/bin/python --constraints requirements.lock $(VENV)/release/*.whl
 	ANSWERKEY_RELEASE=$(CURDIR)/$(VENV)/release/core/bin $(BIN)/python -m pytest tests/test_release.py
 
+# The tables of docs/performance.md made anew, the peers' too; an hour on two cores. Some of them: make bench ONLY="peers store".
+bench: setup
+	$(BIN)/python benchmarks/performance_page.py $(ONLY)
+
 # The documentation as a site, with search and the Python reference, in site/.
 docs: setup
 	$(BIN)/mkdocs build --strict

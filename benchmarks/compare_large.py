@@ -13,7 +13,6 @@ import compileall
 import importlib
 import math
 import os
-import random
 import resource
 import subprocess
 import sys
@@ -21,71 +20,20 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from answerkey.model.question import Question, QuestionSet
-from answerkey.model.reply import Reply, Timings
-from answerkey.model.run import RunInfo
-from answerkey.model.scorecard import DEFAULT_WEIGHTS, Score, Scorecard, grade, total
-from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
+sys.path.append(str(Path(__file__).parent / "store"))
+
+from made_runs import made_info, made_questions, made_trials, store_run
+
 from answerkey.store import open_store
 
 
 def fill(path: Path, count: int) -> None:
-    """Two complete runs over the same questions, with the components and reasons that real scorecards hold."""
-    source = random.Random(1)
-    questions = QuestionSet(
-        questions=tuple(
-            Question(id=f"q{i}", question=f"What is the rent of unit {i}?", category=f"c{i % 12}")
-            for i in range(count)
-        )
-    )
+    """Two complete runs over the same questions."""
+    questions = made_questions(count)
     with open_store(str(path)) as store:
         for number, skill in enumerate((0.90, 0.91)):
-            info = RunInfo(
-                id=f"run{number}",
-                name=("base", "candidate")[number],
-                status="complete",
-                created_at=f"2026-01-01T00:00:0{number}",
-                target="made",
-                target_hash="t",
-                question_set="set",
-                question_set_hash=questions.hash,
-                weights=dict(DEFAULT_WEIGHTS),
-                scoring_hash="s",
-            )
-            store.create_run(info, questions)
-            batch: list[Trial] = []
-            for position, question in enumerate(questions):
-                values = {
-                    "tool_usage": float(source.random() < skill),
-                    "response_quality": sum(source.random() < skill for _ in range(4)) / 4,
-                    "error_handling": float(source.random() < 0.98),
-                }
-                points = total(dict(values), DEFAULT_WEIGHTS) or 0.0
-                card = Scorecard(
-                    components={
-                        name: Score(
-                            name,
-                            value,
-                            "why it is so, in words",
-                            DEFAULT_WEIGHTS[name],
-                            {"missing": ["a", "b"]},
-                        )
-                        for name, value in values.items()
-                    },
-                    total=points,
-                    grade=grade(points),
-                    passed=points >= 0.7,
-                    metrics={"tool_f1": values["tool_usage"]},
-                )
-                reply = Reply(text="A reply. " * 50, timings=Timings(latency_ms=source.uniform(50, 900)))
-                batch.append(Trial(question, 1, position, (reply,), card))
-                if len(batch) == 5000:
-                    store.add(info, batch)
-                    batch = []
-            store.add(info, batch)
-            # As every run ends.
-            store.finish_run(info, summarise(store.results(info), planned=count))
+            trials = list(made_trials(questions, seed=number, skill=skill))
+            store_run(store, made_info(number, questions), questions, trials)
 
 
 # Runs a module or a script, then says how much memory it had at most.

@@ -277,8 +277,14 @@ class SqlStore(RunWriter):
         return found
 
     def _results_of(self, info: RunInfo, question_id: str, most: int | None) -> list[Trial]:
-        query = f"{RESULTS} AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
-        values = (*of_run(info), question_id.replace("\0", ""), _limit(most))
+        # From the question to its places, in this order: the other way the whole run would be looked through.
+        places = (
+            "SELECT s.position FROM questions k CROSS JOIN scorecards s "
+            f"WHERE k.id = ? AND s.question = k.key AND s.run = {RUN_KEY}"
+        )
+        query = f"{RESULTS} AND c.position IN ({places}) AND q.id = ? ORDER BY c.position, c.trial LIMIT ?"
+        asked = question_id.replace("\0", "")
+        values = (*of_run(info), asked, info.id, asked, _limit(most))
         with self.database.reading() as connection:
             return [read_result(row) for row in connection.run(query, values)]
 
