@@ -304,6 +304,22 @@ def test_interrupted_it_goes_on_where_it_stopped(folder: Path, write_rows: Calla
     assert document(again) == document(score_replies(log, how=LogScoring(processes=1)))
 
 
+def test_a_reply_that_is_too_costly_is_unscored_and_the_rest_is_scored(folder: Path, write_rows: Any) -> None:
+    (folder / "checks.py").write_text(
+        "def patient(question, reply):\n    while 'for ever' in reply.text:\n        pass\n    return True\n"
+    )
+    (folder / "answerkey.toml").write_text('[scorers.patient]\npython = "checks.py:patient"\n')
+    log = rows(40)
+    log[7]["answer"] = log[21]["answer"] = "It takes for ever."
+    run = score_replies(write_rows("log.jsonl", *log), how=LogScoring(processes=2, scoring_seconds=0.5))
+    unscored = [trial for trial in run.results if trial.score is None]
+    assert [(trial.id, trial.position) for trial in unscored] == [("q0", 7), ("q0", 21)]
+    assert [next(iter(trial.components.values())).reason for trial in unscored] == [
+        "too costly: scoring q0 took more than 0.5 s"
+    ] * 2
+    assert (run.summary.trials, run.summary.harness) == (38, {"too_costly": 2})
+
+
 def test_a_log_can_be_kept_as_a_run(command: Any, write_rows: Any) -> None:
     write_rows("log.jsonl", *rows(20))
     scored = command("score", "log.jsonl", "--name", "november", "--json").document

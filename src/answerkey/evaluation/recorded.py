@@ -49,6 +49,8 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
     keep_results: bool = True
     # Where bad rows are written, if there are any; None: they are only counted.
     bad_rows: Path | None = None
+    # Seconds of CPU that one reply may take where other processes score; one that takes longer is unscored. None: as for a run.
+    scoring_seconds: float | None = None
     # A scoring that is interrupted goes on where it stopped when it is asked for again.
     resumable: bool = False
     # Where the scoring happens: local or ray; and the Ray cluster, as HOST:PORT.
@@ -122,6 +124,7 @@ class LogRun:
             questions=None if questions is None else questions.questions,
             pass_mark=grader.scoring.pass_mark,
             keep_results=how.keep_results,
+            scoring_seconds=how.scoring_seconds or Options().scoring_seconds,
         )
         path = _journal_path(self._blocks, grader.hash, questions, how) if how.resumable else None
         self.journal = ScoreJournal(path)
