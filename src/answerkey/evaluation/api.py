@@ -275,6 +275,7 @@ def score_replies(
         how,
         fields=dict(fields or how.fields),
         keep_results=keep or how.keep_results,
+        as_lines=how.as_lines and not keep,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
     assembly = assemble(

@@ -36,6 +36,8 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     pass_mark: float
     # Whether the scored rows are wanted, too.
     keep_results: bool = False
+    # Whether as lines of JSON, to be written as they are, in the place of trials.
+    as_lines: bool = False
     # Seconds of CPU that one reply may take where other processes score.
     scoring_seconds: float = Options().scoring_seconds
 
@@ -81,7 +83,10 @@ class ShardScorer:
 
     def tally(self) -> ShardTally:
         """For the trials of one block."""
-        return ShardTally(self._plan.pass_mark, keep_results=self._plan.keep_results, lowest=self._lowest)
+        plan = self._plan
+        return ShardTally(
+            plan.pass_mark, keep_results=plan.keep_results, as_lines=plan.as_lines, lowest=self._lowest
+        )
 
     def score(self, block: Block) -> ShardPart:
         """Score a block; a row that cannot be read or scored is told among the bad ones."""
