@@ -1,10 +1,13 @@
 """`answerkey score` beside the same job by hand, in alternation, as rows per CPU second and as ratios.
 
 python benchmarks/logs/compare_logs.py [ROWS] [ROUNDS]
+
+DuckDB and Polars are installed by uv in an environment of their own, which is gone afterwards; without uv they are left out.
 """
 
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,10 +28,21 @@ def measured(*command: str) -> tuple[float, float, float]:
     return used, time.monotonic() - begun, after.ru_maxrss / 1024
 
 
+def peers(folder: str) -> dict[str, tuple[str, str]]:
+    """Python with DuckDB and Polars, and their jobs."""
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv is None:
+        return {}
+    subprocess.run([uv, "venv", "--quiet", f"{folder}/peers"], check=True)
+    python = f"{folder}/peers/bin/python"
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "duckdb", "polars"], check=True)
+    return {name: (python, str(HERE / f"{name.lower()}_job.py")) for name in ("DuckDB", "Polars")}
+
+
 def main(rows: int, rounds: int) -> None:
     python = sys.executable
     with tempfile.TemporaryDirectory() as folder:
-        out = f"{folder}/out.jsonl"
+        out, others = f"{folder}/out.jsonl", peers(folder)
         print(f"| {rows:,} rows | rows a CPU second | times the plain loop | wall s |")
         print("|---|---|---|---|")
         for shape in SHAPES:
@@ -38,12 +52,13 @@ def main(rows: int, rounds: int) -> None:
                 "plain loop": (python, str(HERE / "plain_loop.py"), log, out),
                 "typed loop": (python, str(HERE / "msgspec_loop.py"), log),
                 "wc -l": ("wc", "-l", log),
+                **{name: (*command, log) for name, command in others.items()},
                 "score, 1 process": (python, "-m", "answerkey", "score", log, "--processes", "1"),
                 "score, 2 processes": (python, "-m", "answerkey", "score", log, "--processes", "2"),
                 "score -o rows, 2": (python, "-m", "answerkey", "score", log, "--processes", "2", "-o", out),
             }
-            found = {name: [measured(*command) for _ in range(1)] for name, command in commands.items()}
-            for _ in range(rounds - 1):
+            found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
+            for _ in range(rounds):
                 for name, command in commands.items():
                     found[name].append(measured(*command))
             plain = statistics.median(run[0] for run in found["plain loop"])

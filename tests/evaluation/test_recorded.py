@@ -19,6 +19,7 @@ from answerkey.model.options import Scoring
 from answerkey.model.question_lines import add_up
 from answerkey.model.run import LoggedResults, Run
 from answerkey.model.tally import Tally, summarise
+from answerkey.report.files import write_report
 from answerkey.scorers.plan import make_grader
 
 
@@ -302,6 +303,34 @@ def test_interrupted_it_goes_on_where_it_stopped(folder: Path, write_rows: Calla
     again = score_replies(log, how=how, progress=going_on)
     assert not journal.exists()
     assert document(again) == document(score_replies(log, how=LogScoring(processes=1)))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rows_made_where_they_are_scored_are_the_same(folder: Path, write_rows: Any, processes: int) -> None:
+    log = [*rows(30), {"id": 'odd "id" é', "answer": "1200", "trial": 4}, *rows(30)]
+    path, written = write_rows("log.jsonl", *log), []
+    for as_lines in (False, True):
+        how = LogScoring(processes=processes, as_lines=as_lines)
+        write_report(score_replies(path, how=how), folder / "out.jsonl")
+        written.append((folder / "out.jsonl").read_bytes())
+    assert written[0] == written[1]
+    assert [json.loads(line)["trial"] for line in written[0].splitlines()][28:33] == [5, 5, 4, 6, 6]
+
+
+def test_a_reply_that_is_too_costly_is_unscored_and_the_rest_is_scored(folder: Path, write_rows: Any) -> None:
+    (folder / "checks.py").write_text(
+        "def patient(question, reply):\n    while 'for ever' in reply.text:\n        pass\n    return True\n"
+    )
+    (folder / "answerkey.toml").write_text('[scorers.patient]\npython = "checks.py:patient"\n')
+    log = rows(40)
+    log[7]["answer"] = log[21]["answer"] = "It takes for ever."
+    run = score_replies(write_rows("log.jsonl", *log), how=LogScoring(processes=2, scoring_seconds=0.5))
+    unscored = [trial for trial in run.results if trial.score is None]
+    assert [(trial.id, trial.position) for trial in unscored] == [("q0", 7), ("q0", 21)]
+    assert [next(iter(trial.components.values())).reason for trial in unscored] == [
+        "too costly: scoring q0 took more than 0.5 s"
+    ] * 2
+    assert (run.summary.trials, run.summary.harness) == (38, {"too_costly": 2})
 
 
 def test_a_log_can_be_kept_as_a_run(command: Any, write_rows: Any) -> None:

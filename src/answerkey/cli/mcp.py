@@ -262,7 +262,7 @@ def _comparison_found(document: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(document: dict[str, Any]) -> dict[str, Any]:
     """As JSON has it, whatever the chatbot's texts hold."""
-    from answerkey.report.result_rows import encode
+    from answerkey.model.result_rows import encode
 
     plain: dict[str, Any] = msgspec.json.decode(encode(document))
     return plain

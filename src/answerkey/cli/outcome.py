@@ -99,7 +99,7 @@ def print_run_document(run: Run) -> None:
 
 def print_document(document: object) -> None:
     """One JSON document on stdout."""
-    from answerkey.report.result_rows import encode
+    from answerkey.model.result_rows import encode
 
     sys.stdout.buffer.write(encode(document) + b"\n")
     sys.stdout.buffer.flush()

@@ -133,10 +133,12 @@ def _log_scoring(
 
     for path in outputs:
         check_output(path)
+    every = every or os.environ.get("GITHUB_ACTIONS") == "true"
     return LogScoring(
         processes=processes,
-        # The terminal shows the summary and the lowest; anything else is read one by one.
-        keep_results=bool(outputs) or every or os.environ.get("GITHUB_ACTIONS") == "true",
+        # The terminal shows the summary and the lowest; anything else is read one by one, or only written.
+        keep_results=bool(outputs) or every,
+        as_lines=bool(outputs) and not every and all(path.name.endswith(".jsonl") for path in outputs),
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
         engine=engine,

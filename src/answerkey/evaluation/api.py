@@ -268,12 +268,16 @@ def score_replies(
     settings = settings or load_settings()
     keep = keep or name is not None
     how = how or LogScoring()
-    how = msgspec.structs.replace(
-        how, fields=dict(fields or how.fields), keep_results=keep or how.keep_results
-    )
     paths = [Path(replies)] if isinstance(replies, str | Path) else [Path(path) for path in replies]
     options = settings.options(
         scoring=scoring or settings.scoring, judge=judge_settings(judge, settings.judge)
+    )
+    how = msgspec.structs.replace(
+        how,
+        fields=dict(fields or how.fields),
+        keep_results=keep or how.keep_results,
+        as_lines=how.as_lines and not keep,
+        scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
     assembly = assemble(
         msgspec.structs.replace(options, gates=tuple(gates), baseline=None), settings, scorers=scorers

@@ -20,7 +20,7 @@ import msgspec
 from answerkey.model.scorecard import Score, Scorecard
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
-from answerkey.scorers.grading_process import ToGrade, read_frame, write_frame
+from answerkey.scorers.grading_process import SLEEPING, ToGrade, read_frame, write_frame
 from answerkey.text.sanitise import one_line
 
 __all__ = ["Grading"]
@@ -40,8 +40,6 @@ _MOST_PROCESSES = 4
 _LONG_TEXT = 100_000
 # How often it is looked whether a reply has used up its budget.
 _LOOK_S = 0.25
-# A budget is in seconds of CPU; one that mostly sleeps has so many times as long.
-_SLEEPING = 3.0
 # The interpreter changes threads so often while a thread grades, so that the loop is not kept waiting.
 _SWITCH_S = 0.001
 
@@ -189,7 +187,7 @@ class Grading:
     def _look(self) -> None:
         """On the loop, now and then: what has used up its budget is given up, with the lane that was working on it."""
         for lane in list(self._lanes):
-            if not lane.apart and lane.over(self._budget, _SLEEPING * self._budget):
+            if not lane.apart and lane.over(self._budget, SLEEPING * self._budget):
                 with self._changed:
                     lane.retired = True
                     (trial,) = lane.give_up()
@@ -201,8 +199,7 @@ class Grading:
 
     def too_costly(self, trial: Trial) -> Scorecard:
         """The scorecard of a trial that could not be graded within its budget."""
-        reason = f"too costly: scoring {trial.question.id} (trial {trial.number}) took more than {self._budget:g} s"
-        return self._grader.unscored(reason, "too_costly")
+        return self._grader.too_costly(trial.question, trial.number, self._budget)
 
     def failed(self, error: BaseException) -> Scorecard:
         """The scorecard of a trial whose grading broke down."""
@@ -231,7 +228,7 @@ class Grading:
         recipe = msgspec.structs.replace(
             cast("msgspec.Struct", self._grader.recipe),
             cpu_seconds=self._budget,
-            wall_seconds=_SLEEPING * self._budget,
+            wall_seconds=SLEEPING * self._budget,
             sys_path=sys.path,
         )
         write_frame(cast("BinaryIO", process.stdin), recipe)

@@ -23,6 +23,7 @@ from answerkey.evaluation.shard_tally import PARTITIONS, ShardPart
 from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
+from answerkey.model.result_rows import numbered_line
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
@@ -47,8 +48,12 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
     processes: int | None = None
     # Whether the results can be read one by one afterwards; else there is only the summary and the lowest of them.
     keep_results: bool = True
+    # Whether these are then only written, as rows of JSON Lines: processes that score make the lines, and none is read again.
+    as_lines: bool = False
     # Where bad rows are written, if there are any; None: they are only counted.
     bad_rows: Path | None = None
+    # Seconds of CPU that one reply may take where other processes score; one that takes longer is unscored. None: as for a run.
+    scoring_seconds: float | None = None
     # A scoring that is interrupted goes on where it stopped when it is asked for again.
     resumable: bool = False
     # Where the scoring happens: local or ray; and the Ray cluster, as HOST:PORT.
@@ -122,6 +127,8 @@ class LogRun:
             questions=None if questions is None else questions.questions,
             pass_mark=grader.scoring.pass_mark,
             keep_results=how.keep_results,
+            as_lines=how.as_lines,
+            scoring_seconds=how.scoring_seconds or Options().scoring_seconds,
         )
         path = _journal_path(self._blocks, grader.hash, questions, how) if how.resumable else None
         self.journal = ScoreJournal(path)
@@ -191,8 +198,10 @@ class LogRun:
         worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
         self.journal.forget()
         notes = [*run_warnings(info, summary), *self._notes(ambiguous), *self._blocks.notes]
+        one_by_one = self._how.keep_results and not self._how.as_lines
         results = LoggedResults(
-            self._results(numbers) if self._how.keep_results else _not_kept,
+            self._results(numbers) if one_by_one else _not_kept,
+            lines=self._lines(numbers) if self._how.as_lines else None,
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,
@@ -208,6 +217,10 @@ class LogRun:
                 yield _numbered(trial, numbers[place], None if given else place)
 
         return read
+
+    def _lines(self, numbers: "array[int]") -> Callable[[], Iterator[bytes]]:
+        """The rows of the results, as they are written."""
+        return lambda: (numbered_line(*line, number=numbers[place]) for place, line in self.journal.lines())
 
     def _notes(self, ambiguous: list[str]) -> Iterator[str]:
         if self._bad:
@@ -248,7 +261,7 @@ def _journal_path(
     stamps = blocks.stamps()
     if stamps is None or (blocks.size or 0) < _WORTH_A_JOURNAL:
         return None
-    key = [stamps, scoring, questions and questions.hash, how.fields, how.keep_results]
+    key = [stamps, scoring, questions and questions.hash, how.fields, how.keep_results, how.as_lines]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"

@@ -14,11 +14,13 @@ from typing import IO
 import msgspec
 
 from answerkey.evaluation.shard_tally import ShardPart
+from answerkey.model.result_rows import RowLine
 from answerkey.model.trial import Trial
 
 __all__ = ["ScoreJournal", "read_batches"]
 
 _LENGTHS = struct.Struct("<QQ")
+_read_lines = msgspec.msgpack.Decoder(list[tuple[int, RowLine]]).decode
 _read_trials = msgspec.msgpack.Decoder(list[tuple[int, Trial]]).decode
 
 
@@ -91,12 +93,19 @@ class ScoreJournal:
 
     def results(self) -> Iterator[tuple[int, Trial]]:
         """The kept results with their places, in the log's order."""
+        return (found for packed in self._packed() for found in _read_trials(packed))
+
+    def lines(self) -> Iterator[tuple[int, RowLine]]:
+        """The same, where they were kept as lines."""
+        return (found for packed in self._packed() for found in _read_lines(packed))
+
+    def _packed(self) -> Iterator[bytes]:
         for number in sorted(self._results):
             start, lengths = self._results[number]
             for length in lengths:
                 self._file.seek(start)
                 start += length
-                yield from _read_trials(self._file.read(length))
+                yield self._file.read(length)
 
     def forget(self) -> None:
         """Nothing will go on from here; what it has can be read as long as it lives."""

@@ -6,7 +6,7 @@ tallies of both, merged, are the run's.
 """
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from answerkey.evaluation.log_rows import LogRows
 from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
+from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
@@ -35,6 +36,10 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     pass_mark: float
     # Whether the scored rows are wanted, too.
     keep_results: bool = False
+    # Whether as lines of JSON, to be written as they are, in the place of trials.
+    as_lines: bool = False
+    # Seconds of CPU that one reply may take where other processes score.
+    scoring_seconds: float = Options().scoring_seconds
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +56,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[tuple[int | None, dict[str, Any]]] = []
     # Something that went wrong with the file behind its rows.
     problem: str = ""
+    # The places of rows whose scoring took too long before.
+    too_costly: tuple[int, ...] = ()
 
 
 # Line, place, the row as it stands (a line, or what was read already), and what was read: plain, or anything.
@@ -66,7 +73,9 @@ class ShardScorer:
                 raise TypeError("a plan without a recipe needs the grader itself")
             grader = grader_by(plan.recipe)
         self._plan = plan
-        self._grade = grader.grade
+        self._grade, self._too_costly, self.prepare = grader.grade, grader.too_costly, grader.prepare
+        # Called with the place of each row before it is scored.
+        self.before_row: Callable[[int], None] | None = None
         # Results that nobody reads need no words.
         self._measuring = None if plan.keep_results else measuring(grader)
         self._rows = LogRows(plan.questions)
@@ -74,7 +83,10 @@ class ShardScorer:
 
     def tally(self) -> ShardTally:
         """For the trials of one block."""
-        return ShardTally(self._plan.pass_mark, keep_results=self._plan.keep_results, lowest=self._lowest)
+        plan = self._plan
+        return ShardTally(
+            plan.pass_mark, keep_results=plan.keep_results, as_lines=plan.as_lines, lowest=self._lowest
+        )
 
     def score(self, block: Block) -> ShardPart:
         """Score a block; a row that cannot be read or scored is told among the bad ones."""
@@ -84,10 +96,14 @@ class ShardScorer:
         try:
             tally = self.tally()
             rows = self._read(block, tally)
-            if self._measuring is not None and self._measuring.looks:
+            if self._measuring is not None and self._measuring.looks and not block.too_costly:
                 rows = self._measured(rows, tally, self._measuring)
             for trial, place in self._trials(rows, block, tally):
-                self._add(trial, place, tally)
+                if place in block.too_costly:
+                    card = self._too_costly(trial.question, trial.number, self._plan.scoring_seconds)
+                    tally.add(trial.scored(card), place)
+                else:
+                    self._add(trial, place, tally)
             return tally.part(block.number, self._graded)
         finally:
             if looked_for_cycles:
@@ -130,9 +146,12 @@ class ShardScorer:
         """
         measure, named, whole = measuring.plain, tally.named, tally.tally.whole
         add_number, add_values = tally.plain[0].append, tally.plain[1].append
+        before_row = self.before_row
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
         for read in rows:
             row = read[3]
+            if before_row is not None:
+                before_row(read[1])
             if isinstance(row, dict):
                 yield read
                 continue
@@ -186,6 +205,8 @@ class ShardScorer:
 
     def _trials(self, rows: Iterable[_Read], block: Block, tally: ShardTally) -> Iterable[tuple[Trial, int]]:
         for line, place, raw, row in rows:
+            if self.before_row is not None:
+                self.before_row(place)
             try:
                 trial = self._trial(row, place, raw)
             except ValueError as error:

@@ -1,12 +1,16 @@
 """Processes that score the blocks of a log: this one alone, or several others that are fed block by block."""
 
+import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Protocol, cast
+
+import msgspec
 
 from answerkey.errors import AnswerkeyError
 from answerkey.evaluation.score_journal import read_batches
@@ -14,7 +18,7 @@ from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
 from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
 from answerkey.scorers.grader import Grader
-from answerkey.scorers.grading_process import read_frame
+from answerkey.scorers.grading_process import SLEEPING, read_frame
 
 __all__ = ["Here", "OtherProcesses", "Shards", "ToAddUp"]
 
@@ -63,6 +67,8 @@ class OtherProcesses:
 
     def __init__(self, plan: ShardPlan, count: int) -> None:
         self._plan = plan
+        # Whether new processes tell each row: a block took longer than a row may.
+        self._careful = False
         self._processes = [_start(plan) for _ in range(count)]
 
     def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
@@ -111,22 +117,27 @@ class OtherProcesses:
             stopped.set()
 
     def _asked(self, place: int, item: object) -> object:
-        """What a process makes of an item; one that died is replaced, once."""
-        for _ in range(2):
+        """What a process makes of an item; one that died is replaced, once.
+
+        One that used up its seconds is replaced by one that tells each row before it scores it, and then by one that leaves out
+        the row which took so long.
+        """
+        died = 0
+        while died < 2:
             process = self._processes[place]
-            try:
-                _write(cast("BinaryIO", process.stdin), item)
-                answer = read_frame(cast("BinaryIO", process.stdout))
-            except OSError:
-                answer = None
-            if answer is not None:
-                found = pickle.loads(answer)  # noqa: S301  # from our own child
-                if isinstance(found, BaseException):
-                    raise found
-                return cast("object", found)
+            found, row = _answer(process, item)
+            if isinstance(found, BaseException):
+                raise found
+            if found is not None:
+                return found
             process.kill()
-            process.wait()
-            self._processes[place] = _start(self._plan)
+            if -process.wait() in (signal.SIGPROF, signal.SIGALRM) and isinstance(item, Block):
+                self._careful = True
+                if row is not None:
+                    item = msgspec.structs.replace(item, too_costly=(*item.too_costly, row))
+            else:
+                died += 1
+            self._processes[place] = _start(self._plan, careful=self._careful)
         where = f"block {item.number} of {item.path}" if isinstance(item, Block) else "a partition"
         raise AnswerkeyError(f"the process that scored {where} ended twice; is there enough memory?")
 
@@ -137,10 +148,25 @@ class OtherProcesses:
             process.wait()
 
 
-def _start(plan: ShardPlan) -> "subprocess.Popen[bytes]":
+def _answer(process: "subprocess.Popen[bytes]", item: object) -> tuple[object | None, int | None]:
+    """What a process makes of an item (None: it died), and the row that it told last."""
+    row: int | None = None
+    try:
+        _write(cast("BinaryIO", process.stdin), item)
+        while (content := read_frame(cast("BinaryIO", process.stdout))) is not None:
+            found = pickle.loads(content)  # noqa: S301  # from our own child
+            if not isinstance(found, int):
+                return found, row
+            row = found
+    except OSError:
+        pass  # It died while it was written to, which is told as any other end.
+    return None, row
+
+
+def _start(plan: ShardPlan, *, careful: bool = False) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "answerkey.evaluation.shard_processes"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  # our own module
-    _write(cast("BinaryIO", process.stdin), (sys.path, plan))
+    _write(cast("BinaryIO", process.stdin), (sys.path, plan, careful))
     return process
 
 
@@ -152,9 +178,6 @@ def _write(stream: BinaryIO, value: object) -> None:
 
 
 def _serve() -> None:
-    import os
-    import signal
-
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever a scorer prints must not stand among the answers.
     os.dup2(2, 1)
@@ -163,18 +186,36 @@ def _serve() -> None:
     first = read_frame(given)
     if first is None:
         return
-    sys.path[:], plan = pickle.loads(first)  # noqa: S301  # from our own parent
+    sys.path[:], plan, careful = pickle.loads(first)  # noqa: S301  # from our own parent
     scorer = ShardScorer(plan)
+
+    def tell(row: int) -> None:
+        _write(answers, row)
+        _limit(plan.scoring_seconds)
+
+    if careful:
+        # What the first row would load is not charged to it.
+        scorer.prepare()
+        scorer.before_row = tell
     while (content := read_frame(given)) is not None:
         item = pickle.loads(content)  # noqa: S301
         try:
             if isinstance(item, Block):
+                # A block of usual rows takes no longer than one row may; if it does, its rows are looked at one by one.
+                _limit(plan.scoring_seconds)
                 answer: object = scorer.score(item)
+                _limit(0)
             else:
                 answer = add_up(read_batches(*item), plan.pass_mark)
         except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
             answer = error
         _write(answers, answer)
+
+
+def _limit(seconds: float) -> None:
+    """Have the kernel end this process after so many seconds of CPU, or a few times as many altogether; 0: never."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, SLEEPING * seconds)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import msgspec
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines
+from answerkey.model.result_rows import RowLine, row_line
 from answerkey.model.tally import Names, Signature, Tally, Values, length_of, signature_of, values_of
 from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
@@ -59,7 +60,7 @@ class ShardPart(msgspec.Struct, kw_only=True):
     # For people who watch: replies that are errors, and all scores together.
     errors: int = 0
     points: float = 0.0
-    # Packed lists of places and trials, in order, where results are kept.
+    # Packed lists of places and trials or lines, in order, where results are kept.
     results: list[bytes] = []
 
 
@@ -126,8 +127,10 @@ class LoggedQuestion:
 class ShardTally:
     """Adds up a block's trials."""
 
-    def __init__(self, pass_mark: float, *, keep_results: bool, lowest: Lowest | None = None) -> None:
-        self._keep = keep_results
+    def __init__(
+        self, pass_mark: float, *, keep_results: bool, as_lines: bool = False, lowest: Lowest | None = None
+    ) -> None:
+        self._keep, self._as_lines = keep_results, as_lines
         self._pass_mark = pass_mark
         self.tally = Tally(pass_mark)
         self.lowest = lowest or Lowest()
@@ -148,7 +151,7 @@ class ShardTally:
         self._imperfect = self._failed = self._errors = 0
         self._points = 0.0
         self._bad: list[BadRow] = []
-        self._kept: list[tuple[int, Trial]] = []
+        self._kept: list[tuple[int, Trial | RowLine]] = []
         self._packed: list[bytes] = []
 
     def add(self, trial: Trial, place: int) -> None:
@@ -166,7 +169,7 @@ class ShardTally:
             self._failed += not card.passed
             self.add_low(-1.0 if card.total is None else card.total, place, trial)
         if self._keep:
-            self._kept.append((place, trial))
+            self._kept.append((place, row_line(trial) if self._as_lines else trial))
             if len(self._kept) >= _PACKED:
                 self._pack_kept()
 

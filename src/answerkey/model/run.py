@@ -235,9 +235,17 @@ class LoggedResults(StreamedResults):
     """The results of a log, of which the lowest are known without a look through all of them."""
 
     def __init__(
-        self, read: Callable[[], Iterable[Trial]], *, worst: Sequence[Trial], imperfect: int, failed: int
+        self,
+        read: Callable[[], Iterable[Trial]],
+        *,
+        worst: Sequence[Trial],
+        imperfect: int,
+        failed: int,
+        lines: Callable[[], Iterable[bytes]] | None = None,
     ) -> None:
         super().__init__(read)
+        # The rows of all results as lines of JSON, where these were asked for in the place of the results.
+        self.lines = lines
         # The lowest first.
         self.worst = worst
         # How many lost points, and how many failed.

@@ -9,12 +9,12 @@ import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison, Flip
+from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
 from answerkey.model.summary import Summary
 from answerkey.report.comparison_wording import comparison_headline, confirmation_lines, measure_words
 from answerkey.report.files import atomic_file
 from answerkey.report.markup import make_environment, policy_hash, report_style
-from answerkey.report.result_rows import encode
 from answerkey.report.value_wording import (
     count,
     metric_range_text,

@@ -8,10 +8,10 @@ import io
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from answerkey.model.result_rows import encode, row_document
 from answerkey.model.run import Run
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
-from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import for_csv
 
 __all__ = ["write_csv"]

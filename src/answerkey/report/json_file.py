@@ -2,9 +2,9 @@
 
 from typing import BinaryIO
 
-from answerkey.model.run import Run
+from answerkey.model.result_rows import encode, row_document
+from answerkey.model.run import LoggedResults, Run
 from answerkey.model.run_document import result_document, run_header
-from answerkey.report.result_rows import encode, row_document
 
 __all__ = ["write_json", "write_jsonl"]
 
@@ -23,6 +23,9 @@ def write_json(run: Run, file: BinaryIO) -> None:
 
 
 def write_jsonl(run: Run, file: BinaryIO) -> None:
-    """Write one object per result."""
+    """Write one object per result; those of a log may be on their lines already."""
+    if isinstance(run.results, LoggedResults) and run.results.lines is not None:
+        file.writelines(run.results.lines())
+        return
     for result in run.results:
         file.write(encode(row_document(result)) + b"\n")

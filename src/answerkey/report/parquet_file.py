@@ -6,9 +6,9 @@ from typing import Any, BinaryIO
 import pyarrow
 import pyarrow.parquet
 
+from answerkey.model.result_rows import encode, row_document
 from answerkey.model.run import Run
 from answerkey.model.trial import Trial
-from answerkey.report.result_rows import encode, row_document
 from answerkey.text.sanitise import without_surrogates
 
 __all__ = ["write_parquet"]

@@ -202,6 +202,12 @@ class Grader:
         """The scorecard of a reply that the harness itself could not ask for or score."""
         return unscored_card(self.scoring.weights, reason, problem)
 
+    def too_costly(self, question: Question, number: int, seconds: float) -> Scorecard:
+        """The scorecard of a trial that could not be graded within its budget; its number is 0 where it has none yet."""
+        trial = f" (trial {number})" if number else ""
+        reason = f"too costly: scoring {question.id}{trial} took more than {seconds:g} s"
+        return self.unscored(reason, "too_costly")
+
     def _scores(
         self,
         question: Question,

@@ -24,9 +24,11 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.plan import make_grader
 
-__all__ = ["ToGrade", "grader_by", "read_frame", "write_frame"]
+__all__ = ["SLEEPING", "ToGrade", "grader_by", "read_frame", "write_frame"]
 
 _LENGTH = struct.Struct("<I")
+# A budget is in seconds of CPU; one that mostly sleeps has so many times as long.
+SLEEPING = 3.0
 
 
 class ToGrade(msgspec.Struct, frozen=True, array_like=True):
