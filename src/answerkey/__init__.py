@@ -7,10 +7,11 @@ run.summary.score, run.summary.grade
 answerkey.compare(base, run).verdict
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, not even typing: until the command line is loaded, Ctrl-C would be a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from answerkey.comparison import Comparison, compare
     from answerkey.comparison.planning import plan
     from answerkey.comparison.run_ranking import rank
@@ -106,9 +107,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _LOCATIONS:
         raise AttributeError(f"module 'answerkey' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_LOCATIONS[name]), name)
     globals()[name] = value
     return value

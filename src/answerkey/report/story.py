@@ -36,7 +36,10 @@ def story_sentences(view: ReportView) -> tuple[str, ...]:
 
 def phases_sentence(phases: Mapping[str, float]) -> str:
     """Where the time of an average reply went; empty where that is not known."""
-    words = {"first_byte": "to the first byte", "tools": "in tools", "rest": "the rest"}
+    words = {"first_byte": "to the first byte"}
+    if phases.get("tools"):
+        # Without tools, the rest is the whole.
+        words |= {"tools": "in tools", "rest": "the rest"}
     spent = ", ".join(
         f"{milliseconds(phases[name])} {what}" for name, what in words.items() if phases.get(name)
     )

@@ -123,8 +123,8 @@ def _section(title: str) -> Text:
 def _headline(view: ReportView) -> Iterator[RenderableType]:
     info, summary = view.info, view.summary
     facts = [
-        view.title,
-        one_line(info.target, 40),
+        # A run without a name has its chatbot's.
+        *dict.fromkeys((view.title, one_line(info.target, 40))),
         f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})",
     ]
     if info.repeat > 1:
@@ -272,14 +272,16 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
         )
     yield table
     phases = summary.phases_ms
-    named = (("first_byte", "to first byte"), ("tools", "in tools"), ("rest", "the rest"))
+    # Without tools, the rest is the whole.
+    parts = (("tools", "in tools"), ("rest", "the rest")) if phases.get("tools") else ()
+    named = (("first_byte", "to first byte"), *parts)
     inside = [f"{words} {milliseconds(phases[key])}" for key, words in named if phases.get(key, 0) >= 0.05]
     waits = (("queue", "queue"), ("retry", "retries"))
     outside = [f"{words} {milliseconds(phases[key])}" for key, words in waits if phases.get(key, 0) >= 0.05]
     if len(inside) > 1 or outside:
-        parts = [f"mean: {', '.join(inside)}"] if inside else []
-        parts += [f"not counted: {', '.join(outside)}"] if outside else []
-        yield _indented("; ".join(parts))
+        said = [f"mean: {', '.join(inside)}"] if inside else []
+        said += [f"not counted: {', '.join(outside)}"] if outside else []
+        yield _indented("; ".join(said))
     if view.slowest:
         slow = [f"{one_line(entry.id, 24)} {milliseconds(entry.latency_ms)}" for entry in view.slowest[:3]]
         yield _indented(f"slowest: {', '.join(slow)}")
