@@ -9,7 +9,6 @@ shipped weights were fitted with trivia answers (EVOUNA) and replies of small ta
 `python benchmarks/judgement errors` shows the verdicts as a table.
 """
 
-import gzip
 import hashlib
 import json
 import re
@@ -21,16 +20,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from answerkey.detect import concepts, detector, features, forms, gate, model
+from answerkey.detect import concepts, detector, features, forms, gate, model, weights_file
 from answerkey.detect.features import FIGURES, NAMES, Lexicon, character_grams, clip, read_features
 from answerkey.detect.forms import certain_form, marked_form
 from answerkey.detect.gate import gate_marks
-from answerkey.detect.model import Weights
+from answerkey.detect.weights_file import Shelves, Weights, pack_fitted, pack_gate
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELLED = ROOT / "labelled"
@@ -162,7 +160,7 @@ def _features(text: str) -> dict[tuple[str, str], float]:
     return found
 
 
-_NO_WEIGHTS = Lexicon({})
+_NO_WEIGHTS = Lexicon(Shelves())
 
 
 def _to_matrix(found: Any, first: list[tuple[str, str]]) -> tuple[csr_matrix, list[tuple[str, str]]]:
@@ -299,7 +297,10 @@ def to_weights(table: Table, fitted: Fitted, limits: Limits) -> Weights:
 
 def digest() -> str:
     """A hash of what the held-out verdicts depend on: labelled error replies, the detector's code and concepts, this script."""
-    paths = [Path(str(module.__file__)) for module in (concepts, detector, features, forms, gate, model)]
+    paths = [
+        Path(str(module.__file__))
+        for module in (concepts, detector, features, forms, gate, model, weights_file)
+    ]
     paths += [WEIGHTS.with_name("concepts.txt"), Path(__file__), *sorted(LABELLED.glob("errors_*.jsonl"))]
     together = hashlib.sha256()
     for path in paths:
@@ -339,7 +340,8 @@ def main(arguments: list[str]) -> None:
     if "--figures-only" not in arguments:
         limits = choose_limits(TABLE, {author: sums[author,][author] for author in authors})
         weights = to_weights(TABLE, fit(TABLE, ()), limits)
-        WEIGHTS.write_bytes(gzip.compress(msgspec.json.encode(weights), mtime=0))
+        WEIGHTS.write_bytes(pack_fitted(weights))
+        WEIGHTS.with_name("gate.json.gz").write_bytes(pack_gate(weights))
         print(f"{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {limits}")
 
 

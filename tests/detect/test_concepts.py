@@ -4,10 +4,11 @@ import pytest
 
 from answerkey.detect.concepts import CONCEPTS, find_concepts, mask_of, said_in, said_together
 from answerkey.detect.features import NAMES, Lexicon, read_features
+from answerkey.detect.weights_file import Shelves
 
 
 def spoken_of(text: str) -> set[str]:
-    return {NAMES[place] for place in read_features(text, Lexicon({})).concepts} & set(CONCEPTS)
+    return {NAMES[place] for place in read_features(text, Lexicon(Shelves())).concepts} & set(CONCEPTS)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ kept in a Lexicon, since most words come again and again.
 # ruff: noqa: E501 — lists of names, figures and marks.
 
 import re
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
 
 from answerkey.detect.concepts import CONCEPTS, UNSPACED, find_concepts, mask_of, said_in, said_together
 from answerkey.detect.forms import TRACE_HINTS
+from answerkey.detect.weights_file import Shelves
 from answerkey.text.lazy import lazy
 
 __all__ = [
@@ -132,13 +133,13 @@ class Word(NamedTuple):
 class Lexicon(dict[str, Word]):
     """Every word met so far with what it says under these weights of runs of characters."""
 
-    def __init__(self, weights: dict[str, float]) -> None:
+    def __init__(self, weights: Shelves) -> None:
         self.weights = weights
 
     def __missing__(self, word: str) -> Word:
         lowered = word.lower()
         grams = character_grams(lowered)
-        weight = sum(map(self.weights.get, grams, repeat(0.0)))
+        weight = self.weights.total(grams)
         signs = sum(sign for sign, pattern in _SIGNS if pattern.search(word))
         entry = Word(weight, len(grams), *find_concepts(lowered), lowered.strip(_AROUND) or lowered, signs)
         if len(self) < _WORDS_KEPT and len(word) <= _LONGEST_KEPT:

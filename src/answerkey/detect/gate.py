@@ -32,6 +32,6 @@ def gate_marks(stripped: str) -> set[str] | None:
     }
 
 
-def gate_sum(marks: set[str], weights: dict[str, float]) -> float:
+def gate_sum(marks: set[str], weights: dict[str, int]) -> int:
     """How much a reply's marks speak for an error."""
-    return sum(map(weights.get, marks, repeat(0.0)))
+    return sum(map(weights.get, marks, repeat(0)))

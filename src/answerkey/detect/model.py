@@ -1,11 +1,10 @@
 """How likely a reply is an error, by the weights that `benchmarks/fit_errors.py` fitted, and which of its words decided."""
 
-import gzip
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable
+from functools import cache, cached_property, partial
 from math import exp, sqrt
 from operator import mul
-from typing import NamedTuple
+from pathlib import Path
 
 import msgspec
 
@@ -13,83 +12,77 @@ from answerkey.detect.detected import DetectedFailure
 from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, place_in_whole, read_features
 from answerkey.detect.forms import kind_by_marks, marked_form
 from answerkey.detect.gate import gate_marks, gate_sum
+from answerkey.detect.weights_file import (
+    Fitted,
+    Gate,
+    Shelves,
+    Weights,
+    pack_fitted,
+    pack_gate,
+    read_fitted,
+    read_gate,
+)
 
-__all__ = ["Model", "Weights", "decide", "shipped_model", "to_model"]
+__all__ = ["Model", "decide", "shipped_model", "to_model"]
 
 _WORDS_SHOWN = 5
 
 
-class Weights(msgspec.Struct):
-    """What was fitted, as it is stored."""
+class Model:
+    """Gate and model, of which each is read when it is needed."""
 
-    bias: float
-    # A reply is an error if its probability is above this.
-    threshold: float
-    # For each of NAMES.
-    named: list[float]
-    # Runs of characters, neighbouring words, first and last words, the gate's marks: each times its scale.
-    characters: dict[str, int]
-    neighbours: dict[str, int]
-    edges: dict[str, int]
-    gate: dict[str, int]
-    # The scales of these four.
-    scales: tuple[float, float, float, float]
-    gate_bias: float
-    # A reply whose gate has less than this is an answer at once.
-    gate_limit: float
+    def __init__(self, gate: Callable[[], bytes], fitted: Callable[[], bytes]) -> None:
+        self._files = (gate, fitted)
 
+    @cached_property
+    def gate(self) -> Gate:
+        """What lets plain answers go."""
+        return read_gate(self._files[0]())
 
-class Model(NamedTuple):
-    """Weights as they are used."""
+    @cached_property
+    def fitted(self) -> Fitted:
+        """What weighs all other replies."""
+        return read_fitted(self._files[1]())
 
-    bias: float
-    threshold: float
-    named: list[float]
-    lexicon: Lexicon
-    neighbours: dict[str, float]
-    edges: dict[str, float]
-    gate: dict[str, float]
-    # What the marks must stay below.
-    gate_limit: float
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """Words with what they weigh."""
+        return Lexicon(Shelves(self.fitted.characters, self.fitted.scales[0]))
+
+    @cached_property
+    def neighbours(self) -> Shelves:
+        """Pairs of words."""
+        return Shelves(self.fitted.neighbours, self.fitted.scales[1])
+
+    @cached_property
+    def edges(self) -> Shelves:
+        """First and last words."""
+        return Shelves(self.fitted.edges, self.fitted.scales[2])
 
 
 def to_model(weights: Weights) -> Model:
-    """The weights made ready for use."""
-    tables = (weights.characters, weights.neighbours, weights.edges, weights.gate)
-    characters, neighbours, edges, gate = (
-        {key: value * scale for key, value in table.items()}
-        for table, scale in zip(tables, weights.scales, strict=True)
-    )
-    return Model(
-        weights.bias,
-        weights.threshold,
-        weights.named,
-        Lexicon(characters),
-        neighbours,
-        edges,
-        gate,
-        weights.gate_limit - weights.gate_bias,
-    )
+    """Weights that were just fitted, for use."""
+    return Model(partial(pack_gate, weights), partial(pack_fitted, weights))
 
 
 @cache
 def shipped_model() -> Model:
-    """The weights in the package, read once."""
-    packed = (files("answerkey.detect") / "data" / "weights.json.gz").read_bytes()
-    return to_model(msgspec.json.decode(gzip.decompress(packed), type=Weights))
+    """The weights in the package."""
+    data = Path(__file__).parent / "data"
+    return Model((data / "gate.json.gz").read_bytes, (data / "weights.json.gz").read_bytes)
 
 
 def decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
     """What gate, marks and model say of a reply that has none of the certain forms."""
     marks = gate_marks(stripped)
-    if marks is not None and gate_sum(marks, model.gate) < model.gate_limit:
+    if marks is not None and gate_sum(marks, model.gate.marks) < model.gate.limit:
         return None
     clipped = clip(stripped)
     found = marked_form(clipped)
     if found is None:
         reading = read_features(clipped, model.lexicon)
         probability = weigh(reading, model)
-        if probability <= model.threshold:
+        if probability <= model.fitted.threshold:
             return None
         breaks_off = not reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
         start, end, because = _explain(clipped, reading, model)
@@ -108,15 +101,14 @@ def decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
 
 def weigh(reading: Reading, model: Model) -> float:
     """The probability that what was read is an error."""
-    named, neighbours, edges = model.named, model.neighbours, model.edges
+    named = model.fitted.named
     words = reading.words.values()
-    total = model.bias + sum(map(mul, reading.figures, named))
+    total = model.fitted.bias + sum(map(mul, reading.figures, named))
     total += sum([named[place] for place in (*reading.concepts, *reading.pairs)])
     total += sum([word.weight for word in words]) / sqrt(sum([word.grams for word in words]))
     if reading.neighbours:
-        said = [neighbours[pair] for pair in reading.neighbours if pair in neighbours]
-        total += sum(said) / sqrt(len(reading.neighbours))
-    total += sum([edges[edge] for edge in reading.edges if edge in edges])
+        total += model.neighbours.total(reading.neighbours) / sqrt(len(reading.neighbours))
+    total += model.edges.total(reading.edges)
     return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
 
 
@@ -130,7 +122,7 @@ def _explain(text: str, reading: Reading, model: Model) -> tuple[int, int, tuple
     start, end = reading.sentences[sums.index(max(sums))]
     distinct = sorted({word for words in weighed for word in words}, reverse=True)
     because = [f"“{word}”" for weight, word in distinct[:_WORDS_SHOWN] if weight > 0]
-    named = [(value * model.named[n], FIGURES[n]) for n, value in enumerate(reading.figures)]
-    named += [(model.named[place], NAMES[place]) for place in (*reading.concepts, *reading.pairs)]
+    named = [(value * model.fitted.named[n], FIGURES[n]) for n, value in enumerate(reading.figures)]
+    named += [(model.fitted.named[place], NAMES[place]) for place in (*reading.concepts, *reading.pairs)]
     because += [name for weight, name in sorted(named, reverse=True)[:_WORDS_SHOWN] if weight > 0]
     return start, end, tuple(because)

@@ -24,8 +24,8 @@ class ErrorHandling:
     needs: frozenset[Need] = frozenset()
 
     def prepare(self) -> None:
-        """Load the detector, with what it takes only for replies that are no plain answers."""
-        detect_failure("it did not go through, the records are somewhere else today")
+        """Load what plain answers take of the detector; the rest is read as replies need it."""
+        detect_failure("It was bought in 2019, and it is in Montrose.")
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
