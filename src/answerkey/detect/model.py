@@ -12,7 +12,7 @@ import msgspec
 from answerkey.detect.detected import DetectedFailure
 from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, place_in_whole, read_features
 from answerkey.detect.forms import kind_by_marks, marked_form
-from answerkey.detect.gate import gate_marks, gate_sum
+from answerkey.detect.gate import gate_marks, gate_sum, is_short
 
 __all__ = ["Model", "Weights", "decide", "shipped_model", "to_model"]
 
@@ -35,8 +35,8 @@ class Weights(msgspec.Struct):
     # The scales of these four.
     scales: tuple[float, float, float, float]
     gate_bias: float
-    # A reply whose gate has less than this is an answer at once.
-    gate_limit: float
+    # A reply whose gate has less than this is an answer at once: a longer one, a short one.
+    gate_limits: tuple[float, float]
 
 
 class Model(NamedTuple):
@@ -49,8 +49,8 @@ class Model(NamedTuple):
     neighbours: dict[str, float]
     edges: dict[str, float]
     gate: dict[str, float]
-    # What the marks must stay below.
-    gate_limit: float
+    # What the marks must stay below, of a longer and of a short reply.
+    gate_limits: tuple[float, float]
 
 
 def to_model(weights: Weights) -> Model:
@@ -68,7 +68,7 @@ def to_model(weights: Weights) -> Model:
         neighbours,
         edges,
         gate,
-        weights.gate_limit - weights.gate_bias,
+        (weights.gate_limits[0] - weights.gate_bias, weights.gate_limits[1] - weights.gate_bias),
     )
 
 
@@ -82,7 +82,7 @@ def shipped_model() -> Model:
 def decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
     """What gate, marks and model say of a reply that has none of the certain forms."""
     marks = gate_marks(stripped)
-    if marks is not None and gate_sum(marks, model.gate) < model.gate_limit:
+    if marks is not None and gate_sum(marks, model.gate) < model.gate_limits[is_short(stripped)]:
         return None
     clipped = clip(stripped)
     found = marked_form(clipped)
