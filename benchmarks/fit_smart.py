@@ -26,7 +26,7 @@ from answerkey.match.smart import SmartKeyword, is_plain
 from answerkey.match.wanted import prepare_asked
 
 ROOT = Path(__file__).resolve().parents[1]
-AUTHORS = "abcd"
+AUTHORS = "abcde"
 FOLDS = 5
 # What a trivia row counts beside a business row. At 0.5 business replies gain a point and trivia answers lose a quarter of one.
 TRIVIA_WEIGHT = 1.0
