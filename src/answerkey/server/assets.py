@@ -21,6 +21,8 @@ from answerkey.server.theme import theme_sheet
 from answerkey.server.views.compare import CompareQuery, exported_pairs
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.question_table import QuestionFilter, exported_questions
+from answerkey.server.views.reply_table import RepliesFilter, exported_replies
+from answerkey.server.views.run_table import RunsFilter, exported_runs
 
 __all__ = ["asset_routes"]
 
@@ -28,12 +30,14 @@ __all__ = ["asset_routes"]
 _SHEETS = (
     "frame.css",
     "lists.css",
+    "menus.css",
     "trial.css",
     "compare.css",
     "judging.css",
     "media.css",
     "charts.css",
     "work_table.css",
+    "pane.css",
 )
 
 
@@ -51,6 +55,8 @@ def asset_routes() -> list[Route]:
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
         Route("/runs/{run}/questions.{ending}", _give_questions, methods=["GET"]),
         Route("/compare.{ending}", _give_pairs, methods=["GET"]),
+        Route("/runs.{ending}", _give_runs, methods=["GET"]),
+        Route("/replies.{ending}", _give_replies, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -80,6 +86,17 @@ def _give_questions(request: Request) -> Response:
 def _give_pairs(request: Request) -> Response:
     columns, rows = exported_pairs(request.app.state.holder.get(), read_query(request, CompareQuery))
     return _table_file(request, columns, rows, "comparison")
+
+
+def _give_runs(request: Request) -> Response:
+    return _table_file(
+        request, *exported_runs(request.app.state.holder.get(), read_query(request, RunsFilter)), "runs"
+    )
+
+
+def _give_replies(request: Request) -> Response:
+    query = read_query(request, RepliesFilter)
+    return _table_file(request, *exported_replies(request.app.state.holder.get(), query), "replies")
 
 
 def _table_file(

@@ -1,16 +1,19 @@
 """The home page: what needs somebody, every experiment with its verdict and trend, and every run with its grade."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 import msgspec
 
+from answerkey.report.table import Table
 from answerkey.report.value_wording import name_words
 from answerkey.server.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.server.views.experiments import Experiment, Need, load_experiments, needs_of
-from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.store.run_list import Figures, RunList, RunRow
+from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.run_table import RUN_CONDITIONS, RunsFilter, run_table
+from answerkey.server.views.table_choice import conditions_in_words
+from answerkey.store.run_list import Figures, RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
@@ -24,15 +27,10 @@ _TREND = 60
 _GATE = re.compile(r"score\s*>=?\s*(0?\.\d+|[01](?:\.0*)?)$")
 
 
-class RunsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs."""
+class RunsQuery(RunsFilter, frozen=True, kw_only=True):
+    """Which runs, how they are shown, and which page of them."""
 
     page: PageNumber = 1
-    # A part of a run's name or target, or the beginning of its id.
-    text: ShortText | None = None
-    # Only runs of this golden set, and of this chatbot.
-    set: ShortText | None = None
-    target: ShortText | None = None
 
 
 class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +75,15 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
     trend: tuple[TrendPoint, ...] = ()
 
     @property
+    def table(self) -> Table:
+        """The rows in the columns that were chosen."""
+        return run_table(self.query, self.rows)
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """What the rows are chosen by in words, each with the address of the page without it."""
+        return conditions_in_words(self.query, RUN_CONDITIONS, link, "runs")
+
+    @property
     def charts(self) -> tuple[tuple[str, Chart], ...]:
         """The trend drawn: title and chart."""
         gates = () if self.chosen is None else self.chosen.last.options.gates
@@ -89,20 +96,14 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
     """Read the page."""
     listed = RunList(store)
     sets = listed.question_sets()
-    rows, total = listed.page(
-        text=query.text,
-        question_set=query.set,
-        target=query.target,
-        limit=_PAGE,
-        offset=(query.page - 1) * _PAGE,
-    )
+    rows, total = listed.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
     view = RunsView(
         query=query,
         paging=Paging(query.page, _PAGE, total),
         rows=tuple(rows),
         sets=tuple(SetItem(*item) for item in sets),
     )
-    if query.text or query.page > 1:
+    if query.text or query.tag or query.status or query.ranges or query.page > 1:
         return view
     experiments = load_experiments(store)
     fitting = [
@@ -123,7 +124,7 @@ def load_runs(store: SqlStore, query: RunsQuery) -> RunsView:
 
 def load_trend(store: SqlStore, question_set: str, target: str) -> tuple[TrendPoint, ...]:
     """The newest finished runs of an experiment, oldest first."""
-    rows, _ = RunList(store).page(question_set=question_set, target=target, limit=_TREND)
+    rows, _ = RunList(store).page(RunFilter(set=question_set, target=target), limit=_TREND)
     return tuple(
         _point(row, row.figures)
         for row in reversed(rows)
