@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
-from answerkey.report.markup import compact_css, report_style
+from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.table import ENDINGS, Column, write_table
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
@@ -35,7 +35,6 @@ _SHEETS = (
     "compare.css",
     "judging.css",
     "media.css",
-    "charts.css",
     "work_table.css",
     "pane.css",
 )
@@ -128,7 +127,7 @@ def _give_proposed_cases(request: Request) -> Response:
 @cache
 def _static_files() -> dict[str, tuple[str, str]]:
     """Name → content and media type of the files that every page loads."""
-    sheet = "\n".join(map(_read, _SHEETS))
+    sheet = "\n".join((report_asset("charts.css"), *map(_read, _SHEETS)))
     return {
         "report.css": (report_style(), "text/css"),
         "theme.css": (theme_sheet(), "text/css"),

@@ -8,11 +8,11 @@ import msgspec
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice, Summary
+from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.story import story_sentences
 from answerkey.report.table import Table
 from answerkey.report.value_wording import count
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.charts import Chart, bar_chart
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.server.views.question_table import CONDITIONS, QuestionFilter, question_table
 from answerkey.server.views.table_choice import conditions_in_words
