@@ -245,6 +245,8 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "runs, found by name", "/?text=nightly+3"
     yield "runs of one set", "/?set=small"
     yield "runs of one experiment", "/?set=small&target=http://localhost:8000/chat"
+    yield "runs by their score", "/?sort=-score"
+    yield "runs by a component's range", "/?range=response_quality:0.5..0.9&sort=-p95"
     run = "/runs/large1"
     yield f"run of {questions:,}", run
     yield "  last page, as asked", f"{run}?page={last}&sort=position"
@@ -282,15 +284,16 @@ def addresses(questions: int) -> Iterator[tuple[str, str]]:
     yield "  after many skips", "/review?run=large1&at=900"
     yield f"replies, {10 * questions:,}", "/replies"
     yield "  last page", f"/replies?page={10 * questions // 25}"
-    for sort in ("worst", "slowest"):
-        yield f"  {sort} first", f"/replies?sort={sort}"
+    for sort in ("score", "-latency_ms", "category"):
+        yield f"  by {sort}", f"/replies?sort={sort}"
+    yield "  a range of scores", "/replies?range=score:0.2..0.5"
     for result in ("error", "failed", "ungraded"):
         yield f"  {result}", f"/replies?result={result}"
     for verdict in ("down", "none"):
         yield f"  verdict: {verdict}", f"/replies?verdict={verdict}"
     yield "  category, tool and error", "/replies?category=lease&tool=query_database&error=timeout"
     yield "  a word in few replies", "/replies?text=item999"
-    yield "  a word in most replies", "/replies?text=montrose&sort=slowest"
+    yield "  a word in most replies", "/replies?text=montrose&sort=-latency_ms"
     yield "reply", "/replies/p-77"
     yield "feedback", "/feedback"
     yield "  negative ones of users", "/feedback?value=down&source=user"

@@ -86,8 +86,8 @@ def test_replies_are_found_by(client, query, found):
 
 
 def test_their_order(client):
-    assert ids(client, "sort=slowest")[:2] == ["broken/1", "good"]
-    assert ids(client, "sort=worst")[:2] == ["poor", "good"]
+    assert ids(client, "sort=-latency_ms")[:2] == ["broken/1", "good"]
+    assert ids(client, "sort=score")[:2] == ["poor", "good"]
 
 
 def test_the_figures_are_over_all(client):

@@ -17,6 +17,7 @@ NAMES = {"run": "r1", "question": "q1", "reply": "prod-1", "name": "production"}
 ANYONE = {"GET /static/{name}", "GET /healthz", "GET /login", "POST /login", "POST /theme"}
 LEAST = {
     "POST /logout": "viewer",
+    "POST /views": "viewer",
     "POST /api/feedback": "reviewer",
     "POST /api/review": "reviewer",
     "POST /review": "reviewer",

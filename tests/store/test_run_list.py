@@ -1,7 +1,7 @@
 import pytest
 
 from answerkey.store import open_store
-from answerkey.store.run_list import RunList
+from answerkey.store.run_list import RunFilter, RunList
 
 from .filling import add_run
 
@@ -25,5 +25,5 @@ def test_runs_are_paged_and_searched_and_baselines_are_marked(store):
     rows, total = RunList(store).page(limit=2, offset=2)
     assert ([row.info.id for row in rows], total) == (["r2", "r1"], 5)
     assert rows[1].baselines == ("production",)
-    assert [row.info.id for row in RunList(store).page(text="NIGHTLY 3")[0]] == ["r3"]
+    assert [row.info.id for row in RunList(store).page(RunFilter(text="NIGHTLY 3"))[0]] == ["r3"]
     assert RunList(store).question_sets() == [("golden", 5)]

@@ -71,12 +71,11 @@ def decided_run(store: "SqlStore", reference: str) -> Run:
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with those before it of the same chatbot on the same golden set."""
-    from answerkey.store.run_list import RunList
+    from answerkey.store.run_list import RunFilter, RunList
 
     info = run.info
-    rows, _ = RunList(store).page(
-        question_set=info.question_set, target=info.target, before=info.created_at, limit=_EARLIER
-    )
+    wanted = RunFilter(set=info.question_set, target=info.target, before=info.created_at)
+    rows, _ = RunList(store).page(wanted, limit=_EARLIER)
     earlier = tuple(
         EarlierRun(
             id=row.info.id,

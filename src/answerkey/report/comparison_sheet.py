@@ -211,8 +211,8 @@ def check_sheet_output(path: Path) -> None:
         raise UsageError(f"{path}: a comparison is written as one of {' '.join(_ENDINGS)}")
 
 
-def write_sheet(sheet: Sheet, document: Any, path: Path) -> None:
-    """Write a sheet, or the document it is of, in the format of the path's ending."""
+def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = None) -> None:
+    """Write a sheet, or the document it is of, in the format of the path's ending; `home` is the page of all runs."""
     check_sheet_output(path)
     ending = path.suffix.lower()
     if ending == ".json":
@@ -221,7 +221,8 @@ def write_sheet(sheet: Sheet, document: Any, path: Path) -> None:
         content = sheet_markdown(sheet).encode()
     else:
         style = report_style()
-        content = _template().render(sheet=sheet, style=style, style_hash=policy_hash(style)).encode()
+        page = _template().render(sheet=sheet, style=style, style_hash=policy_hash(style), home=home)
+        content = page.encode()
     with atomic_file(path) as file:
         file.write(content)
 

@@ -31,15 +31,15 @@ _MOST_CATEGORIES = 20
 _SHORT = Limits(reply=3_000, tool_text=400, source_text=300, calls=8, sources=6, turns=8, spans=100)
 
 
-def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS) -> None:
-    """Write the report of a run."""
+def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | None = None) -> None:
+    """Write the report of a run; `home` is the page of all runs, where there is one."""
     limits = _SHORT if run.summary.questions > _MANY else Limits()
     view = build_view(run, worst=0, rows=rows, limits=limits)
     sheet = None if run.comparison is None else comparison_sheet(run.comparison)
     tables = [] if sheet is None else [*sheet.tables]
     if (trend := trend_table(run)) is not None:
         tables.append(trend)
-    for part in _template().generate(**_context(view), sheet=sheet, tables=tables):
+    for part in _template().generate(**_context(view), sheet=sheet, tables=tables, home=home):
         file.write(part.encode("utf-8"))
 
 

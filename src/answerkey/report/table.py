@@ -15,7 +15,19 @@ from answerkey.text.sanitise import for_csv, one_line, without_surrogates
 __all__ = ["ENDINGS", "Column", "Table", "TableRow", "cell_text", "write_table"]
 
 Kind = Literal[
-    "text", "names", "grade", "why", "score", "change", "metric", "ms", "money", "count", "flag", "time"
+    "text",
+    "names",
+    "grade",
+    "why",
+    "score",
+    "change",
+    "metric",
+    "ms",
+    "money",
+    "count",
+    "flag",
+    "time",
+    "status",
 ]
 # Of a text, on a page.
 _WIDTH = 240
@@ -60,6 +72,8 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[Any, ...]
     # What it is called where its page or element is referred to.
     id: str = ""
+    # What a box before it stands for, where rows can be marked.
+    pick: str = ""
     # better or worse: a row that stands out.
     tone: str = ""
 

@@ -22,6 +22,7 @@ from answerkey.server.views.review import Precision, ReviewVerdict, save_verdict
 from answerkey.store.deleting import Deleted, delete_reply, delete_runs
 from answerkey.store.people import SESSION_SECONDS, People
 from answerkey.store.review import Order
+from answerkey.store.saved_views import SavedViews
 from answerkey.store.sql import SqlStore
 
 __all__ = ["GivenBaseline", "action_routes"]
@@ -60,6 +61,15 @@ class _ReviewForm(ReviewVerdict, frozen=True, kw_only=True):
     precision: Precision = 10
 
 
+class GivenView(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /views`: a page to keep under a name, or the name of one to forget."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
+    # Where the form was, with everything that is chosen there.
+    address: Annotated[str, msgspec.Meta(max_length=4_000)] = "/"
+    action: Literal["save", "delete"] = "save"
+
+
 class _ThemeForm(msgspec.Struct, frozen=True, kw_only=True):
     """The theme's form."""
 
@@ -90,6 +100,7 @@ def action_routes() -> list[Route]:
         _route("POST", "/replies/{reply:id}", _make_golden_case),
         _route("POST", "/review", _judge_by_form),
         _route("POST", "/theme", _choose_theme),
+        _route("POST", "/views", _change_view),
         _route("GET", "/login", _show_sign_in),
         _route("POST", "/login", _sign_in),
         _route("POST", "/logout", _sign_out),
@@ -226,6 +237,18 @@ def _choose_theme(request: Request, given: _ThemeForm) -> Response:
     answer = RedirectResponse(_path_inside(given.next), status_code=303)
     answer.set_cookie("theme", given.theme, max_age=_YEAR, samesite="lax", path="/")
     return answer
+
+
+def _change_view(request: Request, given: GivenView) -> Response:
+    views, address = (
+        SavedViews(_store(request), request.scope["state"]["who"].sender),
+        _path_inside(given.address),
+    )
+    if given.action == "save":
+        views.save(given.name, address)
+    else:
+        views.delete(given.name)
+    return RedirectResponse(address, status_code=303)
 
 
 def _show_sign_in(request: Request, given: None) -> Response:

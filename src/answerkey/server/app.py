@@ -31,6 +31,7 @@ from answerkey.server.roles import Visitor, person_visiting, site_sending
 from answerkey.server.settings import ServerSettings
 from answerkey.server.trace_intake import TraceIntake
 from answerkey.store.people import People
+from answerkey.store.saved_views import SavedViews
 from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
 
@@ -111,7 +112,8 @@ def _page_routes(page: Page, holder: StoreHolder) -> Iterator[Route]:
         return page.load(holder.get(), read_query(request, page.query), **parts)
 
     def show_html(request: Request) -> Response:
-        return HTMLResponse(render(page.template or "", request.scope, view=load(request)))
+        views = SavedViews(holder.get(), request.scope["state"]["who"].sender).all()
+        return HTMLResponse(render(page.template or "", request.scope, view=load(request), views=views))
 
     def give_json(request: Request) -> Response:
         return JsonResponse(load(request))

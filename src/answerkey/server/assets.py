@@ -14,13 +14,15 @@ from starlette.routing import Route
 
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
-from answerkey.report.markup import compact_css, report_style
+from answerkey.report.markup import compact_css, report_asset, report_style
 from answerkey.report.table import ENDINGS, Column, write_table
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.compare import CompareQuery, exported_pairs
 from answerkey.server.views.question import load_full_reply
 from answerkey.server.views.question_table import QuestionFilter, exported_questions
+from answerkey.server.views.reply_table import RepliesFilter, exported_replies
+from answerkey.server.views.run_table import RunsFilter, exported_runs
 
 __all__ = ["asset_routes"]
 
@@ -28,12 +30,13 @@ __all__ = ["asset_routes"]
 _SHEETS = (
     "frame.css",
     "lists.css",
+    "menus.css",
     "trial.css",
     "compare.css",
     "judging.css",
     "media.css",
-    "charts.css",
     "work_table.css",
+    "pane.css",
 )
 
 
@@ -51,6 +54,8 @@ def asset_routes() -> list[Route]:
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
         Route("/runs/{run}/questions.{ending}", _give_questions, methods=["GET"]),
         Route("/compare.{ending}", _give_pairs, methods=["GET"]),
+        Route("/runs.{ending}", _give_runs, methods=["GET"]),
+        Route("/replies.{ending}", _give_replies, methods=["GET"]),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -82,6 +87,17 @@ def _give_pairs(request: Request) -> Response:
     return _table_file(request, columns, rows, "comparison")
 
 
+def _give_runs(request: Request) -> Response:
+    return _table_file(
+        request, *exported_runs(request.app.state.holder.get(), read_query(request, RunsFilter)), "runs"
+    )
+
+
+def _give_replies(request: Request) -> Response:
+    query = read_query(request, RepliesFilter)
+    return _table_file(request, *exported_replies(request.app.state.holder.get(), query), "replies")
+
+
 def _table_file(
     request: Request, columns: Sequence[Column], rows: Iterable[Sequence[Any]], name: str
 ) -> Response:
@@ -111,7 +127,7 @@ def _give_proposed_cases(request: Request) -> Response:
 @cache
 def _static_files() -> dict[str, tuple[str, str]]:
     """Name → content and media type of the files that every page loads."""
-    sheet = "\n".join(map(_read, _SHEETS))
+    sheet = "\n".join((report_asset("charts.css"), *map(_read, _SHEETS)))
     return {
         "report.css": (report_style(), "text/css"),
         "theme.css": (theme_sheet(), "text/css"),

@@ -26,6 +26,8 @@ _PUBLIC = ("/login", "/healthz", "/theme")
 # What changes something and needs less than an admin; the first that an address begins with.
 _CHANGES: tuple[tuple[str, Role], ...] = (
     ("/logout", "viewer"),
+    # Each has their own.
+    ("/views", "viewer"),
     ("/api/feedback", "reviewer"),
     ("/api/review", "reviewer"),
     ("/review", "reviewer"),

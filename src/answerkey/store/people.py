@@ -63,6 +63,7 @@ class People:
         """Take someone's access away from the next request on, sessions included."""
         with self._database.transaction() as connection:
             connection.run("DELETE FROM sessions WHERE person = ?", (name,))
+            connection.run("DELETE FROM saved_views WHERE person = ?", (f"person:{name}",))
             if connection.run("DELETE FROM people WHERE name = ?", (name,)).rowcount == 0:
                 raise UnknownNameError(f"no person {name!r}; `answerkey people list` shows them")
 

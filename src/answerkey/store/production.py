@@ -1,15 +1,17 @@
 """ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from answerkey.errors import UsageError
 from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
-from answerkey.store.database import EPSILON, Database, Where, signs
+from answerkey.store.database import BATCH, EPSILON, Database, Where, signs
 from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
+from answerkey.store.ranges import Ranged
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 
 if TYPE_CHECKING:
@@ -20,20 +22,17 @@ __all__ = [
     "ProductionFigures",
     "ProductionFilter",
     "ProductionReplies",
-    "ProductionSort",
     "production_row",
 ]
 
-ProductionSort = Literal["newest", "worst", "slowest"]
-
-_ORDERS = {
-    "newest": "created_at DESC, id DESC",
-    "worst": "COALESCE(score, 2.0), created_at DESC, id",
-    "slowest": "COALESCE(latency_ms, -1.0) DESC, created_at DESC, id",
-}
+# Columns that rows can be sorted by, and those of which ranges can be wanted.
+_SORTED = {
+    name: name for name in ("created_at", "score", "latency_ms", "category", "model", "version", "id")
+} | {"error": "error_kind"}
+_RANGED = ("score", "latency_ms")
 
 
-class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
+class ProductionFilter(Ranged, frozen=True, kw_only=True):
     """Which replies are wanted, and in what order."""
 
     category: ShortText | None = None
@@ -53,7 +52,7 @@ class ProductionFilter(msgspec.Struct, frozen=True, kw_only=True):
     # The first and the last day on which it was said, in the zone of this machine.
     since: Day | None = None
     until: Day | None = None
-    sort: ProductionSort = "newest"
+    sort: ShortText = "-created_at"
 
 
 class ProductionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +147,7 @@ class ProductionReplies:
         # Texts are long: where they are searched without an index, they are read once for both.
         unindexed = wanted.text and self._database.indexed("production_replies", "p", wanted.text) is None
         counted = "COUNT(*) OVER ()" if unindexed and total is None else "NULL"
-        query = f"SELECT id, {counted} {chosen} ORDER BY {_ORDERS[wanted.sort]} LIMIT ? OFFSET ?"
+        query = f"SELECT id, {counted} {chosen} ORDER BY {_order(wanted)} LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
             rows = connection.run(query, (*where.values, limit, offset)).fetchall()
             if total is None and rows:
@@ -158,6 +157,13 @@ class ProductionReplies:
         ids = [identity for identity, _ in rows]
         found = self._read(ids)
         return [found[identity] for identity in ids if identity in found], int(total)
+
+    def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
+        """All replies as wanted, some at a time."""
+        start = 0
+        while rows := self.page(wanted, limit=BATCH, offset=start, total=0)[0]:
+            yield from rows
+            start += BATCH
 
     def state(self) -> tuple[str, ...]:
         """Changes with every reply, every new grading and every verdict."""
@@ -261,6 +267,16 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
+def _order(wanted: ProductionFilter) -> str:
+    name, largest_first = wanted.order
+    if name not in _SORTED:
+        raise UsageError(f"replies are not sorted by {name[:60]!r}: choose one of {', '.join(_SORTED)}")
+    way = "DESC" if largest_first else "ASC"
+    if name == "created_at":
+        return f"p.created_at {way}, p.id {way}"
+    return f"p.{_SORTED[name]} IS NULL, p.{_SORTED[name]} {way}, p.created_at DESC, p.id"
+
+
 def _conditions(database: Database, wanted: ProductionFilter) -> Where:
     where = time_window(Where(), "p.created_at", wanted)
     if wanted.model is not None:
@@ -290,6 +306,13 @@ def _conditions(database: Database, wanted: ProductionFilter) -> Where:
             where.add(f"EXISTS ({about})")
         case "none":
             where.add(f"NOT EXISTS ({about})")
+    for limit in wanted.ranges:
+        if limit.name not in _RANGED:
+            raise UsageError(f"range: replies have no {limit.name[:60]!r}, only {' and '.join(_RANGED)}")
+        if limit.low is not None:
+            where.add(f"p.{limit.name} >= ?", limit.low - EPSILON)
+        if limit.high is not None:
+            where.add(f"p.{limit.name} <= ?", limit.high + EPSILON)
     if wanted.tool:
         where.add(*database.has_tool("p.tools", wanted.tool))
     if wanted.text:

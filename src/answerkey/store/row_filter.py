@@ -2,14 +2,12 @@
 
 from typing import Any, Literal
 
-import msgspec
-
-from answerkey.errors import UsageError
 from answerkey.model.run import RunInfo
 from answerkey.store.database import EPSILON, Database, Where
 from answerkey.store.feedback_book import ShortText
+from answerkey.store.ranges import Ranged
 
-__all__ = ["COUNTED", "Range", "RowFilter", "of_questions", "of_trials", "words_condition"]
+__all__ = ["COUNTED", "RowFilter", "of_questions", "of_trials", "words_condition"]
 
 _BOUNDS = {"A": (0.9, 9.0), "B": (0.8, 0.9), "C": (0.7, 0.8), "D": (0.6, 0.7), "F": (-9.0, 0.6)}
 # What can be sorted by and is no measure → a question's value over its trials, of `c` its scorecards and `q` itself.
@@ -26,40 +24,7 @@ COUNTED = {
 }
 
 
-class Range(msgspec.Struct, frozen=True):
-    """Between which values something must be; None: any."""
-
-    name: str
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def read(cls, text: str) -> "Range":
-        """From `score:0.5..0.8`, `score:..0.8` or `score:0.5..`."""
-        name, _, limits = text.rpartition(":")
-        low, dots, high = limits.partition("..")
-        try:
-            if not name or not dots:
-                raise ValueError
-            return cls(name, float(low) if low else None, float(high) if high else None)
-        except ValueError:
-            raise UsageError(
-                f"range {text[:80]!r}: write a name and two numbers, as score:0.5..0.8"
-            ) from None
-
-    def __str__(self) -> str:
-        low, high = ("" if limit is None else f"{limit:g}" for limit in (self.low, self.high))
-        return f"{self.name}:{low}..{high}"
-
-    def holds(self, value: float | None) -> bool:
-        """Whether a value is in it; one that is missing is in none."""
-        if value is None:
-            return False
-        above = self.low is None or value >= self.low - EPSILON
-        return above and (self.high is None or value <= self.high + EPSILON)
-
-
-class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
+class RowFilter(Ranged, frozen=True, kw_only=True):
     """Which of a run's questions are wanted, and in what order."""
 
     category: ShortText | None = None
@@ -73,27 +38,8 @@ class RowFilter(msgspec.Struct, frozen=True, kw_only=True):
     tool: ShortText | None = None
     # Words in the question or the reply.
     text: ShortText | None = None
-    # As `Range.read` takes them, of score, latency_ms, cost, judge, or any component or metric.
-    range: tuple[ShortText, ...] = ()
-    # The same of one more, as a form sends it.
-    measure: ShortText | None = None
-    low: float | None = None
-    high: float | None = None
     # A name of COUNTED or of a component or metric; with a minus the largest come first.
     sort: ShortText = "score"
-
-    @property
-    def ranges(self) -> tuple[Range, ...]:
-        """Every range that is set."""
-        given = [Range.read(text) for text in self.range]
-        if self.measure and (self.low is not None or self.high is not None):
-            given.append(Range(self.measure, self.low, self.high))
-        return tuple(dict.fromkeys(given))
-
-    @property
-    def order(self) -> tuple[str, bool]:
-        """By what rows are sorted, and whether the largest come first."""
-        return self.sort.removeprefix("-"), self.sort.startswith("-")
 
     @property
     def measures(self) -> list[str]:

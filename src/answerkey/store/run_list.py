@@ -1,16 +1,21 @@
 """RunList: runs page by page with what lists show of them, and how far one is that is under way."""
 
+from collections.abc import Sequence
+from typing import Any, Literal
+
 import msgspec
 
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
-from answerkey.store.database import Where
+from answerkey.store.database import Where, signs
+from answerkey.store.feedback_book import ShortText
+from answerkey.store.ranges import Ranged
 from answerkey.store.sql import SqlStore
 from answerkey.store.writing import NAME_KEY, OF_RUN, of_run
 
-__all__ = ["Figures", "Progress", "RunList", "RunRow"]
+__all__ = ["Figures", "Progress", "RunFilter", "RunList", "RunRow", "figure_of"]
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +59,56 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
 
 
+class RunFilter(Ranged, frozen=True, kw_only=True):
+    """Which runs are wanted, and in what order."""
+
+    # A part of a run's name or target, or the beginning of its id.
+    text: ShortText | None = None
+    # Only runs of this golden set, of this chatbot, with this tag.
+    set: ShortText | None = None
+    target: ShortText | None = None
+    tag: ShortText | None = None
+    status: Literal["running", "interrupted", "partial", "complete"] | None = None
+    # Only runs that began before this time.
+    before: ShortText | None = None
+    # A name of `figure_of`, or created_at, name, target, set or status.
+    sort: ShortText = "-created_at"
+
+
+# What rows can be sorted by in the database → its column.
+_KEPT = {
+    "created_at": "created_at",
+    "name": "name",
+    "target": "target",
+    "set": "question_set",
+    "status": "status",
+}
+
+
+def figure_of(figures: Figures | None, name: str) -> float | None:
+    """A run's figure by the name of its column; None: it has none."""
+    if figures is None:
+        return None
+    if name in ("score", "questions", "passed", "pass_rate", "error_rate", "coverage"):
+        return getattr(figures, name)  # type: ignore[no-any-return]
+    if name in ("low", "high"):
+        return None if figures.interval is None else getattr(figures.interval, name)
+    if name in ("p50", "p95"):
+        return None if figures.latency_ms is None else getattr(figures.latency_ms, name)
+    if name == "cost":
+        return figures.usage.get("cost")
+    value = figures.components.get(name)
+    return figures.metrics.get(name) if value is None else value
+
+
+def _value(found: tuple[str, float | str | None]) -> Any:
+    return found[1]
+
+
+def _with_ids(ids: Sequence[str]) -> Where:
+    return Where(f"id IN ({signs(ids)})", *ids)
+
+
 _decode_figures = msgspec.json.Decoder(Figures).decode
 
 
@@ -65,45 +120,71 @@ class RunList:
         self._database = store.database
 
     def page(
-        self,
-        *,
-        text: str | None = None,
-        question_set: str | None = None,
-        target: str | None = None,
-        before: str | None = None,
-        limit: int = 25,
-        offset: int = 0,
+        self, wanted: RunFilter | None = None, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[RunRow], int]:
-        """Runs newest first, and how many there are in all."""
+        """Runs as wanted, and how many there are of them in all."""
+        wanted = wanted or RunFilter()
+        where, (name, largest_first) = self._conditions(wanted), wanted.order
+        if name not in _KEPT or wanted.ranges:
+            ids = self._by_measures(wanted, where)
+            rows = {row.info.id: row for row in self._read(_with_ids(ids[offset : offset + limit]))}
+            return [rows[run] for run in ids[offset : offset + limit] if run in rows], len(ids)
+        way = "DESC" if largest_first else "ASC"
+        order = f"ORDER BY {_KEPT[name]} {way}, created_at DESC, id DESC LIMIT ? OFFSET ?"
+        with self._database.reading() as connection:
+            total = int(connection.value(f"SELECT COUNT(*) FROM runs WHERE {where}", where.values))
+        return self._read(where, order, limit, offset), total
+
+    def _conditions(self, wanted: RunFilter) -> Where:
         where = Where()
-        if text:
-            (in_name, wanted), (in_target, _) = (
-                self._database.contains(column, text) for column in ("name", "target")
+        if wanted.text:
+            (in_name, words), (in_target, _) = (
+                self._database.contains(column, wanted.text) for column in ("name", "target")
             )
             beginning = "substr(id, 1, length(?)) = ?"
-            plain = text.replace("\0", "")
-            where.add(f"{in_name} OR {in_target} OR {beginning}", wanted, wanted, plain, plain)
-        if question_set:
-            where.add("question_set = ?", question_set)
-        if target:
-            where.add("target = ?", target)
-        if before:
-            where.add("created_at < ?", before)
-        query = (
-            f"SELECT info, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
-        )
+            plain = wanted.text.replace("\0", "")
+            where.add(f"{in_name} OR {in_target} OR {beginning}", words, words, plain, plain)
+        for column, value in (
+            ("question_set", wanted.set),
+            ("target", wanted.target),
+            ("status", wanted.status),
+        ):
+            if value:
+                where.add(f"{column} = ?", value)
+        if wanted.before:
+            where.add("created_at < ?", wanted.before)
+        if wanted.tag:
+            where.add(f"? IN ({self._database.json_texts('info', 'tags')})", wanted.tag)
+        return where
+
+    def _by_measures(self, wanted: RunFilter, where: Where) -> list[str]:
+        """Ids in the order of what only their summaries tell; those without it come last."""
+        name, largest_first = wanted.order
+        found: list[tuple[str, float | str | None]] = []
+        query = f"SELECT id, {_KEPT.get(name, 'NULL')}, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC"
+        for run, kept, summary in self._database.stream(query, where.values):
+            figures = None if summary is None else _decode_figures(summary)
+            if all(one.holds(figure_of(figures, one.name)) for one in wanted.ranges):
+                found.append((run, kept if name in _KEPT else figure_of(figures, name)))
+        known = sorted((one for one in found if one[1] is not None), key=_value, reverse=largest_first)
+        return [run for run, _ in known] + [run for run, value in found if value is None]
+
+    def _read(self, where: Where, order: str = "", *paging: int) -> list[RunRow]:
         names: dict[str, list[str]] = {}
         for name, run_id in self._store.baselines().items():
             names.setdefault(run_id, []).append(name)
         with self._database.reading() as connection:
-            total = int(connection.value(f"SELECT COUNT(*) FROM runs WHERE {where}", where.values))
-            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
+            query = f"SELECT info, summary FROM runs WHERE {where} {order}"
+            rows = connection.run(query, (*where.values, *paging)).fetchall()
             listed = [(self._store.read_info(connection, payload), summary) for payload, summary in rows]
-        found = []
-        for info, summary in listed:
-            figures = None if summary is None else _decode_figures(summary)
-            found.append(RunRow(info, figures, tuple(sorted(names.get(info.id, ())))))
-        return found, total
+        return [
+            RunRow(
+                info,
+                None if summary is None else _decode_figures(summary),
+                tuple(sorted(names.get(info.id, ()))),
+            )
+            for info, summary in listed
+        ]
 
     def question_sets(self) -> list[tuple[str, int]]:
         """(name, runs) of the golden sets that were asked, the one asked last first."""

@@ -14,7 +14,7 @@ from answerkey.model.run import RunInfo
 from answerkey.report.value_wording import count, percent, points_change
 from answerkey.server.cached_figures import compare_stored, feedback_figures
 from answerkey.store.review import ReviewQueue
-from answerkey.store.run_list import Figures, RunList, RunRow
+from answerkey.store.run_list import Figures, RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
 from answerkey.text.sanitise import one_line
 
@@ -76,7 +76,9 @@ def load_experiments(store: SqlStore) -> tuple[Experiment, ...]:
     listed, baselines = RunList(store), store.baselines()
     found = []
     for number, (question_set, target, runs) in enumerate(listed.experiments(_LISTED)):
-        rows, _ = listed.page(question_set=question_set, target=target, limit=2)
+        rows, _ = listed.page(RunFilter(set=question_set, target=target), limit=3)
+        # One that is under way says nothing yet.
+        rows = [row for row in rows if row.figures is not None] or rows
         against = _against(store, rows, baselines) if number < _JUDGED else None
         found.append(
             Experiment(

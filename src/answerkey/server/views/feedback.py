@@ -4,8 +4,8 @@ import msgspec
 
 from answerkey.model.feedback import Feedback
 from answerkey.model.feedback_stats import FeedbackStats
+from answerkey.report.charts import Chart, bar_chart
 from answerkey.server.cached_figures import feedback_figures
-from answerkey.server.charts import Chart, bar_chart
 from answerkey.server.views.paging import PageNumber, Paging
 from answerkey.store.feedback_book import FeedbackBook, FeedbackFilter
 from answerkey.store.sql import SqlStore

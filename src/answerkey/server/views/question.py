@@ -12,9 +12,9 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
+from answerkey.report.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.losses import Loss
-from answerkey.server.charts import Chart, Rule, line_chart, moment_labels
 from answerkey.server.views.run import RunQuery
 from answerkey.store.feedback_book import FeedbackBook
 from answerkey.store.question_list import HistoryPoint, QuestionList

@@ -2,24 +2,32 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from answerkey.errors import UsageError
 from answerkey.model.run import RunInfo
-from answerkey.report.losses import Loss
 from answerkey.report.story import COMPONENT_WORDS
 from answerkey.report.table import Column, Table, TableRow
 from answerkey.report.value_wording import name_words
 from answerkey.report.view import QuestionView, row_view
 from answerkey.server.views.paging import ShortText
+from answerkey.server.views.table_choice import chosen_columns, parameters_of, plain_value
 from answerkey.store.question_list import QuestionList
 from answerkey.store.row_filter import RowFilter
 from answerkey.store.sql import SqlStore
 
-__all__ = ["QuestionFilter", "exported_questions", "question_columns", "question_table"]
+__all__ = [
+    "CONDITIONS",
+    "SHORT_NAMES",
+    "QuestionFilter",
+    "exported_questions",
+    "question_columns",
+    "question_table",
+]
 
-_MOST_COLUMNS = 40
-_SHORT = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
+# What questions are chosen by, besides ranges.
+CONDITIONS = ("text", "result", "grade", "category", "persona", "tag", "error", "tool")
+# Components in a narrow column.
+SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
 
 
 class QuestionFilter(RowFilter, frozen=True, kw_only=True):
@@ -29,11 +37,7 @@ class QuestionFilter(RowFilter, frozen=True, kw_only=True):
 
     def parameters(self, **more: Any) -> str:
         """What is set, after `more`, as the query of an address."""
-        names = ("text", "result", "grade", "category", "persona", "tag", "error", "tool")
-        chosen = {name: value for name in names if (value := getattr(self, name)) is not None}
-        given = {**more, **chosen, "range": [str(one) for one in self.ranges], "columns": list(self.columns)}
-        order = {} if self.sort == "score" else {"sort": self.sort}
-        return urlencode({**given, **order}, doseq=True)
+        return parameters_of(self, CONDITIONS, "score", **more)
 
 
 def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...]:
@@ -60,7 +64,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
     measures = [
         Column(
             name=name,
-            title=_SHORT.get(name, name_words(name).capitalize()),
+            title=SHORT_NAMES.get(name, name_words(name).capitalize()),
             kind="score" if name in info.weights else "metric",
             note=COMPONENT_WORDS[name][0]
             if name in COMPONENT_WORDS
@@ -112,24 +116,17 @@ def exported_questions(
     # A file's reader finds a question by its id, whether the page shows it or not.
     columns = tuple(dict.fromkeys((offered[2], *_chosen(info, query, offered))))
     rows = QuestionList(store).every_row(info, query)
-    return columns, ([_plain(_value(row_view(row), column)) for column in columns] for row in rows)
+    return columns, ([plain_value(_value(row_view(row), column)) for column in columns] for row in rows)
 
 
 def _chosen(info: RunInfo, query: QuestionFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
-    known = {column.name: column for column in offered}
-    unknown = [name for name in query.columns if name not in known]
-    if unknown or len(query.columns) > _MOST_COLUMNS:
-        raise UsageError(f"columns: there is none {unknown[0][:60]!r}" if unknown else "too many columns")
-    asked = query.columns or (
+    usual = (
         *("grade", "question", "category", "why", "score"),
         *(("trials_passed", "lowest") if info.repeat > 1 else ()),
         *list(info.weights)[:5],
         "latency_ms",
     )
-    # What is filtered or sorted by is shown.
-    ruled = [query.order[0], *(one.name for one in query.ranges)]
-    wanted = {*asked, *ruled}
-    return tuple(column for column in offered if column.name in wanted)
+    return chosen_columns(query, offered, usual)
 
 
 def _value(row: QuestionView, column: Column) -> Any:
@@ -138,9 +135,3 @@ def _value(row: QuestionView, column: Column) -> Any:
     if column.name in row.__struct_fields__:
         return getattr(row, column.name)
     return row.measures.get(column.name)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple) and value and isinstance(value[0], Loss):
-        return "; ".join(str(loss) for loss in value)
-    return None if value == () else value

@@ -1,5 +1,6 @@
 """The Replies pages: what the chatbot answered to real users, what they said of it, and a golden case made of one."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -7,61 +8,42 @@ import msgspec
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.evaluation.proposals import TAG, case_id, why_proposed
-from answerkey.model.feedback import COMMENT_LIMIT, Feedback, ProductionReply
+from answerkey.model.feedback import COMMENT_LIMIT, ProductionReply
 from answerkey.model.question import Question
-from answerkey.model.scorecard import Scorecard, grade
+from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
+from answerkey.report.table import Table
 from answerkey.server.cached_figures import production_page
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
-from answerkey.store.production import (
-    ProductionFigures,
-    ProductionFilter,
-    ProductionReplies,
+from answerkey.server.views.reply_table import (
+    REPLY_CONDITIONS,
+    RepliesFilter,
+    ReplyRow,
+    reply_row,
+    reply_table,
 )
+from answerkey.server.views.table_choice import conditions_in_words
+from answerkey.store.production import ProductionFigures, ProductionReplies
 from answerkey.store.sql import SqlStore
 
 __all__ = [
     "GivenCase",
     "RepliesQuery",
     "RepliesView",
-    "ReplyRow",
     "ReplyView",
     "golden_case",
     "load_replies",
     "load_reply",
 ]
 
-_PAGE = 25
-# Characters of a question and of a reply in the list.
-_SHOWN = 600
+_PAGE = 50
 
 
-class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
+class RepliesQuery(RepliesFilter, frozen=True, kw_only=True):
     """Which replies, and in what order; the figures are over all of the time wanted."""
 
     page: PageNumber = 1
-
-
-class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply in the list."""
-
-    id: str
-    created_at: str
-    question: str
-    # None: a null reply.
-    text: str | None
-    category: str | None
-    # Which chatbot said it, as far as that was told, and who sent it.
-    model: str | None
-    version: str | None
-    sender: str
-    score: float | None
-    grade: str | None
-    error: str | None
-    latency_ms: float | None
-    tools: tuple[str, ...]
-    feedback: tuple[Feedback, ...]
 
 
 class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +53,15 @@ class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
     figures: ProductionFigures
     paging: Paging
     rows: tuple[ReplyRow, ...]
+
+    @property
+    def table(self) -> Table:
+        """The rows in the columns that were chosen."""
+        return reply_table(self.query, self.rows)
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """What the rows are chosen by in words, each with the address of the page without it."""
+        return conditions_in_words(self.query, REPLY_CONDITIONS, link, "replies")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +104,7 @@ def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
         query=query,
         figures=figures,
         paging=Paging(query.page, _PAGE, total),
-        rows=tuple(_row(item, verdicts.get(item.id, [])) for item in found),
+        rows=tuple(reply_row(item, verdicts.get(item.id, [])) for item in found),
     )
 
 
@@ -130,7 +121,7 @@ def load_reply(store: SqlStore, query: NoQuery, reply: str) -> ReplyView:
     liked = any(one.positive for one in given) and not any(not one.positive for one in given)
     corrected = next((one.correction for one in given if one.correction), None)
     return ReplyView(
-        row=_row(item, given),
+        row=reply_row(item, given),
         received_at=item.received_at,
         trace_id=item.reply.trace_id,
         conversation_id=item.reply.conversation_id,
@@ -175,24 +166,3 @@ def _find(store: SqlStore, identity: str) -> ProductionReply:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _row(item: ProductionReply, feedback: list[Feedback]) -> ReplyRow:
-    card = item.scorecard
-    text = item.reply.text
-    return ReplyRow(
-        id=item.id,
-        created_at=item.created_at,
-        question=item.question[:_SHOWN],
-        text=None if text is None else text[:_SHOWN],
-        category=item.category,
-        model=item.model,
-        version=item.version,
-        sender=item.sender,
-        score=item.score,
-        grade=None if item.score is None else grade(item.score),
-        error=None if card is None or card.error is None else card.error.kind,
-        latency_ms=item.reply.timings.latency_ms,
-        tools=tuple(dict.fromkeys(item.reply.tools_used)),
-        feedback=tuple(feedback),
-    )

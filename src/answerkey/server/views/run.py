@@ -8,13 +8,14 @@ import msgspec
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice, Summary
+from answerkey.report.charts import Chart, bar_chart
 from answerkey.report.story import story_sentences
 from answerkey.report.table import Table
 from answerkey.report.value_wording import count
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.charts import Chart, bar_chart
 from answerkey.server.views.paging import NoQuery, PageNumber, Paging
-from answerkey.server.views.question_table import QuestionFilter, question_table
+from answerkey.server.views.question_table import CONDITIONS, QuestionFilter, question_table
+from answerkey.server.views.table_choice import conditions_in_words
 from answerkey.store.question_list import Facets, QuestionList
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
@@ -76,17 +77,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are filtered by in words, each with the address of the page without it."""
-        names = ("text", "result", "grade", "category", "persona", "tag", "error", "tool")
-        given = [(name, value) for name in names if (value := getattr(self.query, name)) is not None]
-        chosen = [
-            (f"{name} {value}", f"{link(**{name: None, 'page': None})}#questions") for name, value in given
-        ]
-        ranges = [str(one) for one in self.query.ranges]
-        for one in ranges:
-            others = [other for other in ranges if other != one]
-            without = link(range=others or None, measure=None, low=None, high=None, page=None)
-            chosen.append((one.replace(":", " "), f"{without}#questions"))
-        return chosen
+        return conditions_in_words(self.query, CONDITIONS, link, "questions")
 
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:

@@ -1,0 +1,189 @@
+"""A static site of many runs: an index with the trend of each experiment, a page a run, and neighbours compared.
+
+It works from a folder without a server. It overwrites only what an earlier one of its own wrote, which a list in the
+folder says.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from answerkey.comparison.columns import Columns, columns_from_store
+from answerkey.comparison.run_comparison import compare_runs
+from answerkey.errors import UsageError
+from answerkey.model.comparison import Comparison
+from answerkey.report.charts import Chart
+from answerkey.report.comparison_sheet import comparison_sheet, write_sheet
+from answerkey.report.files import atomic_file
+from answerkey.report.html_file import write_html
+from answerkey.report.markup import compact_css, make_environment, policy_hash, report_asset, report_style
+from answerkey.report.trend import trend_charts, trend_point
+from answerkey.store.run_list import RunFilter, RunList, RunRow
+from answerkey.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+__all__ = ["write_site"]
+
+# What an earlier site of this program consists of.
+_LIST = ".answerkey-site.json"
+_AT_ONCE = 200
+
+
+class _SiteRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in the index."""
+
+    row: RunRow
+    # Where its pages are; None: there is nothing to compare it with.
+    page: str
+    compared: str | None
+    versus: Comparison | None
+
+
+class _SiteExperiment(msgspec.Struct, frozen=True, kw_only=True):
+    """A golden set asked of a chatbot, its runs newest first."""
+
+    question_set: str
+    target: str
+    runs: tuple[_SiteRun, ...]
+    charts: tuple[tuple[str, Chart], ...]
+
+
+def write_site(store: SqlStore, folder: Path, *, most: int) -> list[Path]:
+    """Write the newest finished runs; what was written is returned, the index first."""
+    written = _written_before(folder)
+    experiments = [_planned(store, rows) for rows in _experiments(store, most)]
+    if not experiments:
+        raise UsageError("no finished run is in the store; `answerkey run` makes one")
+    made = ["index.html"]
+    made += [
+        name
+        for one in experiments
+        for run in one.runs
+        for name in (run.page, run.compared)
+        if name is not None
+    ]
+    for name in made:
+        if name not in written and (folder / name).exists():
+            raise UsageError(
+                f"{folder / name}: there is such a file, which no site of ours wrote; name another folder"
+            )
+    for part in ("", "runs", "compare"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    # Before the pages: what is interrupted can be written again.
+    _keep_list(folder, sorted({*written, *made}))
+    for experiment in experiments:
+        for run in experiment.runs:
+            _write_run(store, folder, run)
+    _write_index(folder, experiments)
+    for name in written - set(made):
+        (folder / name).unlink(missing_ok=True)
+    _keep_list(folder, sorted(made))
+    return [folder / name for name in made]
+
+
+def _written_before(folder: Path) -> set[str]:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file; name a folder")
+    kept = folder / _LIST
+    if kept.exists():
+        try:
+            names = msgspec.json.decode(kept.read_bytes(), type=list[str])
+        except msgspec.DecodeError:
+            raise UsageError(f"{kept}: cannot be read; delete it, or name another folder") from None
+        # Only what a site can consist of: nothing else is ever deleted.
+        return {name for name in names if _is_ours(name)}
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"{folder}: is not empty, and no site of ours; name an empty folder or a new one")
+    return set()
+
+
+def _is_ours(name: str) -> bool:
+    part, _, file = name.rpartition("/")
+    return name == "index.html" or (
+        part in ("runs", "compare")
+        and file.endswith(".html")
+        and not file.startswith(".")
+        and "\\" not in file
+    )
+
+
+def _keep_list(folder: Path, names: Sequence[str]) -> None:
+    with atomic_file(folder / _LIST) as file:
+        file.write(msgspec.json.format(msgspec.json.encode(names), indent=1))
+
+
+def _experiments(store: SqlStore, most: int) -> Iterator[list[RunRow]]:
+    """Finished runs, newest first, those of one set and one chatbot together."""
+    listed = RunList(store)
+    found: dict[tuple[str, str], list[RunRow]] = {}
+    start = kept = 0
+    while kept < most and (rows := listed.page(RunFilter(), limit=_AT_ONCE, offset=start)[0]):
+        start += _AT_ONCE
+        for row in rows:
+            if kept < most and row.figures is not None and row.info.status != "running":
+                found.setdefault((row.info.question_set, row.info.target), []).append(row)
+                kept += 1
+    yield from found.values()
+
+
+def _planned(store: SqlStore, rows: Sequence[RunRow]) -> _SiteExperiment:
+    columns: dict[str, Columns] = {}
+    runs = []
+    for number, row in enumerate(rows):
+        before = rows[number + 1] if number + 1 < len(rows) else None
+        versus = None if before is None else _versus(store, before, row, columns)
+        name = (
+            f"compare/{before.info.id}--{row.info.id}.html"
+            if before is not None and versus is not None
+            else None
+        )
+        runs.append(_SiteRun(row=row, page=f"runs/{row.info.id}.html", compared=name, versus=versus))
+    points = [
+        trend_point(row, row.figures)
+        for row in reversed(rows)
+        if row.figures and row.figures.score is not None
+    ]
+    info = rows[0].info
+    return _SiteExperiment(
+        question_set=info.question_set,
+        target=info.target,
+        runs=tuple(runs),
+        charts=trend_charts(points, lambda run: f"runs/{run}.html", info.options.gates),
+    )
+
+
+def _versus(
+    store: SqlStore, base: RunRow, candidate: RunRow, columns: dict[str, Columns]
+) -> Comparison | None:
+    """The comparison with the run before; None where they have nothing in common."""
+    for row in (base, candidate):
+        if row.info.id not in columns:
+            columns[row.info.id] = columns_from_store(store, [row.info])[0]
+    try:
+        return compare_runs(columns[base.info.id], columns.pop(candidate.info.id))
+    except UsageError:
+        return None
+
+
+def _write_run(store: SqlStore, folder: Path, run: _SiteRun) -> None:
+    with atomic_file(folder / run.page) as file:
+        write_html(store.load_run(run.row.info), file, home="../index.html")
+    if run.compared is not None and run.versus is not None:
+        write_sheet(comparison_sheet(run.versus), run.versus, folder / run.compared, home="../index.html")
+
+
+def _write_index(folder: Path, experiments: Sequence[_SiteExperiment]) -> None:
+    style = report_style() + compact_css(report_asset("charts.css"))
+    page = _template().render(experiments=experiments, style=style, style_hash=policy_hash(style))
+    with atomic_file(folder / "index.html") as file:
+        file.write(page.encode())
+
+
+@cache
+def _template() -> "Template":
+    return make_environment(lambda _: None).get_template("site.html.j2")
