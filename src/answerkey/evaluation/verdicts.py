@@ -73,10 +73,6 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with those before it of the same chatbot on the same golden set."""
     from answerkey.store.run_list import RunList
 
-    info = run.info
-    rows, _ = RunList(store).page(
-        question_set=info.question_set, target=info.target, before=info.created_at, limit=_EARLIER
-    )
     earlier = tuple(
         EarlierRun(
             id=row.info.id,
@@ -85,8 +81,7 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
             question_set_hash=row.info.question_set_hash,
             **{name: getattr(row.figures, name) for name in _FIGURES},
         )
-        for row in reversed(rows)
-        if row.figures is not None
+        for row in reversed(RunList(store).earlier(run.info, _EARLIER))
     )
     return msgspec.structs.replace(run, earlier=earlier)
 

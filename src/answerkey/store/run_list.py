@@ -70,7 +70,6 @@ class RunList:
         text: str | None = None,
         question_set: str | None = None,
         target: str | None = None,
-        before: str | None = None,
         limit: int = 25,
         offset: int = 0,
     ) -> tuple[list[RunRow], int]:
@@ -87,8 +86,6 @@ class RunList:
             where.add("question_set = ?", question_set)
         if target:
             where.add("target = ?", target)
-        if before:
-            where.add("created_at < ?", before)
         query = (
             f"SELECT info, summary FROM runs WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
         )
@@ -104,6 +101,19 @@ class RunList:
             figures = None if summary is None else _decode_figures(summary)
             found.append(RunRow(info, figures, tuple(sorted(names.get(info.id, ())))))
         return found, total
+
+    def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
+        """The finished runs before one, of the same chatbot on the same golden set, the newest first."""
+        query = (
+            "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
+            "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
+        )
+        with self._database.reading() as connection:
+            rows = connection.run(query, (info.question_set, info.target, info.created_at, limit)).fetchall()
+            return [
+                RunRow(self._store.read_info(connection, payload), _decode_figures(summary))
+                for payload, summary in rows
+            ]
 
     def question_sets(self) -> list[tuple[str, int]]:
         """(name, runs) of the golden sets that were asked, the one asked last first."""
