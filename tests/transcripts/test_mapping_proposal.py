@@ -15,6 +15,8 @@ SHAPES: list[tuple[Any, list[str]]] = [
     ({"messages_out": [{"author": "bot", "body": ANSWER}], "plugin_calls": [{"plugin": "db", "params": {"a": 1}}]}, ["db"]),
     ({"message": "ok", "result": {"completion": ANSWER}, "trace": {"tool_invocations": []}}, []),
     ([{"generated_text": ANSWER}], []),
+    ({"out": {"body": ANSWER}, "meta": {"invoked": [{"fn": "db", "args": {"sql": "SELECT 1"}}]}}, ["db"]),
+    ({"out": {"body": ANSWER}, "trace": {"executed": [{"fn": "db", "args": {}}]}, "used": ["memory"]}, ["db"]),
 ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from contextlib import suppress
 
 import msgspec
 
-from answerkey.engine.pacing import LONGEST_WAIT, Pacer, Patience, backoff
+from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.patience import Patience
 from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.model.trial import Trial

@@ -71,11 +71,8 @@ def decided_run(store: "SqlStore", reference: str) -> Run:
 
 def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
     """The run with those before it of the same chatbot on the same golden set."""
-    from answerkey.store.run_list import RunFilter, RunList
+    from answerkey.store.run_list import RunList
 
-    info = run.info
-    wanted = RunFilter(set=info.question_set, target=info.target, before=info.created_at)
-    rows, _ = RunList(store).page(wanted, limit=_EARLIER)
     earlier = tuple(
         EarlierRun(
             id=row.info.id,
@@ -84,8 +81,7 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
             question_set_hash=row.info.question_set_hash,
             **{name: getattr(row.figures, name) for name in _FIGURES},
         )
-        for row in reversed(rows)
-        if row.figures is not None
+        for row in reversed(RunList(store).earlier(run.info, _EARLIER))
     )
     return msgspec.structs.replace(run, earlier=earlier)
 

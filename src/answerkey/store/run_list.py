@@ -69,8 +69,6 @@ class RunFilter(Ranged, frozen=True, kw_only=True):
     target: ShortText | None = None
     tag: ShortText | None = None
     status: Literal["running", "interrupted", "partial", "complete"] | None = None
-    # Only runs that began before this time.
-    before: ShortText | None = None
     # A name of `figure_of`, or created_at, name, target, set or status.
     sort: ShortText = "-created_at"
 
@@ -151,8 +149,6 @@ class RunList:
         ):
             if value:
                 where.add(f"{column} = ?", value)
-        if wanted.before:
-            where.add("created_at < ?", wanted.before)
         if wanted.tag:
             where.add(f"? IN ({self._database.json_texts('info', 'tags')})", wanted.tag)
         return where
@@ -185,6 +181,19 @@ class RunList:
             )
             for info, summary in listed
         ]
+
+    def earlier(self, info: RunInfo, limit: int) -> list[RunRow]:
+        """The finished runs before one, of the same chatbot on the same golden set, the newest first."""
+        query = (
+            "SELECT info, summary FROM runs WHERE question_set = ? AND target = ? AND created_at < ? "
+            "AND summary IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?"
+        )
+        with self._database.reading() as connection:
+            rows = connection.run(query, (info.question_set, info.target, info.created_at, limit)).fetchall()
+            return [
+                RunRow(self._store.read_info(connection, payload), _decode_figures(summary))
+                for payload, summary in rows
+            ]
 
     def question_sets(self) -> list[tuple[str, int]]:
         """(name, runs) of the golden sets that were asked, the one asked last first."""

@@ -21,7 +21,7 @@ _NOT_ANSWER = re.compile(
     r"descr|debug|log|trace|reason|thought|think|error|tool|call|step|usage|model|\bid\b|_id|name|user|history|url|link|"
     r"status|type|role|time|date|version|hash|token|suggest|follow"
 )
-_TOOLS = re.compile(r"tool|function|call|action|step|plugin|skill|invocation|trace|span|event")
+_TOOLS = re.compile(r"tool|function|call|action|step|plugin|skill|invo[ck]|trace|span|event|used|executed")
 _TOOL_NAME = re.compile(r"tool|func|\bfn\b|method|plugin|skill|api|action")
 _SOURCES = re.compile(
     r"source|document|citation|cited|passage|chunk|reference|retriev|context|hits|evidence|docs"
@@ -154,7 +154,7 @@ def _tools(lists: dict[Path, list[Json]]) -> str | None:
         name = _last_name(path)
         if not _TOOLS.search(name):
             continue
-        rating = 2 if re.search(r"tool|function|plugin|skill|invocation", name) else 1
+        rating = 2 if re.search(r"tool|function|plugin|skill|invo[ck]", name) else 1
         objects = as_dicts(items)
         if not items or all(isinstance(item, str) for item in items):
             shown = place_text(path) if rating == 2 else None
