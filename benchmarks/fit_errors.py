@@ -27,7 +27,7 @@ from scipy.sparse import csr_matrix
 from answerkey.detect import concepts, detector, features, forms, gate, model, weights_file
 from answerkey.detect.features import FIGURES, NAMES, Lexicon, character_grams, clip, read_features
 from answerkey.detect.forms import certain_form, marked_form
-from answerkey.detect.gate import gate_marks
+from answerkey.detect.gate import gate_marks, is_short
 from answerkey.detect.weights_file import Shelves, Weights, pack_fitted, pack_gate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,8 +46,9 @@ MADE = 0.3
 FIGURE_SCALE, CONCEPT_SCALE, PAIR_SCALE, EDGE_SCALE = 0.5, 0.5, 0.3, 0.4
 STRENGTH, GATE_STRENGTH = 10.0, 1.0
 ITERATIONS = 50
-# The gate may lose this share of the errors that the model would find.
-GATE_LOSS = 0.01
+# The gate may lose this share of all errors that the model would find among longer replies, and as many among short ones; of its
+# weights the smaller ones change nothing but its cost.
+GATE_LOSS, GATE_SMALLEST = 0.002, 0.15
 # Of thresholds so close to the best F1 the highest is taken: in the field errors are rarer than among the labelled replies.
 CLOSE = 0.003
 THRESHOLDS = np.arange(-1.5, 1.0, 0.1)
@@ -69,7 +70,8 @@ class Limits(NamedTuple):
     """Where gate and model draw the line, as sums of weights."""
 
     threshold: float
-    gate: float
+    # Of longer and of short replies.
+    gate: tuple[float, float]
 
 
 def read_rows(authors: str = "*") -> list[Row]:
@@ -133,6 +135,7 @@ class Table:
         self.x, self.names = _to_matrix(map(_features, stripped), [("named", name) for name in NAMES])
         marks = [gate_marks(text) if text else None for text in stripped]
         self.gated = np.array([found is not None for found in marks])
+        self.short = np.array([is_short(text) for text in stripped])
         self.gate_x, self.gate_names = _to_matrix(
             ({("gate", mark): 1.0 for mark in found or ()} for found in marks), []
         )
@@ -220,9 +223,13 @@ def fit(table: Table, without: Sequence[str]) -> Fitted:
         for counts in (COUNTS, GATE_COUNTS)
     )
     gated = train[table.gated[train]]
+    gate, gate_bias = fit_logistic(
+        table.gate_x[gated], table.failed[gated], gate_weights[gated], GATE_STRENGTH
+    )
     return Fitted(
         *fit_logistic(table.x[train], table.failed[train], weights[train], STRENGTH),
-        *fit_logistic(table.gate_x[gated], table.failed[gated], gate_weights[gated], GATE_STRENGTH),
+        np.where(np.abs(gate) < GATE_SMALLEST, 0.0, gate),
+        gate_bias,
     )
 
 
@@ -240,8 +247,10 @@ def choose_limits(table: Table, sums: dict[str, tuple[np.ndarray, np.ndarray]]) 
     by_threshold = {float(threshold): f1(threshold) for threshold in THRESHOLDS}
     threshold = max(t for t, value in by_threshold.items() if value >= max(by_threshold.values()) - CLOSE)
     found = failed & (formed | (total > threshold))
-    at_gate = np.sort(gate_total[found & table.gated[rows] & ~table.certain[rows]])
-    return Limits(threshold, float(at_gate[int(GATE_LOSS * found.sum())]))
+    at_gate = found & table.gated[rows] & ~table.certain[rows]
+    most = int(GATE_LOSS * failed.sum())
+    longer, short = (np.sort(gate_total[at_gate & (table.short[rows] == which)])[most] for which in (0, 1))
+    return Limits(threshold, (float(longer), float(short)))
 
 
 # Set by main, for the processes that are forked from it.
@@ -291,7 +300,7 @@ def to_weights(table: Table, fitted: Fitted, limits: Limits) -> Weights:
         *rounded,
         scales=tuple(scales),
         gate_bias=round(fitted.gate_bias, 4),
-        gate_limit=round(limits.gate, 4),
+        gate_limits=(round(limits.gate[0], 4), round(limits.gate[1], 4)),
     )
 
 
@@ -322,7 +331,7 @@ def main(arguments: list[str]) -> None:
     # Forked, since the table is large.
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
         sums = dict(zip(jobs, pool.map(sums_without, jobs), strict=True))
-    held_out: dict[str, Any] = {"digest": digest(), "flagged": {}}
+    held_out: dict[str, Any] = {"digest": digest(), "flagged": {}, "stopped": {}}
     for left_out in authors:
         inner = {
             author: sums[tuple(sorted((author, left_out)))][author]
@@ -332,9 +341,12 @@ def main(arguments: list[str]) -> None:
         limits = choose_limits(TABLE, inner)
         total, gate_total = sums[left_out,][left_out]
         rows = TABLE.written_by(left_out)
-        let_go = TABLE.gated[rows] & (gate_total < limits.gate)
-        flagged = TABLE.certain[rows] | (~let_go & (TABLE.marked[rows] | (total > limits.threshold)))
+        let_go = TABLE.gated[rows] & (gate_total < np.array(limits.gate)[TABLE.short[rows].astype(int)])
+        by_model = TABLE.marked[rows] | (total > limits.threshold)
+        flagged = TABLE.certain[rows] | (~let_go & by_model)
         held_out["flagged"][left_out] = "".join("1" if flag else "0" for flag in flagged)
+        # What model or marks would have flagged and the gate let go.
+        held_out["stopped"][left_out] = "".join("1" if flag else "0" for flag in let_go & by_model & ~flagged)
         print(left_out, len(flagged), flagged.sum(), limits, flush=True)
     HELD_OUT.write_text(json.dumps(held_out, indent=1) + "\n", encoding="utf-8")
     if "--figures-only" not in arguments:

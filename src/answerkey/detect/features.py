@@ -7,8 +7,10 @@ kept in a Lexicon, since most words come again and again.
 # ruff: noqa: E501 — lists of names, figures and marks.
 
 import re
+from functools import reduce
 from itertools import pairwise
 from math import log1p
+from operator import or_
 from typing import NamedTuple
 
 from answerkey.detect.concepts import CONCEPTS, UNSPACED, find_concepts, mask_of, said_in, said_together
@@ -106,7 +108,7 @@ _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
 
 
 # Signs of a word.
-_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY = 1, 2, 4, 8
+_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY, _IS_SHOUTED = 1, 2, 4, 8, 16
 _SIGNS = (
     (_IS_UNSET, _UNSET),
     (_IS_IDENTIFIER, _IDENTIFIER),
@@ -126,6 +128,8 @@ class Word(NamedTuple):
     phrases: dict[str, list[tuple[str, int]]] | None
     # The word in small letters without punctuation around it.
     bare: str
+    # How many of its characters are digits.
+    digits: int
     # What it looks like: money, an identifier, ...
     signs: int
 
@@ -140,8 +144,9 @@ class Lexicon(dict[str, Word]):
         lowered = word.lower()
         grams = character_grams(lowered)
         weight = self.weights.total(grams)
-        signs = sum(sign for sign, pattern in _SIGNS if pattern.search(word))
-        entry = Word(weight, len(grams), *find_concepts(lowered), lowered.strip(_AROUND) or lowered, signs)
+        signs = sum(sign for sign, pattern in _SIGNS if pattern.search(word)) + word.isupper() * _IS_SHOUTED
+        bare, digits = lowered.strip(_AROUND) or lowered, len(_DIGIT.findall(word))
+        entry = Word(weight, len(grams), *find_concepts(lowered), bare, digits, signs)
         if len(self) < _WORDS_KEPT and len(word) <= _LONGEST_KEPT:
             self[word] = entry
         return entry
@@ -192,29 +197,22 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
     said: list[Word] = []
     masks: list[int] = []
     for start, end in sentences:
-        sentence = text[start:end]
-        lowered = sentence.lower()
-        mask = 0
-        phrases = None
-        for piece in sentence.split():
-            word = words.get(piece)
-            if word is None:
-                word = words[piece] = lexicon[piece]
-            said.append(word)
-            mask |= word.concepts
-            if phrases:
-                for phrase, bit in phrases.get(word.bare[:2], ()):
-                    if phrase in lowered:
-                        mask |= bit
-            phrases = word.phrases
+        pieces = text[start:end].split()
+        found = [lexicon[piece] for piece in pieces]
+        words.update(zip(pieces, found, strict=True))
+        mask = reduce(or_, [word.concepts for word in found if word.concepts], 0)
+        for index in [index for index, word in enumerate(found[:-1]) if word.phrases]:
+            phrases = found[index].phrases.get(found[index + 1].bare[:2])  # type: ignore[union-attr]
+            for phrase, bit in phrases or ():
+                if phrase in text[start:end].lower():
+                    mask |= bit
+        said += found
         masks.append(mask)
     bare = [word.bare for word in said]
     figures = _measure_build(text, sentences, said)
     is_marked = any(figures[n] for n in _MARKS)
     figures += _measure_content(text, sentences, masks, said, is_marked)
-    union = 0
-    for mask in masks:
-        union |= mask
+    union = reduce(or_, masks)
     count = len(CONCEPTS)
     concepts = [_CONCEPT_PLACE + concept for concept in said_in(union)]
     concepts += [_CONCEPT_PLACE + count + concept for concept in said_in(masks[0])]
@@ -249,13 +247,15 @@ def _measure_build(text: str, sentences: list[tuple[int, int]], said: list[Word]
     # Marks above and below a letter of an Indian language or of Thai are letters here.
     letter = last.isalnum() or (last not in _STOPS and "\u0900" <= last <= "\u0e7f")
     stopped = any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
-    lines = [line for line in text.split("\n") if line.strip()] or [""]
+    lines = [line for line in text.split("\n") if line.strip()] if "\n" in text else [text]
     final = lines[-1]
-    digits = len(_DIGIT.findall(text))
+    digits = sum([word.digits for word in said])
     letters = sum([len(word.bare) for word in said]) - digits
     placeholders = len(_PLACEHOLDER.findall(text))
     signs = [word.signs for word in said if word.signs]
-    unset = sum(sign & _IS_UNSET for sign in signs)
+    of_any = reduce(or_, signs, 0)
+    unset = sum([sign & _IS_UNSET for sign in signs])
+    shouted = sum([len(word.bare) - word.digits for word in said if word.signs & _IS_SHOUTED])
     fences = text.count("```")
     return [
         log1p(count) / 4, log1p(len(sentences)), count <= 3,
@@ -266,13 +266,13 @@ def _measure_build(text: str, sentences: list[tuple[int, int]], said: list[Word]
         final.startswith("#") or final.rstrip(" *").endswith((":", "：")), fences % 2,
         any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}")), text.count('"') % 2,
         log1p(text.count("!") + text.count("！")), log1p(digits), log1p(len(_NAME.findall(text))), fences > 0,
-        log1p(len(_LIST_LINE.findall(text))), log1p(sum("|" in line for line in lines)), text[0] in "{[", text[0] == "<",
-        log1p(sum(map(text.count, '"“«「„`'))), bool(_CODE_IN_BRACKETS.search(text)), any(sign & _IS_MONEY for sign in signs),
-        letters > 4 and sum(map(str.isupper, text)) > 0.6 * letters, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
+        log1p(len(_LIST_LINE.findall(text))), log1p(sum(["|" in line for line in lines])), text[0] in "{[", text[0] == "<",
+        log1p(sum(map(text.count, '"“«「„`'))), bool(_CODE_IN_BRACKETS.search(text)), of_any & _IS_MONEY != 0,
+        letters > 4 and shouted > 0.6 * letters, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
         placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)),
         any(map(text.__contains__, _BEFORE_RAW)) and _RAW_OBJECT.search(text) is not None,
         log1p(len(_TRACE.findall(text))) if any(map(text.__contains__, _BEFORE_TRACE)) else 0,
-        log1p(sum(sign & _IS_IDENTIFIER != 0 for sign in signs)), any(sign & _IS_HTTP_CODE for sign in signs),
+        log1p(sum([sign & _IS_IDENTIFIER != 0 for sign in signs])), of_any & _IS_HTTP_CODE != 0,
     ]  # fmt: skip
 
 
@@ -288,9 +288,7 @@ def _measure_content(
     first_failing = next(
         (start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total
     )
-    union = 0
-    for mask in masks:
-        union |= mask
+    union = reduce(or_, masks)
     unmarked = not union & _NOTICE and not is_marked
     return [
         sum(failing) / total,

@@ -11,7 +11,7 @@ import msgspec
 from answerkey.detect.detected import DetectedFailure
 from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, place_in_whole, read_features
 from answerkey.detect.forms import kind_by_marks, marked_form
-from answerkey.detect.gate import gate_marks, gate_sum
+from answerkey.detect.gate import gate_marks, gate_sum, is_short
 from answerkey.detect.weights_file import (
     Fitted,
     Gate,
@@ -75,7 +75,7 @@ def shipped_model() -> Model:
 def decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
     """What gate, marks and model say of a reply that has none of the certain forms."""
     marks = gate_marks(stripped)
-    if marks is not None and gate_sum(marks, model.gate.marks) < model.gate.limit:
+    if marks is not None and gate_sum(marks, model.gate.marks) < model.gate.limits[is_short(stripped)]:
         return None
     clipped = clip(stripped)
     found = marked_form(clipped)

@@ -30,16 +30,16 @@ class Weights(msgspec.Struct):
     # The scales of these four.
     scales: tuple[float, float, float, float]
     gate_bias: float
-    # A reply whose gate has less than this is an answer at once.
-    gate_limit: float
+    # A reply whose gate has less than this is an answer at once: a longer one, a short one.
+    gate_limits: tuple[float, float]
 
 
 class Gate(msgspec.Struct):
     """The gate's weights."""
 
     marks: dict[str, int]
-    # What the sum of the marks must stay below.
-    limit: float
+    # What the sum of the marks must stay below, of a longer and of a short reply.
+    limits: tuple[float, float]
 
 
 class Shelves(dict[str, dict[str, float]]):
@@ -77,8 +77,8 @@ class Fitted(msgspec.Struct):
 
 def pack_gate(weights: Weights) -> bytes:
     """The gate's weights as a file."""
-    limit = (weights.gate_limit - weights.gate_bias) / weights.scales[3]
-    return _packed(Gate(weights.gate, limit))
+    longer, short = ((limit - weights.gate_bias) / weights.scales[3] for limit in weights.gate_limits)
+    return _packed(Gate(weights.gate, (longer, short)))
 
 
 def pack_fitted(weights: Weights) -> bytes:

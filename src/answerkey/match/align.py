@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from answerkey.match.reply import Reply
-from answerkey.match.vocabulary import EQUIVALENTS, OPPOSITES
+from answerkey.match.vocabulary import EQUIVALENTS, EXCLUSIVE
 from answerkey.match.wanted import TELLING, Term, Wanted
 from answerkey.text.normalise import FUNCTION_WORDS, stem
 
@@ -135,7 +135,6 @@ def _recognise(term: Term, wanted: Wanted, reply: Reply) -> Presence:
 def _misspelt(word: str, cutoff: float, reply: Reply) -> Presence:
     best, found = 0.0, ""
     length = len(word)
-    opposed = OPPOSITES.get(stem(word), frozenset())
     # People get the first letter right: "lease" is not a misspelt "please".
     for other in reply.beginning(word[0]):
         longest = max(length, len(other))
@@ -149,6 +148,6 @@ def _misspelt(word: str, cutoff: float, reply: Reply) -> Presence:
             continue
         distance = Levenshtein.distance(word, other, score_cutoff=edits)
         nearer = distance <= edits and 1.0 - distance / longest > best
-        if nearer and stem(other) not in reply.asked.stems and stem(other) not in opposed:
+        if nearer and stem(other) not in reply.asked.stems and other not in EXCLUSIVE.get(word, ()):
             best, found = 1.0 - distance / longest, other
     return Presence(1.0 - 1.6 * (1.0 - best), "misspelt", reply.places(stem(found))) if found else _ABSENT

@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_right
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from answerkey.match.vocabulary import CUE_BITS, CUES, WORDS
@@ -58,6 +58,11 @@ class _Chunks(dict[str, tuple[str, int, int, int]]):
 
 
 _CHUNKS = _Chunks()
+
+
+@lru_cache(maxsize=1024)
+def _beginning_with(letter: str) -> re.Pattern[str]:
+    return re.compile(f"(?<= ){re.escape(letter)}[^ ]{{3,}}")
 
 
 class Reply:
@@ -144,15 +149,15 @@ class Reply:
 
     def beginning(self, letter: str) -> list[str]:
         """The distinct words of four letters and more that begin with a letter."""
-        return [word for word in dict.fromkeys(self.words) if word[0] == letter and len(word) >= 4]
+        return list(dict.fromkeys(_beginning_with(letter).findall(self.joined)))
 
     @cached_property
     def cues(self) -> list[int]:
         """The cues of each sentence, as bits."""
         found = [0] * len(self.asks)
-        for place, bits in enumerate(map(CUE_BITS.get, self.words)):
-            if bits:
-                found[self.sentence_at(place)] |= bits
+        if not CUE_BITS.keys().isdisjoint(self.words):
+            for place in [place for place, word in enumerate(self.words) if word in CUE_BITS]:
+                found[self.sentence_at(place)] |= CUE_BITS[self.words[place]]
         return found
 
     @cached_property
@@ -187,8 +192,6 @@ class Reply:
             abstains, not_found, tells_now = self.general
             clauses, sentences = self.overlaps
             own = clauses[clause]
-            end = self.clauses[clause + 1] if clause + 1 < len(self.clauses) else len(self.words)
-            opposites = self.asked.opposites
             known = self._around[clause] = (
                 float(bits & CUES["hedges"] > 0),
                 float(bits & CUES["contrasts"] > 0),
@@ -197,16 +200,7 @@ class Reply:
                 round(own / total, 1),
                 round((max(clauses) - own) / total, 1),
                 round((max(sentences) - sentences[sentence]) / len(names), 1) if names else 0.0,
-                float(not opposites.isdisjoint(self.stems[self.clauses[clause] : end])),
                 abstains,
                 not_found,
             )
         return known
-
-    def rivals(self, wanted: Quantity) -> list[int]:
-        """The places of other figures of the same kind."""
-        return [
-            place
-            for other, place in self.quantities[:40]
-            if wanted.fits(other) == 1 and not wanted.equals(other) and wanted.is_year == other.is_year
-        ]

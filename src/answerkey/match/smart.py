@@ -10,7 +10,7 @@ from answerkey.match.align import Presence, align
 from answerkey.match.found import Match, Probability
 from answerkey.match.model import DIRECTIONS, shipped_score, shipped_trees
 from answerkey.match.reply import Reply
-from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES, WORDS
+from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, WORDS
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Alternatives, Keyword, Threshold
 from answerkey.text.normalise import fold_accents
@@ -242,7 +242,7 @@ def _features(
 ) -> tuple[float, ...]:
     """The features in the order of `DIRECTIONS`, rounded so that equal cases are equal."""
     sentence = reply.sentence_at(first) if first >= 0 else 0
-    recall, here, way, missing, last_word, other_value, opposite = 1.0, 1.0, 1.0, 0, 1.0, False, 0.0
+    recall, here, way, other_value = 1.0, 1.0, 1.0, False
     if present:
         start, end = reply.sentence_range(sentence)
         recall = here = 0.0
@@ -253,24 +253,17 @@ def _features(
                 recall += share
                 if any(start <= place < end for place in one.places):
                     here += share
-            if term in wanted.telling:
+            if term.weight >= wanted.least:
                 found += [_WAYS[one.way]] if one.strength else []
-                last_word = float(one.strength >= 0.5)
-                missing += one.strength < 0.5
                 other_value |= one.clash and one.way == "absent"
-                if one.strength < 0.9 and not reply.stem_set.isdisjoint(OPPOSITES.get(term.stem, ())):
-                    opposite = 1.0
         recall, here = round(recall / wanted.total, 2), round(here / wanted.total, 1)
         way = min(found, default=0.0)
     return (
         recall,
         here,
         way,
-        min(4, missing),
-        last_word,
         float(other_value),
         _other_name(wanted, reply, present) if present and wanted.is_name else 0.0,
-        opposite,
         min(1.0, round(2 * len(wanted.telling) * recall / reply.told, 1)),
         reply.length,
         choices,
@@ -281,16 +274,13 @@ def _features(
     )
 
 
-_NO_CONTEXT = (0.0,) * 13
+_NO_CONTEXT = (0.0,) * 10
 
 
 def _other_name(wanted: Wanted, reply: Reply, present: list[Presence]) -> float:
     """Whether a missing word of a name has another capitalised word in its place: Neil Sedaka for Neil Young."""
-    known = [one for term, one in zip(wanted.terms, present, strict=True) if term in wanted.telling]
-    for one, beside, step in (
-        *((a, b, 1) for a, b in pairwise(known)),
-        *((b, a, -1) for a, b in pairwise(known)),
-    ):
+    known = [one for term, one in zip(wanted.terms, present, strict=True) if term.weight >= wanted.least]
+    for one, beside, step in [pair for a, b in pairwise(known) for pair in ((a, b, 1), (b, a, -1))]:
         if one.way != "word" or beside.strength >= 0.3:
             continue
         place = one.places[0] + step
@@ -305,7 +295,7 @@ def _other_name(wanted: Wanted, reply: Reply, present: list[Presence]) -> float:
 def _context(wanted: Wanted, reply: Reply, first: int, sentence: int) -> tuple[float, ...]:
     """What stands around the hit, from `denied` to `not_found`."""
     clause = reply.clause_at(first)
-    denied = in_clause = nearer = 0.0
+    denied = 0.0
     if reply.cues[sentence] & _DENIES and wanted.deniable:
         start = reply.sentences[sentence]
         # The word that follows a denial tells whether it is one: "not only 42".
@@ -317,9 +307,4 @@ def _context(wanted: Wanted, reply: Reply, first: int, sentence: int) -> tuple[f
         ]
         if denials:
             denied = round(max(0.0, 1.2 - 0.2 * denials[-1]), 1)
-            in_clause = float(denials[-1] <= first - reply.clauses[clause])
-    if wanted.amount is not None:
-        near, _ = reply.overlaps
-        best = max([near[reply.clause_at(place)] for place in reply.rivals(wanted.amount)], default=0.0)
-        nearer = round(max(0.0, best - near[clause]) / reply.asked.total, 1)
-    return (denied, in_clause, nearer, *reply.around(clause, sentence))
+    return (denied, *reply.around(clause, sentence))

@@ -1,12 +1,11 @@
-"""Word lists of `smart` matching, read from `vocabulary.toml`: cues around a hit, abbreviations, opposites, light words."""
+"""Word lists of `smart` matching, read from `vocabulary.toml`: cues around a hit, abbreviations, light words."""
 
 import tomllib
 from importlib import resources
 
-from answerkey.text.normalise import stem
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["CUES", "CUE_BITS", "EQUIVALENTS", "LIGHT_WORDS", "OPPOSITES", "WORDS"]
+__all__ = ["CUES", "CUE_BITS", "EQUIVALENTS", "EXCLUSIVE", "LIGHT_WORDS", "WORDS"]
 
 _READ = tomllib.loads(resources.files("answerkey.match").joinpath("vocabulary.toml").read_text("utf-8"))
 WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _READ["words"].items()}
@@ -38,16 +37,9 @@ EQUIVALENTS = _groups(
     [line.split() for line in _READ["lists"]["abbreviations"].strip().splitlines()]
     + [[one, *(other for other in same if other != one)] for same in _UNITS.values() for one in same]
 )
-_EXCLUSIVE = [line.split() for line in _READ["lists"]["exclusive"].strip().splitlines()]
-# A stem to the stems of its opposites: "employer" and "employee", "May" and "June".
-OPPOSITES = {
-    one: frozenset(others)
-    for one, others in _groups(
-        [[stem(word) for word in pair.split()] for pair in _READ["lists"]["opposites"].split(",")]
-        + [
-            [stem(one), *(stem(other) for other in line if other != one)]
-            for line in _EXCLUSIVE
-            for one in line
-        ]
-    ).items()
+# A word to those that it is never a misspelling of: "employer" and "employee", "Tuesday" and "Thursday".
+EXCLUSIVE = {
+    word: frozenset(line.split())
+    for line in _READ["lists"]["exclusive"].splitlines()
+    for word in line.split()
 }

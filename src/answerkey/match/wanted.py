@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, OPPOSITES
+from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
 from answerkey.text.quantities import Quantity, find_quantities
@@ -57,7 +57,7 @@ class Term:
 class Asked:
     """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
 
-    __slots__ = ("folded", "names", "negative", "opposites", "plain", "stems", "total", "weights")
+    __slots__ = ("folded", "names", "negative", "plain", "stems", "total", "weights")
 
     def __init__(self, question: str) -> None:
         question = question[:_TOO_LONG]
@@ -73,9 +73,6 @@ class Asked:
         self.weights = {stem(w): 2.0 if w in names or w[0].isdigit() else 1.0 for w in telling}
         self.total = sum(self.weights.values()) or 1.0
         self.names = frozenset(one for one, weight in self.weights.items() if weight > 1)
-        # The opposites of its words that it does not have too.
-        opposites = (OPPOSITES.get(one, frozenset()) for one in self.weights)
-        self.opposites = frozenset().union(*opposites) - self.stems
         # "Which of these is not …?" turns denials round.
         self.negative = _NEGATIVE.search(question) is not None
 
@@ -95,7 +92,9 @@ class Wanted:
         self.phrase, self.size = f" {' '.join(words)} ", len(words)
         self.terms = _read_terms(text, asked)
         self.total = sum(term.weight for term in self.terms) or 1.0
-        self.telling = [term for term in self.terms if term.weight >= TELLING] or self.terms
+        # From this weight on its terms tell something.
+        self.least = TELLING if any(term.weight >= TELLING for term in self.terms) else 0.0
+        self.telling = [term for term in self.terms if term.weight >= self.least]
         self.compact = "".join(words) if len(words) > 1 else ""
         # "dot" for Department of Transportation; and the other way round.
         self.initials = _initials(text)
@@ -103,9 +102,8 @@ class Wanted:
         self.is_value = float(any(term.quantity or term.date for term in self.telling))
         self.is_name = float(text[:1].isupper() and not any(t.quantity or t.date for t in self.terms))
         self.is_list = bool(_LIST.search(text)) and len(self.telling) > 1
-        # Its first amount, and whether it tells nothing else.
-        self.amount = next((term.quantity for term in self.telling if term.quantity), None)
-        self.figure = self.amount is not None and len(self.telling) == 1
+        # Whether it tells an amount and nothing else.
+        self.figure = len(self.telling) == 1 and self.telling[0].quantity is not None
         # Share of it that the question gives away.
         self.echoes = round(sum(term.weight <= 0.2 for term in self.terms) / (len(self.terms) or 1), 1)
         # Denials around it count, unless it or the question is itself one.

@@ -105,24 +105,23 @@ def _close(one: float, two: float) -> bool:
 
 def find_quantities(text: str) -> list[Quantity]:
     """Every amount of a text in the order of its start: digits, times of day, and numbers in words."""
-    found: list[Quantity] = []
-    if _HAS_DIGIT.search(text):
-        found.extend(_clocks(text) if _CLOCK_SIGN.search(text) else ())
-        taken = {place for clock in found for place in range(clock.start, clock.end)}
-        found.extend(
-            _in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken
-        )
-    words = set(text.lower().encode("utf-8", "surrogatepass").translate(_LETTERS_ONLY).split())
-    if not _NUMBER_WORDS.isdisjoint(words):
+    words = text.lower().encode("utf-8", "surrogatepass").translate(_LETTERS_ONLY).split()
+    said = _TELLING.intersection(words)
+    if not said and ":" not in text:
+        return [_in_digits(text, match) for match in _AMOUNT.finditer(text)]
+    found = list(_clocks(text)) if _CLOCK_SIGN.search(text) else []
+    taken = {place for clock in found for place in range(clock.start, clock.end)}
+    found += [_in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken]
+    if not _NUMBER_WORDS.isdisjoint(said):
         ends = {quantity.end for quantity in found}
         for worth, start, end in spelled_numbers(text):
             # What ends a number in digits is its scale.
             if end not in ends:
                 found.append(_with_tail(text, start, end, (float(worth),), None))
-    if not _SINGLES.isdisjoint(words):
+    if not _SINGLES.isdisjoint(said):
         for single in _ONE_OF_THEM.finditer(text):
             found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
-    for part in _FRACTION.finditer(text) if not _PART_WORDS.isdisjoint(words) else ():
+    for part in _FRACTION.finditer(text) if not _PART_WORDS.isdisjoint(said) else ():
         share = _COUNTS[(part[1] or "a").lower()] / _PARTS[part[2].lower()]
         unit = _OF_A.match(text, part.end())
         if unit and unit[1].lower() in UNIT_SPELLINGS:
@@ -146,7 +145,10 @@ _LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte
 _NUMBER_WORDS = frozenset(name.encode() for name in NUMBER_NAMES)
 _SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
-_HAS_DIGIT = re.compile("[0-9]")
+# Where none of these is said and no colon stands, there are only numbers in digits; the last ones tell the time.
+_TELLING = (
+    _NUMBER_WORDS | _SINGLES | _PART_WORDS | {b"am", b"pm", b"m", b"uhr", b"h", b"clock", "o’clock".encode()}
+)
 _CLOCK_SIGN = re.compile(
     r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
 )
