@@ -21,6 +21,7 @@ _EXTRAS = {
     "mcp": "mcp",
     "parquet": "pyarrow",
     "postgres": "psycopg",
+    "remote": "fsspec",
     "retrieval": "ir_measures",
     "json-schema": "jsonschema_rs",
     "entailment": "onnxruntime",
