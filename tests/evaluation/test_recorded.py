@@ -258,6 +258,20 @@ def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path
     assert done.document["summary"]["coverage"] < 1
 
 
+def test_a_damaged_file_among_others_goes_to_the_side_file(
+    command: Any, folder: Path, write_rows: Any
+) -> None:
+    write_rows("a.jsonl", *rows(5))
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(b'{"id": "x"}')[:20])
+    (folder / "c.json").write_text('[{"id": "y", "answer": "Yes."},\n {"id": ]')
+    done = command("score", "a.jsonl", "b.jsonl.gz", "c.json", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 5)
+    told = [json.loads(line) for line in (folder / "a.bad.jsonl").read_text().splitlines()]
+    assert [(row["file"], row["line"]) for row in told] == [("b.jsonl.gz", None), ("c.json", 2)]
+    assert "cut off" in told[0]["reason"]
+    assert command("score", "b.jsonl.gz").code == 2
+
+
 def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> None:
     (folder / "logs" / "part").mkdir(parents=True)
     write_rows("logs/a.jsonl", *rows(4))

@@ -22,6 +22,7 @@ _EXTRAS = {
     "observe": "aiohttp",
     "parquet": "pyarrow",
     "postgres": "psycopg",
+    "remote": "fsspec",
     "retrieval": "ir_measures",
     "json-schema": "jsonschema_rs",
     "entailment": "onnxruntime",

@@ -61,15 +61,27 @@ class LogBlocks:
 
     def __iter__(self) -> Iterator[Block]:
         for path in self._paths:
-            file = open_rows(path, "replies", self._fields)
-            shown = remote_url(path) or str(shown_path(path))
-            if file.read_as:
-                self.notes.append(f"{shown} was read as: {file.read_as}")
-            before = self.bytes_read
-            yield from (
-                self._of_lines(file, shown) if file.unread is not None else self._of_rows(file.rows, shown)
-            )
-            self.bytes_read = before + (_size([path]) or 0)
+            try:
+                yield from self._of_file(path)
+            except InputError as error:
+                # Of several files one that is damaged is told among the bad rows; one that is not there ends it.
+                if not path.is_file():
+                    raise
+                reason = (
+                    str(error).removeprefix(f"{error.path}: ").removeprefix(f"{error.path}:{error.line}: ")
+                )
+                yield self._block(str(path), 0, line=error.line, problem=reason)
+
+    def _of_file(self, path: Path) -> Iterator[Block]:
+        file = open_rows(path, "replies", self._fields)
+        shown = remote_url(path) or str(shown_path(path))
+        if file.read_as:
+            self.notes.append(f"{shown} was read as: {file.read_as}")
+        before = self.bytes_read
+        yield from (
+            self._of_lines(file, shown) if file.unread is not None else self._of_rows(file.rows, shown)
+        )
+        self.bytes_read = before + (_size([path]) or 0)
 
     def _of_lines(self, file: RowFile, shown: str) -> Iterator[Block]:
         rest, stream = file.unread  # type: ignore[misc]  # the caller looked

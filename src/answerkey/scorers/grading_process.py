@@ -85,6 +85,8 @@ def _serve() -> None:
     recipe = msgspec.msgpack.decode(first, type=GraderRecipe)
     sys.path[:] = recipe.sys_path
     grader = grader_by(recipe)
+    # What the first reply would load is not charged to it.
+    grader.prepare()
     # Ctrl-C is for the parent, which closes the pipe when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Ready: from here on, an end of this process is a scorer's doing.
