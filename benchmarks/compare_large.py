@@ -91,7 +91,7 @@ def main() -> None:
     for name in ("answerkey", "numpy", "scipy", "click", "rich", "msgspec"):
         folder = importlib.import_module(name).__path__[0]
         compileall.compile_dir(folder, quiet=2)
-    print(f"{'questions':>10}{'':>28}{'CPU s':>8}{'MB':>7}")
+    print("| questions | what | CPU s | peak MB |\n|---|---|---|---|")
     with ExitStack() as kept:
         folder = options.folder or Path(kept.enter_context(tempfile.TemporaryDirectory()))
         for count in (options.questions // 10, options.questions):
@@ -114,9 +114,9 @@ def main() -> None:
             }.items():
                 cpu, megabytes, _ = measure(*command, times=options.repeats)
                 measured[name] = cpu
-                print(f"{count:>10,} {name:<27}{cpu:>8.2f}{megabytes:>7.0f}", flush=True)
+                print(f"| {count:,} | {name} | {cpu:.2f} | {megabytes:.0f} |", flush=True)
             ratio = measured["answerkey compare"] / measured["scores and a t test by hand"]
-            print(f"{'':>11}{'ratio':<27}{ratio:>8.2f}")
+            print(f"| {count:,} | the first to the last of these | {ratio:.2f} | |")
 
 
 if __name__ == "__main__":

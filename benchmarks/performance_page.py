@@ -50,7 +50,6 @@ def machine() -> str:
         f"answerkey {version('answerkey')}",
         f"Python {platform.python_version()}",
         f"{platform.system()} on {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB",
-        f"{os.getloadavg()[0]:.1f} other processes running on average at its end",
     ]
     return f"Measured {', '.join(parts)}."
 
