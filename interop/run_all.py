@@ -25,7 +25,7 @@ NODE = {
     "interop/traces/ai_sdk_7.py": ("ai@7.0.169", "@ai-sdk/otel@1.0.169", *_EXPORT),
 }
 # An installation may have to fetch hundreds of megabytes; a script that takes longer than this hangs.
-INSTALLING_S, RUNNING_S = 900, 300
+INSTALLING_S, RUNNING_S = 900, 600
 # What a script prints of a case: package, version, case, and what was made of it.
 CASE = re.compile(
     r"^(?P<package>[\w.-]+) (?P<version>\d[\w.]*)(?P<case>[^:]*(?:python:…:\w+)?): (?P<said>.+)$"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from aiohttp import web
 from judge_simulations import JUDGES
+from simulated_shares import told
 
 from answerkey.judge.calibration import JudgedReplies, calibrate_judge, change_between
 from answerkey.judge.configured_judge import Judge
@@ -59,7 +60,7 @@ def loopback_sections(trials: int, _sizes: Sequence[int], source: np.random.Gene
             shares = _coverage(versions, replies, labelled, trials, source)
             print(
                 f"| {name} | {replies} | {labelled} | "
-                + " | ".join(f"{share:.1%}" for share in shares)
+                + " | ".join(told(share, trials) for share in shares)
                 + " |"
             )
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from simulated_shares import told
 
 from answerkey.stats.corrected_means import (
     JudgedSample,
@@ -68,5 +69,7 @@ def judged_sections(trials: int, _sizes: Sequence[int], source: np.random.Genera
         for replies, labelled in ((200, 50), (500, 100), (1000, 200)):
             found = coverage_of_corrections(judge, replies, labelled, trials, source)
             print(
-                f"| {name} | {replies} | {labelled} | " + " | ".join(f"{share:.1%}" for share in found) + " |"
+                f"| {name} | {replies} | {labelled} | "
+                + " | ".join(told(share, trials) for share in found)
+                + " |"
             )

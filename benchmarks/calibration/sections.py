@@ -12,6 +12,7 @@ import numpy.typing as npt
 from judge_on_loopback import loopback_sections
 from judge_simulations import judged_sections
 from populations import DIFFERENT, EQUAL, LOPSIDED, Population
+from simulated_shares import told
 
 import answerkey
 from answerkey.stats.distributions import t_quantile
@@ -99,7 +100,7 @@ def differences(trials: int, sizes: Sequence[int], source: Source) -> None:
                 for n in sizes:
                     rates = difference_rates(population, n, structure, trials, source)
                     cells.append(
-                        f"{rates.clear:.1%} ({rates.t_clear:.1%}), {rates.held:.1%} ({rates.t_held:.1%})"
+                        f"{told(rates.clear, trials)} ({rates.t_clear:.1%}), {told(rates.held, trials)} ({rates.t_held:.1%})"
                     )
                 row(population.name, *cells)
 
@@ -125,7 +126,7 @@ def means(trials: int, sizes: Sequence[int], source: Source) -> None:
         head(f"one run's score, {structure}", *(f"{n} units" for n in sizes))
         for population in [p for p in EQUAL if "same" not in p.name]:
             found = [mean_rates(population, n, structure, trials, source) for n in sizes]
-            row(population.name, *(f"{ours:.1%} ({plain:.1%})" for ours, plain in found))
+            row(population.name, *(f"{told(ours, trials)} ({plain:.1%})" for ours, plain in found))
 
 
 PLANNED = (
@@ -165,7 +166,7 @@ def plan(trials: int, sizes: Sequence[int], source: Source) -> None:
             small = [
                 planned_power(population, 300, trials // 4, source, structure=structure)[1] for _ in range(10)
             ]
-            row(population.name, str(units), f"{power:.1%}", f"{np.mean(small):.1%}")
+            row(population.name, str(units), told(power, trials), f"{np.mean(small):.1%}")
 
 
 def questions(count: int) -> list[dict[str, Any]]:
@@ -210,7 +211,7 @@ def early(trials: int, sizes: Sequence[int], source: Source) -> None:
         for slow in ("", "failures", "passes"):
             row(
                 f"{looks or 'any'} looks, slow: {slow or 'none'}",
-                f"{early_alarms(trials, slow, source, looks=looks):.1%}",
+                told(early_alarms(trials, slow, source, looks=looks), trials),
             )
 
 
@@ -248,7 +249,7 @@ def confirm(trials: int, sizes: Sequence[int], source: Source) -> None:
             wrong = sum(
                 ci_alarm(noisy(passing, source), noisy(passing, source), Path(folder)) for _ in range(trials)
             )
-            row(f"equal, each question passes {passing:.0%} of the time", f"{wrong / trials:.1%}")
+            row(f"equal, each question passes {passing:.0%} of the time", told(wrong / trials, trials))
 
 
 def head(title: str, *columns: str) -> None:

@@ -183,9 +183,10 @@ def plan_from_guess(
         "(--correlation); a first run would tell"
     )
     size = questions / (units or questions)
-    # A share of the units differs by as much as two scores of this spread do, and the others are tied.
-    changed = np.arange(1000) < 1000 * (1.0 - correlation)
-    pilot = Pilot(np.where(changed, deviation * math.sqrt(2.0), 0.0) * size, np.full(1000, size))
+    # A share of the units differs by as much as two scores of this spread do, either way, and the others are tied.
+    number = np.arange(1000)
+    changes = np.where(number % 2, 1.0, -1.0) * deviation * math.sqrt(2.0)
+    pilot = Pilot(np.where(number < 1000 * (1.0 - correlation), changes, 0.0) * size, np.full(1000, size))
     return _plan("guess", questions, Wanted(wanted, power), [assumption], pilot=pilot)
 
 

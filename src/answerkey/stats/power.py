@@ -1,9 +1,8 @@
 """Planning: the power of the verdict's own test, simulated on pilot units, and where the noise of scores is.
 
-A simulated experiment draws units from the pilot. Its mean becomes the wanted difference by turning the signs of some changes:
-of any where the pilot's own mean is larger, of losses where it is smaller; questions that were tied stay tied, and changes keep
-their sizes. Where even that does not reach it, a share of the units gains a component more. Then the sign-flip test
-decides as it would.
+A simulated experiment draws units from the pilot, weighted so that their mean is the wanted difference and as little else as
+possible changes: exponential tilting (Efron 1981). To them comes one unit that gains a component, so that a pilot in which little
+changed is not taken to rule large changes out. Then the sign-flip test decides as it would.
 """
 
 import math
@@ -20,16 +19,19 @@ __all__ = ["Pilot", "VarianceSplit", "split_variance"]
 
 Floats = npt.NDArray[np.float64]
 
-# Simulated experiments for each figure, which is then known to about two points of power.
-_TRIALS = 800
+# Simulated experiments for each figure: so many units are drawn for it. Power is known to a point for up to a hundred.
+_UNITS_DRAWN = 200_000
+_FEWEST_TRIALS, _MOST_TRIALS = 800, 4000
 # Numbers that are drawn at once.
 _AT_ONCE = 2_000_000
 # With more units the sign-flip test is its normal limit, and so is the plan.
 _LIMIT_FROM = 2000
 # More units than this are not a plan.
 _MOST = 100_000_000
-# What a unit loses that the pilot showed no change of: the weight of a component.
+# What a unit may gain that the pilot showed no change of: the weight of a component.
 _JUMP = 0.4
+# Halvings of the interval that the tilt is sought in.
+_HALVINGS = 60
 
 
 class Pilot:
@@ -42,14 +44,17 @@ class Pilot:
         self._tail = (1.0 - level) / 2.0
         self._source = np.random.default_rng(seed)
         self._jump = max(float(abs(sums / sizes).max()), _JUMP)
+        # Chances of the units under the tilt for a difference, summed up; the last one asked for.
+        self._tilted: tuple[float, Floats] = (math.nan, np.zeros(0))
 
-    def power(self, units: int, difference: float, *, trials: int = _TRIALS) -> float:
+    def power(self, units: int, difference: float) -> float:
         """The chance that so many units show this mean difference."""
         if units < 2:
             return 0.0
         if units > _LIMIT_FROM:
             score = self._effect(difference) * math.sqrt(units) + normal_quantile(self._tail)
             return 0.5 * math.erfc(-score / math.sqrt(2.0))
+        trials = min(max(_UNITS_DRAWN // units, _FEWEST_TRIALS), _MOST_TRIALS)
         found, at_once = 0, max(1, _AT_ONCE // units)
         for begin in range(0, trials, at_once):
             rows = self._draw(min(at_once, trials - begin), units, abs(difference))
@@ -83,9 +88,7 @@ class Pilot:
             return None
         while high - low > 0.002:
             middle = (low + high) / 2.0
-            low, high = (
-                (middle, high) if self.power(units, middle, trials=_TRIALS // 2) < power else (low, middle)
-            )
+            low, high = (middle, high) if self.power(units, middle) < power else (low, middle)
         return high
 
     def spread(self, difference: float, *, draws: int = 400) -> tuple[float, float]:
@@ -100,14 +103,16 @@ class Pilot:
         variances = [max(square - difference**2, square / 10.0, 1e-9) for square in (low, here, high)]
         return variances[0] / variances[1], variances[2] / variances[1]
 
-    def _turned(self, difference: float) -> tuple[float, float, float]:
-        """The chances that any change is turned, that a loss is, and that a unit gains the jump besides."""
-        mean = float(self.sums.mean()) / self.questions
-        if difference <= mean:
-            return (1.0 - difference / mean) / 2.0 if mean > 0.0 else 0.0, 0.0, 0.0
-        losses = -float(np.minimum(self.sums, 0.0).mean()) / self.questions
-        turned = min(1.0, (difference - mean) / (2.0 * losses)) if losses > 0.0 else 0.0
-        return 0.0, turned, max(0.0, difference - mean - 2.0 * turned * losses) / self._jump
+    def _chances(self, difference: float, excess: Floats) -> Floats:
+        """The chances of the pilot's units, summed up, under which they exceed the wanted difference by nothing on average."""
+        if self._tilted[0] != difference:
+            low, high = (bound / float(abs(excess).max()) for bound in (-500.0, 500.0))
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2.0
+                weights = np.exp(middle * excess - (middle * excess).max())
+                low, high = (middle, high) if float(weights @ excess) < 0.0 else (low, middle)
+            self._tilted = difference, np.cumsum(weights / weights.sum())
+        return self._tilted[1]
 
     def _effect(self, difference: float) -> float:
         """The difference in standard deviations of one unit, as one draw of the simulation has it."""
@@ -116,14 +121,14 @@ class Pilot:
 
     def _draw(self, trials: int, units: int, difference: float) -> Floats:
         """Sums of so many units in so many experiments."""
-        any_turned, losses_turned, jumps = self._turned(difference)
-        picks = self._source.integers(0, len(self.sums), (trials, units))
-        rows, chance = self.sums[picks], self._source.random((trials, units))
-        rows = np.where(chance < any_turned, -rows, rows)
-        rows = np.where((rows < 0.0) & (chance < losses_turned), -rows, rows)
-        if jumps > 0.0:
-            rows += (self._source.random((trials, units)) < jumps) * self._jump * self.sizes[picks]
-        return np.round(rows, 9)
+        sums = np.append(self.sums, _JUMP * self.questions)
+        excess = sums - difference * np.append(self.sizes, self.questions)
+        if float(excess.max()) <= 0.0:
+            # Larger than any change: every unit shows it.
+            return np.full((trials, units), difference * self.questions)
+        chances = self._chances(difference, excess)
+        picks = np.searchsorted(chances, self._source.random((trials, units)))
+        return np.round(sums[np.minimum(picks, len(sums) - 1)], 9)
 
 
 class VarianceSplit(msgspec.Struct, frozen=True, kw_only=True):
