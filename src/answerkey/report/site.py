@@ -178,7 +178,7 @@ def _write_run(store: SqlStore, folder: Path, run: _SiteRun) -> None:
 
 
 def _write_index(folder: Path, experiments: Sequence[_SiteExperiment]) -> None:
-    style = report_style() + compact_css(report_asset("charts.css"))
+    style = report_style() + compact_css(report_asset("charts.css") + report_asset("site.css"))
     page = _template().render(experiments=experiments, style=style, style_hash=policy_hash(style))
     with atomic_file(folder / "index.html") as file:
         file.write(page.encode())

@@ -74,6 +74,8 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     # What a box before it stands for, where rows can be marked.
     pick: str = ""
+    # What the row is called, for those who hear the page.
+    label: str = ""
     # better or worse: a row that stands out.
     tone: str = ""
 

@@ -64,6 +64,7 @@ def run_table(query: RunsFilter, rows: Sequence[RunRow]) -> Table:
         rows=tuple(
             TableRow(
                 pick=row.info.id,
+                label=row.info.name,
                 address=f"/runs/{quote(row.info.id, safe='')}",
                 cells=tuple(_value(row, column.name) for column in columns),
             )
