@@ -84,11 +84,6 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
             for two in other.values
         )
 
-    @property
-    def is_year(self) -> bool:
-        """Whether it may be a year of these days."""
-        return not self.dimension and any(1900 <= value <= 2100 for value in self.values)
-
     def fits(self, other: "Quantity") -> int:
         """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
         if self.dimension == other.dimension:
