@@ -17,8 +17,10 @@ __all__ = ["FUNCTION_WORDS", "fold", "fold_accents", "folded_text", "folded_word
 _WORD = re.compile(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
 # "800m", "£50bn", "5ft": a number and its unit or scale without a space between them.
 _GLUED = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)([A-Za-z]{1,3})")
-_GLUED_UNIT_LIST = "m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn mm bn b tn am pm mph kb mb gb"
-_GLUED_UNITS = frozenset(_GLUED_UNIT_LIST.split())
+_GLUED_LIST = (
+    "m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn bn b tn am pm mph kb mb gb"
+)
+_GLUED_UNITS = frozenset(_GLUED_LIST.split())
 # Punctuation that may stand around a word without being part of it.
 _EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
 _PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
