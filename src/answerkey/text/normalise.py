@@ -11,23 +11,16 @@ import Stemmer
 
 from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "fold",
-    "fold_accents",
-    "folded_text",
-    "folded_words",
-    "stem",
-]
+__all__ = ["FUNCTION_WORDS", "fold", "fold_accents", "folded_text", "folded_words", "stem"]
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
 _WORD = re.compile(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
 # "800m", "£50bn", "5ft": a number and its unit or scale without a space between them.
 _GLUED = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)([A-Za-z]{1,3})")
-_GLUED_UNIT_LIST = """
-m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn mm bn b tn am pm mph kb mb gb
-"""
-_GLUED_UNITS = frozenset(_GLUED_UNIT_LIST.split())
+_GLUED_LIST = (
+    "m km cm mm ft in yd mi g kg mg lb lbs oz l ml gal hr hrs min sec k mn bn b tn am pm mph kb mb gb"
+)
+_GLUED_UNITS = frozenset(_GLUED_LIST.split())
 # Punctuation that may stand around a word without being part of it.
 _EDGES = '.,;:!?"()[]{}$*“”‘’…–—'
 _PLAIN_NUMBER = re.compile(NUMBER_PATTERN)
@@ -38,20 +31,8 @@ _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th|º|ª)")
 _FOOTNOTE = re.compile(r"([a-z]{4,})[0-9]{1,2}")
 # Letters that Unicode does not take apart into a base letter and a mark.
 _LETTERS = str.maketrans(
-    {
-        "ß": "ss",
-        "ø": "o",
-        "æ": "ae",
-        "œ": "oe",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "ı": "i",
-        "’": "'",
-        "ʼ": "'",
-    }
-)
+    {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "’": "'", "ʼ": "'"}
+)  # fmt: skip
 _NUMBER_NAME_LIST = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen twenty
@@ -66,18 +47,9 @@ _VALUES = {name: str(value) for names in (_NUMBER_NAMES, _ORDINAL_NAMES) for val
     "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
     "hundred": "100", "thousand": "1000", "hundredth": "100", "thousandth": "1000",
 }  # fmt: skip
-_ROMAN_LIST = """
-I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV
-"""
+_ROMAN_LIST = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV"
 # Roman numerals that are not also words or names when written in capitals ("MIX" and "DC" are left alone).
-_ROMAN = {
-    numeral: str(value)
-    for value, numeral in enumerate(
-        _ROMAN_LIST.split(),
-        1,
-    )
-    if len(numeral) > 1
-}
+_ROMAN = {numeral: str(value) for value, numeral in enumerate(_ROMAN_LIST.split(), 1) if len(numeral) > 1}
 _ROMAN_LOWER = {
     numeral.lower(): value for numeral, value in _ROMAN.items() if numeral not in {"VI", "XI", "IV"}
 }

@@ -8,12 +8,7 @@ from text_to_num import alpha2digit
 
 from answerkey.text.numbers import find_numbers
 
-__all__ = [
-    "NUMBER_NAMES",
-    "SCALES",
-    "SMALL_NUMBERS",
-    "spelled_numbers",
-]
+__all__ = ["NUMBER_NAMES", "SCALES", "SMALL_NUMBERS", "spelled_numbers"]
 
 _NAMES = (
     "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"

@@ -48,7 +48,6 @@ _EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-
 _DROP_ALL = str.maketrans("", "", ",." + _SPACES + "'’_")
 _ASCII_DROP_ALL = b",. '_"
 _DROP_SEPARATORS = str.maketrans("", "", "," + _SPACES + "'’_")
-_BETWEEN_DIGITS = "," + _SPACES + "'’_"
 _MINUS = "-\u2212"
 _SIGN_CONTEXT = frozenset(" \t\n\r([{=:;,/\u00a0\u202f\"'“‘*|>" + CURRENCY_SIGNS)
 

@@ -84,11 +84,6 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
             for two in other.values
         )
 
-    @property
-    def is_year(self) -> bool:
-        """Whether it may be a year of these days."""
-        return not self.dimension and any(1900 <= value <= 2100 for value in self.values)
-
     def fits(self, other: "Quantity") -> int:
         """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
         if self.dimension == other.dimension:
@@ -146,9 +141,8 @@ _NUMBER_WORDS = frozenset(name.encode() for name in NUMBER_NAMES)
 _SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
 # Where none of these is said and no colon stands, there are only numbers in digits; the last ones tell the time.
-_TELLING = (
-    _NUMBER_WORDS | _SINGLES | _PART_WORDS | {b"am", b"pm", b"m", b"uhr", b"h", b"clock", "o’clock".encode()}
-)
+_TIMES = frozenset("am pm m uhr h clock o’clock".encode().split())
+_TELLING = _NUMBER_WORDS | _SINGLES | _PART_WORDS | _TIMES
 _CLOCK_SIGN = re.compile(
     r"[0-9](?::|\s?h\s?)[0-9]{2}|[0-9]\s?(?:[ap]\.?\s?m\b|uhr|h\b|o['’]clock)", re.IGNORECASE
 )
