@@ -26,6 +26,7 @@ from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
+    from answerkey.judge.configured_judge import Judge
     from answerkey.judge.pairwise import Pairwise
 
 __all__ = ["ab"]
@@ -88,8 +89,6 @@ def ab(
     """
     from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import ab as run_ab
-    from answerkey.evaluation.pair_judging import judge_runs
-    from answerkey.evaluation.waiting import wait_for
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
@@ -117,13 +116,18 @@ def ab(
             settings=settings,
             progress=progress_for_terminal(quiet=as_json),
         )
-    judged = None
-    if pair_judge is not None:
-        with opened_store(store) as opened:
-            a, b = (run.info for run in experiment.runs)
-            judged = wait_for(judge_runs(opened, a, b, pair_judge))
+    judged = None if pair_judge is None else _judge_pairs(experiment, pair_judge, store)
     _show(experiment, judged, as_json)
     return verdict_code(experiment.verdict, fail_on)
+
+
+def _judge_pairs(experiment: "Experiment", judge: "Judge", store: str | None) -> "Pairwise":
+    from answerkey.evaluation.pair_judging import judge_runs
+    from answerkey.evaluation.waiting import wait_for
+
+    a, b = (run.info for run in experiment.runs)
+    with opened_store(store) as opened:
+        return wait_for(judge_runs(opened, a, b, judge))
 
 
 def _show(experiment: "Experiment", judged: "Pairwise | None", as_json: bool) -> None:

@@ -77,16 +77,13 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
                 text = spoken_text(given)
                 odd = not_text(name, given) if text is None else None
             break
-
     error = get("error")
     failure = read_failure(error) if error else odd
-
     used, made = get("tools_used"), get("tool_calls", get("toolCalls", get("intermediate_steps")))
     tools_observed = used is not None or made is not None
     # Objects tell more than names, but an empty list of them does not take the names back.
     tools = made if used is None or (made and looks_like_calls(made)) else used
     calls: tuple[ToolCall, ...] = read_calls(tools) if tools else ()
-
     told_sources = _sources(payload)
     sources_observed, sources = told_sources is not None, told_sources or ()
 
