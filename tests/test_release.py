@@ -25,6 +25,7 @@ EXTRAS = {
     "answerkey demo serve": "server",
     "answerkey judge serve --model weights.gguf": "local-judge",
     "answerkey report latest -o run.parquet": "parquet",
+    "answerkey report latest -o run.xlsx": "excel",
     "answerkey lint golden.parquet": "parquet",
     "answerkey export hf golden.jsonl": "parquet",
     "answerkey run golden.jsonl --target bot.py:answer --store postgresql://localhost/answerkey": "postgres",
@@ -46,7 +47,7 @@ def in_core(text: str, folder: Path, programs: Path) -> subprocess.CompletedProc
 def test_it_is_alone(programs: Path, tmp_path: Path) -> None:
     found = in_core("python -c 'import answerkey; print(answerkey.__file__)'", tmp_path, programs)
     assert Path(found.stdout.strip()).is_relative_to(programs.parent)
-    for extra in ("aiohttp", "pyarrow", "starlette", "psycopg", "ir_measures", "pytest"):
+    for extra in ("aiohttp", "pyarrow", "starlette", "psycopg", "xlsxwriter", "ir_measures", "pytest"):
         assert in_core(f"python -c 'import {extra}'", tmp_path, programs).returncode == 1
 
 

@@ -310,7 +310,8 @@ reports: Registry["ReportWriter"] = Registry(
         ".jsonl": "answerkey.report.json_file:write_jsonl",
         ".csv": "answerkey.report.csv_file:write_csv",
         ".parquet": "answerkey.report.parquet_file:write_parquet",
+        ".xlsx": "answerkey.report.excel_file:write_excel",
         ".junit.xml": "answerkey.report.junit_file:write_junit",
     },
-    extras={".parquet": "parquet"},
+    extras={".parquet": "parquet", ".xlsx": "excel"},
 )

@@ -73,7 +73,7 @@ def test_they_stand_in_the_run_document_and_in_gates(project: Path, command: Any
 
 def test_every_report_has_them(project: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAYS", "IT IS 42 AND NO MORE THAN THAT")
-    files = ["r.html", "r.md", "r.junit.xml", "r.csv", "r.parquet", "r.json", "r.jsonl"]
+    files = ["r.html", "r.md", "r.junit.xml", "r.csv", "r.parquet", "r.xlsx", "r.json", "r.jsonl"]
     ended = command("run", "golden.jsonl", *(part for name in files for part in ("-o", name)))
     assert ended.code == 0, ended.err
     short = "short: 8 words, at most 5"

@@ -82,7 +82,7 @@ def test_show_failures_and_one_question(stored: Any) -> None:
 
 
 def test_report_in_every_format(stored: Any, tmp_path: Path) -> None:
-    endings = [".html", ".md", ".json", ".jsonl", ".csv", ".parquet", ".junit.xml"]
+    endings = [".html", ".md", ".json", ".jsonl", ".csv", ".parquet", ".xlsx", ".junit.xml"]
     done = stored("report", "latest", *[part for ending in endings for part in ("-o", f"x{ending}")])
     assert (done.returncode, done.stdout) == (0, "")
     assert all((tmp_path / f"x{ending}").stat().st_size > 100 for ending in endings)

@@ -1,4 +1,4 @@
-"""One row per reply: the document that row files (.jsonl, .csv, .parquet) hold of each result."""
+"""One row per reply: the document that row files (.jsonl, .csv, .parquet, .xlsx) hold of each result."""
 
 from typing import Any
 

@@ -28,6 +28,7 @@ __all__ = [
     "only_failures",
     "only_question",
     "row_view",
+    "worst_first",
 ]
 
 # Trials of one question that are shown in full, the worst first.
@@ -108,8 +109,8 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
             ComponentView(name, weight, summary.components.get(name), summary.component_intervals.get(name))
             for name, weight in run.info.weights.items()
         ),
-        categories=_worst_first(summary.categories),
-        slices={kind: _worst_first(parts) for kind, parts in summary.slices.items()},
+        categories=worst_first(summary.categories),
+        slices={kind: worst_first(parts) for kind, parts in summary.slices.items()},
         worst=tuple(_question(position, trials, mark) for _, position, trials in found.lowest),
         imperfect=found.imperfect,
         failed=found.failed,
@@ -242,7 +243,8 @@ def _rank(trial: Trial) -> float:
     return -1.0 if trial.scorecard.total is None else trial.scorecard.total
 
 
-def _worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
+def worst_first(parts: Sequence[Slice]) -> tuple[Slice, ...]:
+    """Slices from the lowest score, with names that fit a table."""
     ordered = sorted(parts, key=lambda part: (-1.0 if part.score is None else part.score, part.name))
     return tuple(msgspec.structs.replace(part, name=one_line(part.name, _NAME_WIDTH)) for part in ordered)
 
