@@ -165,7 +165,10 @@ def test_the_pages_show_them(project: Path, command: Any, monkeypatch: pytest.Mo
     monkeypatch.setenv("SAYS", "IT IS 42 AND NO MORE THAN THAT")
     run = command("run", "golden.jsonl", "--json").document["run"]["id"]
     with serving(lambda: open_store(str(project / ".answerkey" / "answerkey.db"))) as client:
-        assert "polite 0%" in " ".join(client.get("/").text.split())
+        home = " ".join(client.get("/").text.split())
+        assert '<a href="/?sort=-polite">Polite</a>' in home
+        # Checks are half met, and nothing polite was said.
+        assert '50% </td> <td class="num c-score"> 0% </td>' in home
         page = client.get(f"/runs/{run}").text
         assert "Polite" in page
         assert "shouting" in page
