@@ -25,7 +25,7 @@ BOT = """
 def answer(question):
     if "number 3 " in question:
         return None
-    return f"The answer to {question!r} is Montrose" if "even" in question else f"I do not know {question}"
+    return f"The answer to {question!r} is Montrose." if "even" in question else f"I do not know {question}"
 """
 
 # The same, but each question that it is asked leaves a letter in a file.

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from answerkey.grounded.derived import Derived
 from answerkey.grounded.evidence import MOST_EVIDENCE, Evidence, gather_evidence
 from answerkey.grounded.lookup import Cell, Lookup, Stretch
 from answerkey.grounded.marks import Figure, as_stated, find_marks
@@ -118,10 +117,14 @@ class _Linking:
         return Links(tuple(sorted(found, key=lambda item: item.start)))
 
     def _derived(self, left: list[Figure]) -> Iterator[Link]:
-        derived = Derived(self._evidence, self._cells()) if left else None
-        for figure in left if derived else ():
+        if not left:
+            return
+        from answerkey.grounded.derived import Derived  # it loads numpy, which most replies do without
+
+        derived = Derived(self._evidence, self._cells())
+        for figure in left:
             number = self._sentences.number(figure.start)
-            formula = derived.find(figure, number, self._stated.get(number, ())) if derived else None
+            formula = derived.find(figure, number, self._stated.get(number, ()))
             at = None if formula is None else Stretch(formula.spot.start, formula.spot.end, formula.how)
             yield self._link(figure.start, figure.end, "figure", at)
 
