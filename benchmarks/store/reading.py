@@ -32,7 +32,7 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
         "`show --question`": lambda: store.results_of(base, middle),
         "a question over all runs, the newest 50": lambda: asked.history(middle),
         "first page of a run's questions, worst first": lambda: asked.rows(base, RowFilter()),
-        "its last page": lambda: asked.rows(base, RowFilter(), offset=questions - 50),
+        "its last page": lambda: asked.rows(base, RowFilter(), offset=max(questions - 50, 0)),
         "words in a run's replies": lambda: asked.rows(base, RowFilter(text="unit 77")),
         "`compare`: two runs": lambda: columns_from_store(store, [base, candidate]),
         "first page of regressions": lambda: pairs.page(show="regressions"),

@@ -94,7 +94,10 @@ def test_unknown_targets(spec: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({}, "exactly one of url, python, cmd, openai, anthropic, gemini, ollama, replay, demo"),
+        (
+            {},
+            "exactly one of url, python, cmd, openai, openai-responses, anthropic, gemini, ollama, replay, demo",
+        ),
         ({"url": "http://x", "cmd": "y"}, "has url and cmd"),
         ({"url": "http://x", "header": {}}, "[targets.t] unknown setting 'header'; did you mean 'headers'?"),
         ({"url": 5}, "[targets.t] Expected `str`, got `int` - at `url`"),
