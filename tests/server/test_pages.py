@@ -8,6 +8,8 @@ import pytest
 
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
+from answerkey.report.value_wording import p_text
+from answerkey.server.views.compare import CompareQuery, load_compare
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply, uneven_reply
 
@@ -222,6 +224,16 @@ def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path, command
     assert {part["name"]: part["verdict"] for part in shown["categories"]} == {
         part["category"]: part["verdict"] for part in told["categories"]
     }
+
+
+def test_a_p_value_stands_beside_the_interval_of_the_same_test(store_path):
+    """Intervals are of one measure alone: the corrected p-value decides the verdict, and does not stand beside them."""
+    with open_store(store_path) as store:
+        view = load_compare(store, CompareQuery(base="aaaa1", run=("bbbb2",)))
+    components, table = view.versus.components, view.tables[0]
+    assert any(part.p_adjusted != part.difference.p_value for part in components)
+    assert [row.p for row in table.rows] == [p_text(part.difference.p_value) for part in components]
+    assert "verdict is corrected" in table.note
 
 
 def test_a_comparison_shows_components_categories_and_what_else_changed(client):
