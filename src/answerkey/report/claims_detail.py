@@ -4,17 +4,15 @@ Links are made when a page is: that takes a few milliseconds, and keeping them w
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
 from answerkey.text.sanitise import one_line
-
-if TYPE_CHECKING:
-    from answerkey.grounded.links import Link
 
 __all__ = ["ClaimsDetail", "LinksDetail", "claims_details", "link_note", "links_detail"]
 
@@ -41,7 +39,7 @@ class ClaimsDetail(msgspec.Struct, frozen=True, kw_only=True):
 class LinksDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Where what a reply mentions stands in the evidence; a description, no verdict."""
 
-    items: "tuple[Link, ...]" = ()
+    items: tuple[Link, ...] = ()
     linked: int = 0
     novelty: float | None = None
     # What was found nowhere, the first of it.
@@ -108,7 +106,7 @@ def links_detail(
     )
 
 
-def link_note(item: "Link") -> str:
+def link_note(item: Link) -> str:
     """Where a thing stands, for a reader who points at it."""
     if not item.where:
         return "found nowhere in the evidence"
