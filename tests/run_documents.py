@@ -19,6 +19,7 @@ def stripped(document: dict[str, Any]) -> dict[str, Any]:
         "tool_latency_ms",
         "target",
         "target_hash",
+        "target_version",
     }
 
     def clean(value: Any) -> Any:

@@ -14,8 +14,9 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from answerkey.grounded.links import Link, link_reply
+from answerkey.grounded.links import link_reply
 from answerkey.grounded.words import Words, novelty_of
+from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.text.dates import find_dates

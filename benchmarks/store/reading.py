@@ -7,7 +7,7 @@ from collections.abc import Callable
 from answerkey.comparison.columns import columns_from_store
 from answerkey.evaluation.stored import load_stored_run
 from answerkey.store.deleting import delete_runs
-from answerkey.store.pairs import Pairs
+from answerkey.store.pairs import PairFilter, Pairs
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.question_list import QuestionList
 from answerkey.store.row_filter import RowFilter
@@ -32,10 +32,10 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
         "`show --question`": lambda: store.results_of(base, middle),
         "a question over all runs, the newest 50": lambda: asked.history(middle),
         "first page of a run's questions, worst first": lambda: asked.rows(base, RowFilter()),
-        "its last page": lambda: asked.rows(base, RowFilter(), offset=questions - 50),
+        "its last page": lambda: asked.rows(base, RowFilter(), offset=max(questions - 50, 0)),
         "words in a run's replies": lambda: asked.rows(base, RowFilter(text="unit 77")),
         "`compare`: two runs": lambda: columns_from_store(store, [base, candidate]),
-        "first page of regressions": lambda: pairs.page(show="regressions"),
+        "first page of regressions": lambda: pairs.page(PairFilter(show="regressions")),
         "production replies: newest page": lambda: production.page(ProductionFilter()),
         "production replies: page 100": lambda: production.page(ProductionFilter(), offset=2500),
         "production replies: failed, newest page": lambda: production.page(ProductionFilter(result="failed")),

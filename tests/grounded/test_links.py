@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from answerkey.grounded.links import MOST_REPLY, Link, TooLargeError, link_reply
+from answerkey.grounded.links import MOST_REPLY, TooLargeError, link_reply
+from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 

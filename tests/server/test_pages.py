@@ -8,6 +8,8 @@ import pytest
 
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
+from answerkey.report.value_wording import p_text
+from answerkey.server.views.compare import CompareQuery, load_compare
 from answerkey.store import open_store
 from store.filling import add_run, golden, good_reply, uneven_reply
 
@@ -222,6 +224,46 @@ def test_the_verdict_is_the_one_of_answerkey_compare(client, store_path, command
     assert {part["name"]: part["verdict"] for part in shown["categories"]} == {
         part["category"]: part["verdict"] for part in told["categories"]
     }
+
+
+def test_a_comparison_is_sorted_limited_and_exported_by_any_measure(client):
+    """Both values and the difference of each measure are columns; what is sorted or limited by is shown."""
+    chosen = "base=bbbb2&run=aaaa1&range=change.response_quality:..-0.5&sort=-candidate.latency_ms&columns=question"
+    text = client.get(f"/compare?{chosen}").text
+    for head in ("Said: change", "Time: candidate"):
+        assert f"{head}</a>" in text
+    assert "change.response_quality ..-0.5" in text
+    rows = client.get(f"/api/compare?{chosen}").json
+    changes = [
+        row["measures"][1]["response_quality"] - row["measures"][0]["response_quality"]
+        for row in rows["rows"]
+    ]
+    assert changes
+    assert max(changes) <= -0.5
+    lines = client.get(f"/compare.csv?{chosen}").text.splitlines()
+    assert lines[0].lstrip("\ufeff") == "id,question,change.response_quality,candidate.latency_ms"
+    assert len(lines) == 1 + rows["paging"]["total"]
+    times = [float(line.rsplit(",", 1)[1] or 0) for line in lines[1:]]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["sort=nonsense", "range=change.nonsense:0..1", "columns=nonsense", "range=x"]
+)
+def test_a_column_that_a_comparison_has_not_is_named(client, wrong):
+    answer = client.get(f"/compare?base=bbbb2&run=aaaa1&{wrong}")
+    assert answer.status == 400
+    assert "nonsense" in answer.text or "range" in answer.text
+
+
+def test_a_p_value_stands_beside_the_interval_of_the_same_test(store_path):
+    """Intervals are of one measure alone: the corrected p-value decides the verdict, and does not stand beside them."""
+    with open_store(store_path) as store:
+        view = load_compare(store, CompareQuery(base="aaaa1", run=("bbbb2",)))
+    components, table = view.versus.components, view.tables[0]
+    assert any(part.p_adjusted != part.difference.p_value for part in components)
+    assert [row.p for row in table.rows] == [p_text(part.difference.p_value) for part in components]
+    assert "verdict is corrected" in table.note
 
 
 def test_a_comparison_shows_components_categories_and_what_else_changed(client):

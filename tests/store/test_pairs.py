@@ -1,7 +1,8 @@
 import pytest
 
+from answerkey.errors import UsageError
 from answerkey.store import open_store
-from answerkey.store.pairs import Pairs
+from answerkey.store.pairs import PairFilter, Pairs
 
 from .filling import add_run, golden, good_reply
 
@@ -25,7 +26,7 @@ def store(store_url):
 def test_what_changed_between_two_runs(store, show, expected, repeat):
     base = add_run(store, "old")
     candidate = add_run(store, "new", good_reply, day=1, repeat=repeat)
-    rows, total = Pairs(store, base, [candidate]).page(show=show, sort="position")
+    rows, total = Pairs(store, base, [candidate]).page(PairFilter(show=show, sort="position"))
     assert ([row.id for row in rows], total) == (expected, len(expected))
 
 
@@ -40,7 +41,7 @@ def test_losses_come_first_with_the_replies_of_both(store):
 
 def test_one_category_only(store):
     base, candidate = add_run(store, "old", good_reply), add_run(store, "new", day=1)
-    rows, total = Pairs(store, base, [candidate]).page(category="tax", limit=1)
+    rows, total = Pairs(store, base, [candidate]).page(PairFilter(category="tax"), limit=1)
     assert ([row.id for row in rows], total) == (["q1"], 2)
     assert [card.total for card in rows[0].cards] == [1.0, 0.4]
 
@@ -55,5 +56,36 @@ def test_runs_of_different_sets_are_paired_by_id(store):
 def test_three_runs_side_by_side_and_words_in_any_reply(store):
     infos = [add_run(store, name, day=day) for day, name in enumerate(("a", "b"))]
     infos.append(add_run(store, "c", good_reply, day=2))
-    rows, total = Pairs(store, infos[0], infos[1:]).page(text="FACT1 in", sort="-change")
+    rows, total = Pairs(store, infos[0], infos[1:]).page(PairFilter(text="FACT1 in", sort="-change"))
     assert (total, rows[0].id, rows[0].scores) == (1, "q1", (0.4, 0.4, 1.0))
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_what_is_measured_of_both_runs_sorts_and_limits(store, repeat):
+    base = add_run(store, "old", good_reply)
+    candidate = add_run(store, "new", day=1, repeat=repeat)
+    pairs = Pairs(store, base, [candidate])
+
+    def ids(**wanted):
+        rows, total = pairs.page(PairFilter(**wanted))
+        assert total == len(rows)
+        assert [row.id for row in pairs.every(PairFilter(**wanted))] == [row.id for row in rows]
+        return [row.id for row in rows]
+
+    rows, _ = pairs.page(PairFilter(sort="position"))
+    changes = {
+        row.id: row.measures[1]["response_quality"] - row.measures[0]["response_quality"] for row in rows
+    }
+    assert ids(sort="change.response_quality") == sorted(changes, key=lambda one: (changes[one], one))
+    worse = [one for one, change in changes.items() if change < 0]
+    assert worse
+    assert ids(sort="position", range=("change.response_quality:..-0.01",)) == worse
+    assert ids(sort="position", range=("candidate:1..",)) == [row.id for row in rows if row.scores[1] == 1.0]
+    assert ids(sort="-base.response_quality", range=("base.response_quality:2..",)) == []
+
+
+@pytest.mark.parametrize("name", ["nonsense", "change.nonsense", "other.response_quality"])
+def test_what_no_run_measures_is_refused(store, name):
+    base, candidate = add_run(store, "old"), add_run(store, "new", day=1)
+    with pytest.raises(UsageError, match="to sort or filter by"):
+        Pairs(store, base, [candidate]).page(PairFilter(sort=name))

@@ -31,6 +31,9 @@ __all__ = ["run"]
     "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
 )
 @click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="What else lists show it by, as release-12."
+)
 @map_flag
 @asking_flags
 @gate_flag
@@ -64,6 +67,7 @@ def run(
     questions: Path | None,
     target: str | None,
     name: str | None,
+    tags: tuple[str, ...],
     fields: dict[str, str],
     asking: AskingFlags,
     gates: tuple[str, ...],
@@ -98,6 +102,7 @@ def run(
     options = asking.options(
         settings,
         name=name,
+        tags=tags or None,
         map=fields or None,
         judge=judge.settings(settings.judge),
         gates=gates or None,

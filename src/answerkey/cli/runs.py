@@ -150,9 +150,10 @@ def tag(run: str, tags: tuple[str, ...], remove: bool, store: str | None) -> int
     """
     import msgspec
 
+    from answerkey.model.target_version import check_label
+
     for name in tags:
-        if not name.strip() or len(name) > 60 or not name.isprintable():
-            raise UsageError(f"tag {name[:70]!r}: use up to 60 printable characters")
+        check_label(name, "tag")
     with opened_store(store) as opened:
         info = opened.find_run(run)
         if info.status == "running":
@@ -191,6 +192,6 @@ def _document(info: "RunInfo", summary: "Summary | None") -> dict[str, Any]:
     known = ("id", "name", "status", "created_at", "target", "question_set", "tags")
     found = ("questions", "score", "grade", "interval", "coverage", "passed")
     # A run that has not ended has no summary.
-    return {name: getattr(info, name) for name in known} | {
-        name: getattr(summary, name, None) for name in found
-    }
+    document = {name: getattr(info, name) for name in known}
+    document["target_version"] = info.target_version.words or None
+    return document | {name: getattr(summary, name, None) for name in found}

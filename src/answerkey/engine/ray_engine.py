@@ -93,6 +93,9 @@ class SpreadTarget:
         self.name = target.name
         self.fingerprint = target.fingerprint
         self.replays = bool(getattr(target, "replays", False))
+        # What its version is known by.
+        self.code, self.model = getattr(target, "code", None), getattr(target, "model", None)
+        self.prompt_hash = getattr(target, "prompt_hash", None)
         self._make = make
         self._options = options
         self._ray: Any = None

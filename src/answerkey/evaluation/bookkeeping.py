@@ -20,6 +20,7 @@ from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.store.sql import SqlStore
+from answerkey.targets.version import target_labels, target_version
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
@@ -53,6 +54,7 @@ def new_run(
 ) -> RunInfo:
     """What a run is before the first question is asked."""
     options = assembly.options
+    labels = target_labels(target_spec, assembly.settings.targets)
     return RunInfo(
         id=run_id,
         name=name or options.name or target.name,
@@ -61,6 +63,8 @@ def new_run(
         target=target.name,
         target_hash=target.fingerprint,
         target_spec=target_spec,
+        target_version=target_version(target, labels),
+        tags=tuple(dict.fromkeys((*labels.tags, *options.tags))),
         question_set=questions.name,
         question_set_hash=questions.hash,
         question_path=questions.path,

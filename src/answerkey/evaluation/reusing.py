@@ -16,6 +16,7 @@ from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.store.ownership import claim_run
 from answerkey.store.sql import SqlStore
+from answerkey.targets.version import target_labels
 
 __all__ = ["ask_reusing"]
 
@@ -34,7 +35,13 @@ async def ask_reusing(
     target_spec: str | None,
 ) -> Run:
     """Ask what the newest run of the same chatbot has no good reply to; without such a run, everything."""
-    known = (info for info in store.list_infos(limit=_MOST_RUNS) if info.target_hash == target.fingerprint)
+    version = target_labels(target_spec, assembly.settings.targets).version
+    known = (
+        info
+        for info in store.list_infos(limit=_MOST_RUNS)
+        # Another version by its name is another chatbot, whatever is known of it.
+        if info.target_hash == target.fingerprint and info.target_version.version == version
+    )
     old = next((info for info in known if info.status != "running"), None)
     if old is None:
         return await ask_run(assembly, questions, target, store, progress, target_spec=target_spec)

@@ -13,11 +13,12 @@ from answerkey.grounded.lookup import Cell, Lookup, Stretch
 from answerkey.grounded.marks import Figure, as_stated, find_marks
 from answerkey.grounded.names import Name, find_names, find_quotes
 from answerkey.grounded.words import WORD, Sentences, Words, novelty_of, word_key
+from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.text.dates import Date
 
-__all__ = ["MOST_REPLY", "Link", "Links", "TooLargeError", "describe", "link_reply"]
+__all__ = ["MOST_REPLY", "Links", "TooLargeError", "describe", "link_reply"]
 
 # A longer reply is not searched.
 MOST_REPLY = 50_000
@@ -29,27 +30,6 @@ _LIST_MARKS = frozenset(".)\ufe0f")
 
 class TooLargeError(ValueError):
     """A reply or its evidence is larger than what is searched."""
-
-
-class Link(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One figure, date, name, id or quote of a reply."""
-
-    # As it stands in the reply, and where.
-    text: str
-    start: int
-    end: int
-    # "figure", "date", "time", "id", "quote", "name".
-    kind: str
-    # Where it stands: tool_calls[0].result[2].balance, sources[1].text; empty: found nowhere.
-    where: str = ""
-    # What stands there,
-    found: str = ""
-    # from which to which character of the value or passage.
-    span: tuple[int, int] | None = None
-    # What the record is called, in a table.
-    row: str = ""
-    # Empty: as it is; otherwise "rounded", "as a share", "sum of amount", …
-    how: str = ""
 
 
 class Links(msgspec.Struct, frozen=True):

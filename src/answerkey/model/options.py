@@ -9,6 +9,7 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.prices import Price
 from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
+from answerkey.model.target_version import check_label
 from answerkey.text.keyword import MatchMode, Threshold
 
 __all__ = [
@@ -190,6 +191,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How a run is made: the settings of `[run]`, the flags of `answerkey run` and the argument of `evaluate`."""
 
     name: str | None = None
+    # What the run is called by beside its name, such as a release.
+    tags: tuple[str, ...] = ()
     # How often each question is asked.
     repeat: int = 1
     # Questions under way at once.
@@ -262,6 +265,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ConfigError(f"budget = {self.budget:g}: must be more than 0")
         if self.rate is not None and not self.rate > 0:
             raise ConfigError(f"rate = {self.rate:g}: must be more than 0 questions per second")
+        for tag in self.tags:
+            check_label(tag, "tag")
         for condition in self.where:
             if "=" not in condition:
                 raise ConfigError(f"where {condition!r}: write it as field=value, for example category=tax")

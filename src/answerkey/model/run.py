@@ -12,6 +12,7 @@ from answerkey.model.options import Options
 from answerkey.model.run_document import run_document
 from answerkey.model.scorecard import shown_score
 from answerkey.model.summary import Latency, Summary
+from answerkey.model.target_version import TargetVersion
 from answerkey.model.trial import Trial
 from answerkey.stats.intervals import Interval
 
@@ -49,6 +50,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     target_hash: str
     # What `resume` makes the target from again; None for a Python object, which has no name.
     target_spec: str | None = None
+    # Which version of it was asked, as far as that is known.
+    target_version: TargetVersion = TargetVersion()
     question_set: str
     question_set_hash: str
     # The golden set's file, for `resume`; None for sets that were made in Python.

@@ -38,6 +38,8 @@ def run_header(run: "Run") -> dict[str, Any]:
         "run": {
             **{name: getattr(info, name) for name in _RUN_FIELDS},
             "status": info.status,
+            "target_version": msgspec.to_builtins(info.target_version) or None,
+            "tags": list(info.tags),
             **({"directions": info.directions} if info.directions else {}),
         },
         "summary": plain,

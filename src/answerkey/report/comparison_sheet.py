@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.model.comparison import Comparison, Flip
+from answerkey.model.comparison import Comparison, Flip, Measure
 from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
 from answerkey.model.summary import Summary
@@ -85,18 +85,23 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
         *confirmation_lines(comparison),
         *_time_and_money(comparison),
     )
-    heads = ("", "base → candidate", "points", "95% interval", "corrected p")
+    heads = ("", "base → candidate", "points", "95% interval", "p", "corrected verdict")
     measures = (comparison.score, *comparison.components, *comparison.categories)
-    tables = [SheetTable("", heads, tuple((one_line(m.name, _NAME), *measure_words(m)) for m in measures))]
+    tables = [SheetTable("", heads, tuple(map(_measure_row, measures)))]
     if comparison.flips:
         tables.append(flips_table(comparison, _FLIPS_SHOWN, _REPLY))
     if comparison.metrics:
-        rows = tuple((one_line(m.name, _NAME), *measure_words(m)) for m in comparison.metrics)
+        rows = tuple(map(_measure_row, comparison.metrics))
         tables.append(SheetTable("Beside the score", (*heads[:2], "change", *heads[3:]), rows))
     title = comparison_headline(comparison)
     if comparison.regression and comparison.verdict != "worse":
         title = f"worse: {count(comparison.broken, 'question')} broken for sure; of the mean {title}"
     return Sheet(title, lines, comparison.notes, tuple(tables))
+
+
+def _measure_row(measure: Measure) -> tuple[str, ...]:
+    """The interval and the p-value are of this measure alone; the verdict is corrected for all of its kind."""
+    return (one_line(measure.name, _NAME), *measure_words(measure), measure.verdict)
 
 
 def _time_and_money(comparison: Comparison) -> Iterator[str]:

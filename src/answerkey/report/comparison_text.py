@@ -96,7 +96,7 @@ def _print_rest(console: Console, left_out: int) -> None:
 
 def _table(title: str, measures: Sequence[Measure]) -> Table:
     change = "change" if any(measure.counted for measure in measures) else "points"
-    table = plain_table(title, "from → to", change, "95% interval", "corrected p", "")
+    table = plain_table(title, "from → to", change, "95% interval", "p", "corrected")
     for measure in measures:
         verdict = "" if measure.verdict == "no clear difference" else measure.verdict
         table.add_row(

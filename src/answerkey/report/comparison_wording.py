@@ -41,7 +41,7 @@ def measure_words(measure: Measure) -> tuple[str, str, str, str]:
     elif measure.counted and not difference.changed:
         # Nothing bounds how far a count could have moved.
         interval = "no change seen"
-    return values, shown(difference.mean), interval, p_text(measure.p_adjusted)
+    return values, shown(difference.mean), interval, p_text(difference.p_value)
 
 
 def plain_text(value: float) -> str:

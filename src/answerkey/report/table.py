@@ -8,11 +8,19 @@ from typing import Any, Literal
 import msgspec
 
 from answerkey.errors import UsageError
-from answerkey.report.value_wording import metric_text, milliseconds, money, points_change, score_percent
+from answerkey.report.value_wording import (
+    change_text,
+    metric_text,
+    milliseconds,
+    milliseconds_change,
+    money,
+    points_change,
+    score_percent,
+)
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_csv, one_line, without_surrogates
 
-__all__ = ["ENDINGS", "Column", "Table", "TableRow", "cell_text", "write_table"]
+__all__ = ["ENDINGS", "Column", "Kind", "Table", "TableRow", "cell_text", "write_table"]
 
 Kind = Literal[
     "text",
@@ -22,13 +30,16 @@ Kind = Literal[
     "score",
     "change",
     "metric",
+    "metric_change",
     "ms",
+    "ms_change",
     "money",
     "count",
     "flag",
     "time",
     "status",
 ]
+_NUMBERS = ("score", "change", "metric", "metric_change", "ms", "ms_change", "money", "count")
 # Of a text, on a page.
 _WIDTH = 240
 _ROWS = 2_000
@@ -38,7 +49,9 @@ _SHOWN: dict[str, Callable[[Any], str]] = {
     "score": score_percent,
     "change": points_change,
     "metric": metric_text,
+    "metric_change": change_text,
     "ms": milliseconds,
+    "ms_change": milliseconds_change,
     "money": money,
     "count": "{:,}".format,
     "flag": lambda flag: "yes" if flag else "no",
@@ -60,7 +73,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> bool:
         """Whether it holds numbers, which stand at the right."""
-        return self.kind in ("score", "change", "metric", "ms", "money", "count")
+        return self.kind in _NUMBERS
 
 
 class TableRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +107,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 def cell_text(value: Any, kind: str) -> str:
     """A value as a page shows it."""
     if value is None:
-        return "–" if kind in ("score", "change", "metric", "ms", "money", "count") else ""
+        return "–" if kind in _NUMBERS else ""
     return _SHOWN[kind](value) if kind in _SHOWN else one_line(str(value), _WIDTH)
 
 

@@ -34,6 +34,8 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     # Versions of what was asked and of who was asked.
     set_hash: str
     target_hash: str
+    # The latter in words; empty: nothing is known of it.
+    version: str
     tags: tuple[str, ...]
 
 
@@ -50,9 +52,9 @@ def trend_charts(
     parts = dict.fromkeys(name for point in points for name in point.components)
     baselines = {name: point.score for point in points for name in point.baselines}
     changes = [
-        (index, "The golden set was changed here")
+        (index, words)
         for index in range(1, len(points))
-        if points[index].set_hash != points[index - 1].set_hash
+        if (words := _changes_in_words(points[index - 1], points[index]))
     ]
     score = line_chart(
         [
@@ -89,7 +91,20 @@ def trend_charts(
 
 def _in_words(point: TrendPoint) -> str:
     tags = f" ({', '.join(one_line(tag, 30) for tag in point.tags[:3])})" if point.tags else ""
-    return f"{one_line(point.name, 60)}{tags}, {local_time(point.created_at)}"
+    version = f", {one_line(point.version, 80)}" if point.version else ""
+    return f"{one_line(point.name, 60)}{tags}{version}, {local_time(point.created_at)}"
+
+
+def _changes_in_words(before: TrendPoint, after: TrendPoint) -> str:
+    """What is marked between two runs: another golden set, or another version of the chatbot."""
+    changed = []
+    if before.set_hash != after.set_hash:
+        changed.append("The golden set was changed here")
+    if before.version and after.version and before.version != after.version:
+        changed.append(f"{one_line(before.version, 80)} → {one_line(after.version, 80)}")
+    elif before.target_hash != after.target_hash:
+        changed.append("The chatbot’s settings were changed here")
+    return "; ".join(changed)
 
 
 def trend_point(row: RunRow, figures: Figures) -> TrendPoint:
@@ -109,5 +124,6 @@ def trend_point(row: RunRow, figures: Figures) -> TrendPoint:
         interval=None if figures.interval is None else (figures.interval.low, figures.interval.high),
         set_hash=row.info.question_set_hash,
         target_hash=row.info.target_hash,
+        version=row.info.target_version.words,
         tags=row.info.tags,
     )

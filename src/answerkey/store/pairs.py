@@ -1,24 +1,60 @@
 """Pairs: the questions of two or more runs side by side, paired by id, filtered and sorted in the database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from answerkey.errors import UsageError
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Row, Where, signs
-from answerkey.store.row_filter import words_condition
+from answerkey.store.feedback_book import ShortText
+from answerkey.store.measure_means import measure_means
+from answerkey.store.ranges import Ranged
+from answerkey.store.row_filter import RowFilter, of_trials
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.writing import OF_RUN, of_run
 
-__all__ = ["PairRow", "PairSort", "Pairs", "Show"]
+__all__ = ["PairFilter", "PairRow", "Pairs"]
 
 Show = Literal["regressions", "improvements", "different", "all"]
-PairSort = Literal["change", "-change", "position", "-position"]
 
 _QUESTION_SHOWN = 300
+# Pairs that are read at a time, where all are wanted.
+_CHUNK = 500
+# What the database sorts by: scores, and the place in the base's set.
+_SCORES = ("base", "candidate", "change", "position")
+
+
+class PairFilter(Ranged, frozen=True, kw_only=True):
+    """Which questions are wanted, and in what order."""
+
+    show: Show = "all"
+    # Of a trial in one of the runs, as those of RowFilter.
+    text: ShortText | None = None
+    category: ShortText | None = None
+    persona: ShortText | None = None
+    tag: ShortText | None = None
+    error: ShortText | None = None
+    tool: ShortText | None = None
+    # A name of _SCORES, or base., candidate. or change. and a measure; ranges are of the same.
+    sort: ShortText = "change"
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the database alone cannot answer it."""
+        return bool(self.ranges) or self.order[0] not in _SCORES
+
+    @property
+    def of_trials(self) -> RowFilter:
+        """What single trials must meet."""
+        names = ("text", "category", "persona", "tag", "error", "tool")
+        return RowFilter(**{name: getattr(self, name) for name in names})
+
+
+_ALL = PairFilter()
 
 
 class PairRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +68,8 @@ class PairRow(msgspec.Struct, frozen=True, kw_only=True):
     replies: tuple[str | None, ...]
     # Of each run's first trial; None: it has none.
     cards: tuple[Scorecard | None, ...]
-    latencies_ms: tuple[float | None, ...]
+    # Of each run: components, metrics, latency_ms and cost, means of the trials.
+    measures: tuple[dict[str, float], ...]
 
 
 class Pairs:
@@ -43,25 +80,67 @@ class Pairs:
         self._infos = (base, *candidates)
 
     def page(
-        self,
-        *,
-        show: Show = "all",
-        sort: PairSort = "change",
-        text: str | None = None,
-        category: str | None = None,
-        limit: int = 20,
-        offset: int = 0,
+        self, wanted: PairFilter = _ALL, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[PairRow], int]:
         """A page of questions that all runs have, and how many match."""
-        query, values = self._joined(show, sort, text, category)
         with self._database.reading() as connection:
-            rows = connection.run(f"{query} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
-            trials = [self._first_trials(connection, number, rows) for number in range(len(self._infos))]
-        return [_pair(row, trials) for row in rows], int(rows[0][0]) if rows else 0
+            if wanted.by_value:
+                every = self._by_value(connection, wanted)
+                keys, total = every[offset : offset + limit], len(every)
+            else:
+                query, values = self._joined(wanted)
+                rows = connection.run(f"{query} LIMIT ? OFFSET ?", (*values, limit, offset)).fetchall()
+                keys, total = [row[1:] for row in rows], int(rows[0][0]) if rows else 0
+            return self._read(connection, keys), total
 
-    def _joined(
-        self, show: Show, sort: PairSort, text: str | None, category: str | None
-    ) -> tuple[str, list[Any]]:
+    def every(self, wanted: PairFilter) -> Iterator[PairRow]:
+        """All that match, in their order; never all of them in memory."""
+        with self._database.reading() as connection:
+            if wanted.by_value:
+                keys = self._by_value(connection, wanted)
+            else:
+                keys = [row[1:] for row in connection.run(*self._joined(wanted))]
+        for start in range(0, len(keys), _CHUNK):
+            with self._database.reading() as connection:
+                found = self._read(connection, keys[start : start + _CHUNK])
+            yield from found
+
+    def _by_value(self, connection: Connection, wanted: PairFilter) -> list[Row]:
+        """The keys of all that match, where ranges or what the database cannot look into decide."""
+        keys = [row[1:] for row in connection.run(*self._joined(wanted))]
+        asked = [wanted.order[0], *(one.name for one in wanted.ranges)]
+        values = {name: self._values(connection, name, keys) for name in dict.fromkeys(asked)}
+        kept = [
+            place
+            for place in range(len(keys))
+            if all(one.holds(values[one.name][place]) for one in wanted.ranges)
+        ]
+        by, (_, descending) = values[wanted.order[0]], wanted.order
+        known = [(value, place) for place in kept if (value := by[place]) is not None]
+        # The keys are in the set's order, which sorting keeps.
+        known.sort(key=lambda pair: -pair[0] if descending else pair[0])
+        # What has no value is the worst.
+        unknown = [place for place in kept if by[place] is None]
+        in_order = [place for _, place in known]
+        return [keys[place] for place in (in_order + unknown if descending else unknown + in_order)]
+
+    def _values(self, connection: Connection, name: str, keys: Sequence[Row]) -> Sequence[float | None]:
+        """What a name of a column is for each key."""
+        if name in _SCORES:
+            return [_score_value(name, key) for key in keys]
+        which, _, measure = name.partition(".")
+        sides = {"base": (0,), "candidate": (1,), "change": (0, 1)}.get(which, ())
+        found = [
+            (side, measure_means(connection, self._infos[side], {measure}).get(measure)) for side in sides
+        ]
+        if not found or (any(means is None for _, means in found) and keys):
+            raise UsageError(f"these runs have no {name[:60]!r} to sort or filter by")
+        read = [[(means or {}).get(key[2 * side + 1]) for key in keys] for side, means in found]
+        return (
+            read[0] if len(read) == 1 else [_less(after, before) for before, after in zip(*read, strict=True)]
+        )
+
+    def _joined(self, wanted: PairFilter) -> tuple[str, list[Any]]:
         """Rows of: how many match, then score and position in each run."""
         # Runs of the same set are paired by the place in it, which is the same as by id and faster.
         same_set = len({info.question_set_hash for info in self._infos}) == 1
@@ -79,51 +158,77 @@ class Pairs:
             f"(COALESCE(g{number}.score, 0.0) - COALESCE(g0.score, 0.0))"
             for number in range(1, len(self._infos))
         ]
-        if show == "regressions":
+        if wanted.show == "regressions":
             where.add(" OR ".join(f"{change} < {-EPSILON!r}" for change in changes))
-        elif show == "improvements":
+        elif wanted.show == "improvements":
             where.add(" OR ".join(f"{change} > {EPSILON!r}" for change in changes))
-        elif show == "different":
+        elif wanted.show == "different":
             differ = [f"ABS({change}) > {EPSILON!r}" for change in changes]
             differ += [f"g{n}.reply_digest != g0.reply_digest" for n in range(1, len(self._infos))]
             where.add(" OR ".join(differ))
-        if category is not None:
-            in_category = (
-                "SELECT c.position FROM scorecards c JOIN questions q ON q.key = c.question "
-                f"WHERE {OF_RUN} AND q.category = ?"
-            )
-            where.add(f"g0.position IN ({in_category})", *of_run(self._infos[0]), category)
-        if text:
-            found: list[str] = []
-            for number, info in enumerate(self._infos):
-                condition, *wanted = words_condition(self._database, text)
-                found.append(
-                    f"g{number}.position IN (SELECT c.position FROM scorecards c JOIN questions q ON q.key = c.question "
-                    "JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target "
-                    f"AND r.trial = c.trial WHERE {OF_RUN} AND c.trial = 1 AND ({condition}))"
-                )
-                where.values += [*of_run(info), *wanted]
-            where.add(" OR ".join(found))
-        order = {
-            "change": f"{changes[0]}, g0.position",
-            "-change": f"{changes[0]} DESC, g0.position",
-            "position": "g0.position",
-            "-position": "g0.position DESC",
-        }
+        self._add_trials(where, wanted)
+        name, descending = wanted.order
+        sorted_by = {"change": changes[0], "base": "g0.score", "candidate": "g1.score"}.get(name)
+        if wanted.by_value or sorted_by is None:
+            order = f"g0.position{' DESC' if descending and not wanted.by_value else ''}"
+        else:
+            # What has no score is the worst.
+            missing = f"{sorted_by} IS {'' if descending else 'NOT '}NULL"
+            order = f"{missing}, {sorted_by}{' DESC' if descending else ''}, g0.position"
         columns = ", ".join(f"g{number}.score, g{number}.position" for number in range(len(self._infos)))
-        query = f"SELECT COUNT(*) OVER (), {columns} FROM {tables} WHERE {where} ORDER BY {order[sort]}"
+        query = f"SELECT COUNT(*) OVER (), {columns} FROM {tables} WHERE {where} ORDER BY {order}"
         return query, [*values, *where.values]
 
-    def _first_trials(self, connection: Connection, number: int, rows: Sequence[Row]) -> dict[int, Trial]:
+    def _add_trials(self, where: Where, wanted: PairFilter) -> None:
+        """What a trial of one of the runs must meet."""
+        trials = of_trials(wanted.of_trials, self._database)
+        if not trials:
+            return
+        replies = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
+        joined = " JOIN questions q ON q.key = c.question" + (replies if wanted.text or wanted.tool else "")
+        some = f"SELECT c.position FROM scorecards c{joined} WHERE {OF_RUN} AND {trials}"
+        conditions = [f"g{number}.position IN ({some})" for number in range(len(self._infos))]
+        where.add(
+            " OR ".join(conditions), *(v for info in self._infos for v in (*of_run(info), *trials.values))
+        )
+
+    def _read(self, connection: Connection, keys: Sequence[Row]) -> list[PairRow]:
+        """All about the questions of one page."""
+        if not keys:
+            return []
+        trials, means = [], []
+        for number, info in enumerate(self._infos):
+            positions = [key[2 * number + 1] for key in keys]
+            trials.append(self._first_trials(connection, number, positions))
+            means.append(measure_means(connection, info, positions=positions))
+        return [_pair(key, trials, means) for key in keys]
+
+    def _first_trials(
+        self, connection: Connection, number: int, positions: Sequence[int]
+    ) -> dict[int, Trial]:
         """Position → the first trial in one of the runs, for the questions of one page."""
-        positions = [row[2 * number + 2] for row in rows]
         query = f"{RESULTS} AND c.trial = 1 AND c.position IN ({signs(positions)})"
         found = connection.run(query, (*of_run(self._infos[number]), *positions))
         return {trial.position: trial for trial in map(read_result, found)}
 
 
-def _pair(row: Row, trials: Sequence[dict[int, Trial]]) -> PairRow:
-    scores, positions = row[1::2], row[2::2]
+def _score_value(name: str, key: Row) -> float | None:
+    before, after = key[0], key[2]
+    if name == "change":
+        # As the database sorts by it: no score is none.
+        return float((after or 0.0) - (before or 0.0))
+    value = {"base": before, "candidate": after, "position": key[1]}[name]
+    return None if value is None else float(value)
+
+
+def _less(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before
+
+
+def _pair(
+    key: Row, trials: Sequence[dict[int, Trial]], means: Sequence[dict[str, dict[int, float]]]
+) -> PairRow:
+    scores, positions = key[0::2], key[1::2]
     found = [known.get(position) for known, position in zip(trials, positions, strict=True)]
     asked = next((trial.question for trial in found if trial is not None), None)
     return PairRow(
@@ -133,7 +238,10 @@ def _pair(row: Row, trials: Sequence[dict[int, Trial]]) -> PairRow:
         scores=tuple(None if score is None else round_score(score) for score in scores),
         replies=tuple(None if trial is None else trial.reply.text for trial in found),
         cards=tuple(None if trial is None else trial.scorecard for trial in found),
-        latencies_ms=tuple(None if trial is None else trial.latency_ms for trial in found),
+        measures=tuple(
+            {name: of_name[position] for name, of_name in known.items() if position in of_name}
+            for known, position in zip(means, positions, strict=True)
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from math import fsum, isnan
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Where, signs
-from answerkey.store.packing import read_measures, unpack_values
+from answerkey.store.measure_means import measure_means
 from answerkey.store.row_filter import COUNTED, RowFilter, of_questions, of_trials
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.stored_info import read_run_info
@@ -111,12 +111,15 @@ class QuestionList:
         """The positions of all questions that match, where components or metrics decide which and in what order."""
         grouped, values = self._grouped(info, wanted)
         sorted_by = dict(connection.run(f"SELECT position, sorted FROM ({grouped}) AS g", values).fetchall())
-        means = self._means(connection, info, wanted.measures)
-        limits = [one for one in wanted.ranges if one.name in means]
+        means = measure_means(connection, info, wanted.measures)
+        for name in wanted.measures:
+            if sorted_by and name not in means:
+                raise UsageError(f"this run has no measure {name[:60]!r} to sort or filter by")
+        limits = [one for one in wanted.ranges if one.name in wanted.measures]
         kept = [
             position
             for position in sorted_by
-            if all(one.holds(means[one.name].get(position)) for one in limits)
+            if all(one.holds(means.get(one.name, {}).get(position)) for one in limits)
         ]
         name, descending = wanted.order
         by = means.get(name, sorted_by)
@@ -126,33 +129,6 @@ class QuestionList:
         )
         unknown = sorted(position for position in kept if by.get(position) is None)
         return known + unknown if descending else unknown + known
-
-    def _means(
-        self, connection: Connection, info: RunInfo, names: Sequence[str]
-    ) -> dict[str, dict[int, float]]:
-        """Component or metric → position → its mean over the trials; raises UsageError for a name that none has."""
-        query = (
-            "SELECT c.position, m.name, c.measured FROM scorecards c JOIN names m ON m.key = c.measures "
-            f"WHERE {OF_RUN} ORDER BY c.position"
-        )
-        given: dict[str, dict[int, list[float]]] = {name: {} for name in names}
-        places: dict[str, list[tuple[str, int]]] = {}
-        for position, measures, measured in connection.run(query, of_run(info)):
-            if measures not in places:
-                read = read_measures(measures)
-                columns = (*read.components, *read.metrics)
-                places[measures] = [(name, columns.index(name)) for name in names if name in columns]
-            values = unpack_values(measured)
-            for name, place in places[measures]:
-                if not isnan(values[place]):
-                    given[name].setdefault(position, []).append(values[place])
-        for name in names:
-            if places and not any(name in dict(known) for known in places.values()):
-                raise UsageError(f"this run has no measure {name[:60]!r} to sort or filter by")
-        return {
-            name: {position: fsum(values) / len(values) for position, values in found.items()}
-            for name, found in given.items()
-        }
 
     def _chosen(
         self, connection: Connection, info: RunInfo, positions: Sequence[int]

@@ -84,6 +84,8 @@ class CommandTarget:
             raise ConfigError(f"processes = {settings.processes}: must be at least 1")
         self.name = name or f"cmd:{shlex.join(self._command)}"
         self.fingerprint = settings_hash("cmd", [settings, self._command])
+        # Where its code is: a file among its arguments, or else the folder where it is started.
+        self.code = _code_of(self._command, Path(settings.folder or ""))
         # How many questions it can work on at once: one for every living program.
         self.capacity = settings.processes if settings.mode == "lines" else None
         self._settings = settings
@@ -246,3 +248,11 @@ def _encoded(body: object) -> bytes:
     except ValueError:
         # A lone surrogate in a question is sent as the escape that it is in the golden set.
         return json.dumps(body).encode()
+
+
+def _code_of(command: list[str], folder: Path) -> Path:
+    try:
+        return next((folder / word for word in command[1:] if (folder / word).is_file()), folder)
+    except OSError:
+        # An argument that is too long to be a name.
+        return folder

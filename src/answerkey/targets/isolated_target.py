@@ -73,9 +73,11 @@ class IsolatedTarget:
         if settings.processes < 1:
             raise ConfigError(f"processes = {settings.processes}: must be at least 1")
         self.name = name or f"python:{settings.python}"
-        self.fingerprint = settings_hash(
-            "python", [settings.python, settings.reply, _source_of(settings.python, folder)]
-        )
+        # Where its code is; None: that is not known before it is imported.
+        self.code = _file_of(settings.python, folder)
+        source = "" if self.code is None else self.code.read_text(errors="replace")
+        # Another source is another chatbot.
+        self.fingerprint = settings_hash("python", [settings.python, settings.reply, source])
         self._concurrency = concurrency
         self._begin = Begin(
             reference=settings.python,
@@ -235,15 +237,15 @@ class IsolatedTarget:
         task.add_done_callback(self._chores.discard)
 
 
-def _source_of(reference: str, folder: Path | None) -> str:
-    """The source of a callable's module, found without importing it: another source is another chatbot."""
+def _file_of(reference: str, folder: Path | None) -> Path | None:
+    """The file of a callable's module, found without importing it."""
     place = reference.rpartition(":")[0]
     start = folder or Path()
     if place.endswith(".py") or "/" in place or "\\" in place:
         path: Path | None = start / place
     else:
         path = _module_file(place, [str(start.resolve()), *sys.path])
-    return path.read_text(errors="replace") if path is not None and path.is_file() else ""
+    return path if path is not None and path.is_file() else None
 
 
 def _module_file(name: str, search: list[str]) -> Path | None:

@@ -127,6 +127,8 @@ class ModelTarget:
         self.fingerprint = settings_hash(
             kind, msgspec.structs.replace(settings, base_url=safe_url(self.base_url), api_key=None)
         )
+        # By which versions of its instructions are told apart.
+        self.prompt_hash = None if settings.system is None else settings_hash("system", settings.system)[:10]
         self.settings = settings
         self._api = api
         # Some write it among the parameters.

@@ -10,6 +10,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -68,6 +69,8 @@ class PythonTarget:
         self.fingerprint = fingerprint or _hash(
             self.name, _source_of(function), msgspec.json.encode(mapping).decode()
         )
+        # Where its code is; None: it has no file.
+        self.code = _file_of(function)
         self._function = function
         self._arguments = _arguments_for(function)
         # Whether a call runs on the event loop, where it can be cancelled and can block.
@@ -277,9 +280,22 @@ def _name_of(function: Callable[..., object]) -> str:
 def _source_of(function: Callable[..., object]) -> str:
     """The callable's source: another source is another chatbot. Without it, its name has to do."""
     try:
-        return inspect.getsource(function if inspect.isroutine(function) else type(function))
+        return inspect.getsource(_written(function))
     except (OSError, TypeError):
         return ""
+
+
+def _file_of(function: Callable[..., object]) -> Path | None:
+    try:
+        found = inspect.getsourcefile(_written(function))
+    except TypeError:
+        return None
+    return None if found is None else Path(found)
+
+
+def _written(function: Callable[..., object]) -> Any:
+    """What of a callable stands in a file: itself, or its class."""
+    return function if inspect.isroutine(function) else type(function)
 
 
 def _hash(*parts: str) -> str:

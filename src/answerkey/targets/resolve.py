@@ -11,6 +11,7 @@ from answerkey.plugins import targets
 from answerkey.protocols import Target, TargetContext
 from answerkey.targets.secrets import safe_url
 from answerkey.targets.table_settings import TARGET_FORMS, refuse_other_settings
+from answerkey.targets.version import LABELS
 from answerkey.transcripts.failures import failure_message
 
 __all__ = ["TargetLike", "kind_and_rest", "resolve_target"]
@@ -40,7 +41,10 @@ def resolve_target(
     start = folder if folder != Path() else None
     if spec in tables:
         kind = _kind_of_table(spec, tables[spec])
-        context = TargetContext(settings=tables[spec], name=spec, folder=start, concurrency=concurrency)
+        table = tables[spec]
+        if kind in targets.built_in():
+            table = {name: value for name, value in table.items() if name not in LABELS}
+        context = TargetContext(settings=table, name=spec, folder=start, concurrency=concurrency)
     else:
         kind, rest = kind_and_rest(spec)
         place = start if spec == configured else None
@@ -99,7 +103,7 @@ def _make_target(kind: str, context: TargetContext) -> Target:
         if "context" in inspect.signature(make).parameters:
             made = make(rest, context=context)
         else:
-            refuse_other_settings(context, (kind,))
+            refuse_other_settings(context, (kind, *LABELS))
             if not isinstance(given, str):
                 raise ConfigError(f"[targets.{context.name}] {kind} must be text")
             made = make(rest)

@@ -1,8 +1,8 @@
 """The Compare page: runs side by side, with a verdict that says how sure it is, and what changed in the replies."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -11,12 +11,24 @@ from answerkey.errors import UsageError
 from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
+from answerkey.model.summary import Summary
 from answerkey.report.changes import Change, changes_between
-from answerkey.report.table import Column, Table, TableRow
+from answerkey.report.table import Column, Table
 from answerkey.server.cached_figures import compare_stored, rank_stored
 from answerkey.server.views.measures import MeasureTable, measure_tables, tone_of
 from answerkey.server.views.paging import PageNumber, Paging, ShortText
-from answerkey.store.pairs import PairRow, Pairs, PairSort, Show
+from answerkey.server.views.pair_table import (
+    PAIR_CONDITIONS,
+    PairsFilter,
+    exported_cells,
+    pair_columns,
+    pair_table,
+    wanted_columns,
+)
+from answerkey.server.views.run import facets_of
+from answerkey.server.views.table_choice import conditions_in_words
+from answerkey.store.pairs import PairRow, Pairs
+from answerkey.store.question_list import Facets
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, alike, word_diff
 
@@ -32,32 +44,13 @@ _ALIKE = 0.3
 # Categories and metrics beyond these are in `answerkey compare --json`.
 _MOST_MEASURES = 50
 _MOST_LISTED = 10
-_EXPORTED_AT_ONCE = 1_000
-
-_COLUMNS = (
-    Column(name="question", title="Question", sort="position"),
-    Column(name="category", title="Category"),
-    Column(name="base", title="Base", kind="score"),
-    Column(name="candidate", title="Candidate", kind="score"),
-    Column(name="change", title="Change", kind="change", note="Points of a hundred", sort="change"),
-    Column(name="why", title="Why", kind="why", note="What the first trial did otherwise than the base’s"),
-    Column(name="base_ms", title="Base’s time", kind="ms"),
-    Column(name="candidate_ms", title="Candidate’s time", kind="ms"),
-    Column(name="id", title="Id"),
-)
-# A page has no room for the others; they are in the file.
-_SHOWN = 6
 
 
-class CompareQuery(msgspec.Struct, frozen=True, kw_only=True):
+class CompareQuery(PairsFilter, frozen=True, kw_only=True):
     """Which runs: the oldest is the base unless `base` names another."""
 
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
     base: ShortText | None = None
-    show: Show = "all"
-    sort: PairSort = "change"
-    text: ShortText | None = None
-    category: ShortText | None = None
     page: PageNumber = 1
 
 
@@ -95,7 +88,8 @@ class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
     replies: tuple[tuple[Piece, ...] | None, ...]
     # Of the first candidate: why it scores otherwise than the base.
     why: tuple[Change, ...]
-    latencies_ms: tuple[float | None, ...]
+    # Of each run: components, metrics, latency_ms and cost, means of the trials.
+    measures: tuple[dict[str, float], ...]
     same_text: bool
     # Which replies share so little with the base's that marking differences would only hide them.
     other_text: tuple[bool, ...]
@@ -125,6 +119,22 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     recent: tuple[RunInfo, ...] = ()
     paging: Paging
     rows: tuple[CompareRow, ...] = ()
+    # Beside the score, in any of the runs.
+    metrics: tuple[str, ...] = ()
+    # What questions can be filtered by.
+    facets: Facets = Facets({}, {})
+
+    @property
+    def table(self) -> Table | None:
+        """The rows in the columns that were chosen; None unless there are two runs."""
+        if len(self.sides) != 2:
+            return None
+        infos = [side.info for side in self.sides]
+        return pair_table(self.query, pair_columns(infos, self.metrics), self.rows, infos[1])
+
+    def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
+        """What the rows are filtered by in words, each with the address of the page without it."""
+        return conditions_in_words(self.query, PAIR_CONDITIONS, link, "questions")
 
     @property
     def tone(self) -> str:
@@ -135,23 +145,6 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     def tables(self) -> tuple[MeasureTable, ...]:
         """What changed between two runs, in tables."""
         return () if self.versus is None else measure_tables(self.versus)
-
-    @property
-    def table(self) -> Table:
-        """The rows as a table of differences."""
-        candidate = quote(self.sides[1].info.id, safe="") if len(self.sides) > 1 else ""
-        return Table(
-            columns=_COLUMNS[:_SHOWN],
-            offered=_COLUMNS,
-            rows=tuple(
-                TableRow(
-                    address=f"/runs/{candidate}/questions/{quote(row.id, safe='')}",
-                    cells=compared_cells(row)[:_SHOWN],
-                )
-                for row in self.rows
-            ),
-            sort=self.query.sort,
-        )
 
     @property
     def suggested(self) -> dict[str, str]:
@@ -170,14 +163,11 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         recent = _offered(store.list_infos(limit=_RECENT), infos)
         return CompareView(query=query, sides=sides, recent=tuple(recent), paging=Paging(1, _PAGE, 0))
     size = _PAGE if len(infos) == 2 else _PAGE_OF_MANY
-    rows, total = Pairs(store, infos[0], infos[1:]).page(
-        show=query.show,
-        sort=query.sort,
-        text=query.text,
-        category=query.category,
-        limit=size,
-        offset=(query.page - 1) * size,
-    )
+    # Before it is read: a column that there is none of is a wrong address.
+    summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
+    metrics = _metrics(summaries)
+    wanted_columns(query, pair_columns(infos, metrics))
+    rows, total = Pairs(store, infos[0], infos[1:]).page(query, limit=size, offset=(query.page - 1) * size)
     versus = ranking = problem = None
     unpaired = 0
     scores: dict[str, float] = {}
@@ -201,6 +191,8 @@ def load_compare(store: SqlStore, query: CompareQuery) -> CompareView:
         problem=problem,
         paging=Paging(query.page, size, total),
         rows=tuple(_row(row) for row in rows),
+        metrics=metrics,
+        facets=_facets(summaries),
     )
 
 
@@ -218,46 +210,31 @@ def _offered(recent: list[RunInfo], given: list[RunInfo]) -> list[RunInfo]:
     return [info for info in recent if sum(comparable(info, other) for other in recent) > 1]
 
 
-def compared_cells(row: CompareRow) -> tuple[Any, ...]:
-    """A question in two runs, in the table's columns."""
-    change, latencies = row.changes[0], row.latencies_ms
-    return (
-        row.question,
-        row.category,
-        row.scores[0],
-        row.scores[1],
-        change,
-        row.why,
-        *latencies[:2],
-        row.id,
-    )
-
-
-def exported_pairs(
-    store: SqlStore, query: CompareQuery
-) -> tuple[tuple[Column, ...], Iterator[tuple[Any, ...]]]:
+def exported_pairs(store: SqlStore, query: CompareQuery) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
     """The columns and every row of the table of two runs, for a file."""
     infos = _runs(store, query)
     if len(infos) != 2:
         raise UsageError("two runs are exported: name a base and a run")
-    pairs = Pairs(store, infos[0], infos[1:])
-    return _COLUMNS, (
-        tuple(_plain(value) for value in compared_cells(_row(row, in_full=False)))
-        for row in _every(pairs, query)
-    )
+    summaries = [summary for info in infos if (summary := store.summary_of(info.id)) is not None]
+    offered = pair_columns(infos, _metrics(summaries))
+    # A file's reader finds a question by its id, whether the page shows it or not.
+    columns = tuple(dict.fromkeys((offered[1], *wanted_columns(query, offered))))
+    rows = Pairs(store, infos[0], infos[1:]).every(query)
+    return columns, (exported_cells(row, columns) for row in rows)
 
 
-def _every(pairs: Pairs, query: CompareQuery) -> Iterator[PairRow]:
-    """All pairs that match, some at a time."""
-    wanted = {"show": query.show, "sort": query.sort, "text": query.text, "category": query.category}
-    start = 0
-    while rows := pairs.page(**wanted, limit=_EXPORTED_AT_ONCE, offset=start)[0]:  # type: ignore[arg-type]
-        yield from rows
-        start += _EXPORTED_AT_ONCE
+def _metrics(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for summary in summaries for name in summary.metrics))
 
 
-def _plain(value: Any) -> Any:
-    return "; ".join(map(str, value)) if isinstance(value, tuple) else value
+def _facets(summaries: Sequence[Summary]) -> Facets:
+    """What the last of the runs has, and the errors of all of them."""
+    if not summaries:
+        return Facets({}, {})
+    errors: Counter[str] = Counter()
+    for summary in summaries:
+        errors.update(summary.errors)
+    return msgspec.structs.replace(facets_of(summaries[-1]), errors=dict(errors))
 
 
 def _runs(store: SqlStore, query: CompareQuery) -> list[RunInfo]:
@@ -287,8 +264,7 @@ def _cut(found: Comparison) -> Comparison:
     )
 
 
-def _row(row: PairRow, *, in_full: bool = True) -> CompareRow:
-    """A row; without its differing texts where only its figures are wanted."""
+def _row(row: PairRow) -> CompareRow:
     base = row.replies[0]
     shown: list[tuple[Piece, ...] | None] = [
         None if base is None else (Piece("same", base[:_REPLY]),) if base else ()
@@ -296,7 +272,7 @@ def _row(row: PairRow, *, in_full: bool = True) -> CompareRow:
     others = [False]
     for reply in row.replies[1:]:
         # Nothing is not a changed text.
-        pieces = word_diff(base, reply, most=_REPLY) if base and reply and in_full else []
+        pieces = word_diff(base, reply, most=_REPLY) if base and reply else []
         others.append(bool(pieces) and alike(pieces) < _ALIKE)
         if reply is not None and (others[-1] or not pieces):
             pieces = [Piece("same", reply[:_REPLY])] if reply else []
@@ -311,7 +287,7 @@ def _row(row: PairRow, *, in_full: bool = True) -> CompareRow:
         changes=tuple(None if score is None or first is None else score - first for score in row.scores[1:]),
         replies=tuple(shown),
         why=changes_between(*row.cards[:2]),
-        latencies_ms=row.latencies_ms,
+        measures=row.measures,
         same_text=all(reply == base for reply in row.replies[1:]),
         other_text=tuple(others),
     )

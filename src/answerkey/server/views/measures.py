@@ -83,8 +83,8 @@ def measure_tables(found: Comparison) -> tuple[MeasureTable, ...]:
         for part in found.metrics
     )
     looked_at = [
-        f"Each interval holds by itself, at 95%; p-values and verdicts are corrected for looking at {words}, "
-        "so that an interval may exclude zero without a verdict."
+        f"Each interval (95%) and its p-value are of one measure alone. The verdict is corrected for looking at {words}: "
+        "it may be unclear where an interval excludes zero."
         for words in (
             count(len(components), "component"),
             count(len(categories), "category", "categories"),
@@ -135,7 +135,7 @@ def _measured(
     return MeasureRow(
         name=name,
         verdict=verdict,
-        p=_p(part.p_adjusted),
+        p="" if known is None else _p(known.p_value),
         tone=tone_of(part.verdict),
         change="–" if known is None else change_in_words(known.mean),
         likely="" if known is None else _range(known.low, known.high, change_in_words),

@@ -20,7 +20,7 @@ from answerkey.store.question_list import Facets, QuestionList
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
 
-__all__ = ["RunQuery", "RunView", "load_progress", "load_run"]
+__all__ = ["RunQuery", "RunView", "facets_of", "load_progress", "load_run"]
 
 _PAGE = 50
 _REFERENCES = 3
@@ -102,7 +102,7 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
         categories=() if report is None else report.categories,
         slices={} if report is None else report.slices,
         distribution=tuple(questions.distribution(info)),
-        facets=questions.facets(info) if summary is None else _facets(summary),
+        facets=questions.facets(info) if summary is None else facets_of(summary),
         baselines=tuple(name for name, run_id in baselines if run_id == info.id),
         references=dict([item for item in baselines if item[1] != info.id][:_REFERENCES]),
         paging=Paging(query.page, _PAGE, total),
@@ -115,7 +115,7 @@ def load_progress(store: SqlStore, query: NoQuery, run: str) -> Progress:
     return RunList(store).progress(store.find_run(run))
 
 
-def _facets(summary: Summary) -> Facets:
+def facets_of(summary: Summary) -> Facets:
     """A finished run's summary has them already."""
     categories = sorted((part.name, part.questions) for part in summary.categories)
     named = {

@@ -25,6 +25,7 @@ _FIRST = (
     Column(name="baselines", title="Baseline", kind="names", note="The names under which it is a baseline"),
     Column(name="tags", title="Tags", kind="names"),
     Column(name="target", title="Chatbot", sort="target"),
+    Column(name="version", title="Version", note="Of the chatbot: label, git commit, model, prompt"),
     Column(name="set", title="Questions", note="The golden set", sort="set"),
     Column(name="score", title="Score", kind="score", sort="-score"),
     Column(name="low", title="Score from", kind="score", note="Where its likely range begins", sort="-low"),
@@ -125,7 +126,7 @@ def _chosen(query: RunsFilter, offered: Sequence[Column], rows: Sequence[RunRow]
     ]
     # What is the same in every row, or in none, is not shown.
     usual += [name for name in ("set", "target") if getattr(query, name) is None]
-    usual += [name for name in ("baselines", "tags") if any(_value(row, name) for row in rows)]
+    usual += [name for name in ("baselines", "tags", "version") if any(_value(row, name) for row in rows)]
     usual += ["status"] if any(row.info.status != "complete" for row in rows) else []
     return chosen_columns(query, offered, usual)
 
@@ -137,6 +138,8 @@ def _value(row: RunRow, name: str) -> Any:
             return None if row.figures is None else row.figures.grade
         case "baselines":
             return row.baselines
+        case "version":
+            return info.target_version.words
         case "set":
             return info.question_set
         case "name" | "id" | "status" | "tags" | "target" | "created_at":

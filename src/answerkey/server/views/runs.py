@@ -59,6 +59,11 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
         return conditions_in_words(self.query, RUN_CONDITIONS, link, "runs")
 
     @property
+    def versions(self) -> int:
+        """How many versions of the chatbot the trend is over."""
+        return len({(point.target_hash, point.version) for point in self.trend})
+
+    @property
     def charts(self) -> tuple[tuple[str, Chart], ...]:
         """The trend drawn: title and chart."""
         gates = () if self.chosen is None else self.chosen.last.options.gates
