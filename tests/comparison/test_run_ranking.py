@@ -78,6 +78,18 @@ def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
     assert "1 questions were edited between the runs and are paired by id" in ranking.notes
 
 
+def test_grades_weighed_by_probability_are_compared_with_their_like() -> None:
+    def judged(weighed: dict[str, int] | None) -> answerkey.Run:
+        run = make_run({"a": 1.0, "b": 0.5}, name="weighed" if weighed else "plain")
+        judge = {"model": "one", "probabilities": weighed}
+        return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
+
+    one, two, plain = judged({"weighed": 2, "plain": 0}), judged({"weighed": 1, "plain": 1}), judged(None)
+    note = "only one of runs plain and weighed has grades weighed by probability"
+    assert any(note in found for found in answerkey.compare(plain, two).notes)
+    assert not [found for found in answerkey.compare(one, two).notes if "probability" in found]
+
+
 def test_a_judge_that_grades_its_canaries_otherwise_has_drifted() -> None:
     def judged(score: float, prompt: str) -> answerkey.Run:
         run = make_run({"a": 1.0, "b": 0.5}, name=f"at {score}")
