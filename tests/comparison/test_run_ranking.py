@@ -70,12 +70,39 @@ def test_what_runs_cost_and_what_keeps_them_from_being_comparable() -> None:
     ]
     ranking = answerkey.rank(runs)
     found = {run.name: run for run in ranking.runs}
-    assert [found[name].cost_per_point for name in found] == [0.00125, 0.005, None]
+    per_point = [found[name].cost_per_point for name in found]
+    assert [cost and cost.mean for cost in per_point] == [0.00125, 0.005, None]
     assert [cost and cost.mean for cost in (found[name].cost for name in found)] == [0.001, 0.004, None]
     assert [found[name].pareto for name in found] == [True, False, True]
     assert "runs cheap and dear were judged by different models (one and two)" in ranking.notes
     assert any("the judge of run cheap" in note and "failed its canaries" in note for note in ranking.notes)
     assert "1 questions were edited between the runs and are paired by id" in ranking.notes
+
+
+def test_what_a_point_costs_has_an_interval_by_the_scores_as_well() -> None:
+    uneven = {f"q{i}": 0.5 + 0.5 * (i % 2) for i in range(40)}
+    ranking = answerkey.rank([make_run(uneven, name="a", cost=0.003), make_run(uneven, name="b", cost=0.003)])
+    cost, per_point = ranking.runs[0].cost, ranking.runs[0].cost_per_point
+    assert cost is not None
+    assert cost.interval is not None
+    assert cost.interval.high - cost.interval.low == pytest.approx(0.0, abs=1e-12)
+    assert per_point is not None
+    assert per_point.interval is not None
+    assert per_point.mean == pytest.approx(0.004)
+    # A third of the mean is a score's standard deviation: t · 0.004 · ⅓ ÷ √39 on each side.
+    assert per_point.interval.high - per_point.mean == pytest.approx(2.0227 * 0.004 / 3 / 39**0.5, rel=1e-3)
+
+
+def test_grades_weighed_by_probability_are_compared_with_their_like() -> None:
+    def judged(weighed: dict[str, int] | None) -> answerkey.Run:
+        run = make_run({"a": 1.0, "b": 0.5}, name="weighed" if weighed else "plain")
+        judge = {"model": "one", "probabilities": weighed}
+        return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
+
+    one, two, plain = judged({"weighed": 2, "plain": 0}), judged({"weighed": 1, "plain": 1}), judged(None)
+    note = "only one of runs plain and weighed has grades weighed by probability"
+    assert any(note in found for found in answerkey.compare(plain, two).notes)
+    assert not [found for found in answerkey.compare(one, two).notes if "probability" in found]
 
 
 def test_a_judge_that_grades_its_canaries_otherwise_has_drifted() -> None:

@@ -7,6 +7,7 @@ GET /log gives every request it got, POST /reset forgets them.
 
 import asyncio
 import json
+import math
 import re
 import sys
 import time
@@ -50,6 +51,24 @@ def verdict(body: dict[str, Any], grade: int) -> str:
     lowest, top = map(int, told.groups()) if told else (1, 5)
     grade = grade if (lowest, top) == (1, 5) else lowest + round((grade - 1) / 4 * (top - lowest))
     return json.dumps({name: {"reason": f"It is worth {grade}.", "score": grade} for name in names_of(body)})
+
+
+def tokens_of(text: str, logarithm: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The tokens of an answer, some of them half a character, each with the likeliest at its place.
+
+    A grade is found 60% probable, the one below 20% in two spellings, and nonsense as much.
+    """
+    found = []
+    for word in re.findall(r" ?-?\d+|\W|\w+", text):
+        octets = word.encode()
+        for part in [octets] if word.isascii() else [octets[:1], octets[1:]]:
+            chances = {word: 0.9} if word.isascii() else {"\\x": 0.9}
+            if re.fullmatch(r" ?-?\d+", word):
+                below = str(int(word) - 1)
+                chances = {word: 0.6, below: 0.15, f" {below}": 0.05, "77": 0.1, "n/a": 0.1}
+            told = [{"token": said, logarithm: math.log(share)} for said, share in chances.items()]
+            found.append(({**told[0], "bytes": list(part)}, told))
+    return found
 
 
 def pair_verdict(fields: dict[str, Any], model: str) -> str:
@@ -135,6 +154,8 @@ class Judge:
             return error(400, "response_format is unavailable now")
         if name == "notemperature" and "temperature" in body:
             return error(400, "Unsupported value: 'temperature'", param="temperature")
+        if name == "nologprobs" and "logprobs" in body:
+            return error(400, "You are not allowed to request logprobs from this model.")
         if name == "slow":
             await asyncio.sleep(float(argument or 30))
         if name == "after":
@@ -196,7 +217,13 @@ class Judge:
             )
         if name == "harsh":
             return completion(body, verdict(body, max(1, honest_grade(fields) - 1)))
+        if name == "untold":
+            return completion({**body, "logprobs": False}, verdict(body, honest_grade(fields)))
+        if name == "umlauts":
+            said = verdict(body, honest_grade(fields)).replace("It is", "Für „3“ ist es")
+            return completion(body, f"```json\n{said}\n```")
         known = ("good", "good2", "good3", "keyed", "busy", "drop", "noschema", "noformat", "notemperature")
+        known = (*known, "nologprobs")
         known = (*known, "prose", "refuse-some", "unclear", "unlisted", "unnamed", "endless")
         if name not in (*known, "slow", "delay", "after", "gullible"):
             return error(404, f"The model `{model}` does not exist", code="model_not_found")
@@ -237,6 +264,14 @@ class Judge:
         text = verdict(chat, honest_grade(data["fields"]))
         parts = [{"text": "Let me see.", "thought": True}, {"text": text[:9]}, {"text": text[9:]}]
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+        if body["generationConfig"].get("responseLogprobs"):
+            told = tokens_of(text, "logProbability")
+            for chosen, _ in told:
+                del chosen["bytes"]
+            candidate["logprobsResult"] = {
+                "chosenCandidates": [chosen for chosen, _ in told],
+                "topCandidates": [{"candidates": likeliest} for _, likeliest in told],
+            }
         return web.json_response({"candidates": [candidate], "usageMetadata": used})
 
 
@@ -248,6 +283,7 @@ def error(status: int, message: str, *, code: str = "", param: str = "", headers
 def completion(
     body: dict[str, Any], text: str | None, *, refusal: str | None = None, finish: str = "stop"
 ) -> web.Response:
+    told = [{**one, "top_logprobs": likeliest} for one, likeliest in tokens_of(text or "", "logprob")]
     prompt = sum(len(message["content"]) for message in body["messages"]) // 4
     return web.json_response(
         {
@@ -259,6 +295,7 @@ def completion(
                     "index": 0,
                     "finish_reason": finish,
                     "message": {"role": "assistant", "content": text, "refusal": refusal},
+                    "logprobs": {"content": told} if body.get("logprobs") else None,
                 }
             ],
             "usage": {"prompt_tokens": prompt, "completion_tokens": len(text or "") // 4},

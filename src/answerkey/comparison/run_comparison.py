@@ -150,6 +150,8 @@ def _drift(first: RunInfo, other: RunInfo) -> Iterator[str]:
     ]
     if kinds:
         yield f"{which} were judged with another {' and '.join(kinds)}: judge them alike with answerkey rescore"
+    if bool(first.judge.get("probabilities")) != bool(other.judge.get("probabilities")):
+        yield f"only one of {which} has grades weighed by probability: judge them alike with answerkey rescore"
     scores = [
         {(one["model"], one["kind"]): one["score"] for one in info.judge.get("canaries", ())}
         for info in (first, other)

@@ -43,7 +43,7 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     latency_p95_ms: float | None
     # Of a question; and of a point, which is a question answered perfectly.
     cost: Mean | None
-    cost_per_point: float | None
+    cost_per_point: Mean | None
     categories: dict[str, Mean]
     # Components and metrics, the judge's among them.
     measures: dict[str, Mean]
@@ -202,8 +202,6 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     """A run over the questions that all have, before it is seen beside the others."""
     run = one.run
     latencies, costs = _known(one.of(run.latencies)), one.of(run.costs)
-    paid = ~np.isnan(costs)
-    worth = float(one.of(run.scores)[paid].sum())
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
     score = _mean(one.of(run.scores), units, level)
     assert score is not None  # only scored questions are shared
@@ -229,7 +227,7 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         cost=_mean(costs, units, level, bounded=False),
-        cost_per_point=round_score(float(costs[paid].sum()) / worth) if worth > 0 else None,
+        cost_per_point=_cost_per_point(costs, one.of(run.scores), units, level),
         categories={name: mean for name, mean in categories.items() if mean is not None},
         measures={name: mean for name, mean in measures.items() if mean is not None},
         judge_reliable=reliable,
@@ -247,6 +245,16 @@ def _mean(values: Floats, units: Ints | None, level: float, *, bounded: bool = T
     return Mean(
         round_score(float(kept.mean())), mean_interval(kept.tolist(), chosen, level=level, bounded=bounded)
     )
+
+
+def _cost_per_point(costs: Floats, scores: Floats, units: Ints | None, level: float) -> Mean | None:
+    """All cost ÷ all scores of the questions whose cost is known; its interval is that of the linearised ratio."""
+    paid = ~np.isnan(costs)
+    worth = float(scores[paid].sum())
+    if not worth > 0:
+        return None
+    ratio = float(costs[paid].sum()) / worth
+    return _mean(ratio + (costs - ratio * scores) * paid.sum() / worth, units, level, bounded=False)
 
 
 def _letters(count: int, clear: dict[tuple[int, int], bool]) -> list[str]:

@@ -66,6 +66,12 @@ def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
             )
         else:
             yield f"{many} were not judged ({kind}), for example: {found['reason']}"
+    weighed = judge.get("probabilities") or {}
+    if weighed.get("plain"):
+        yield (
+            f"{weighed['plain']} of {weighed['plain'] + weighed['weighed']} verdicts came without probabilities: "
+            "the grades that the judge wrote count in them"
+        )
     claims = judge.get("claims") or {}
     if claims.get("unscored"):
         many = f"{claims['unscored']} of {claims['checked'] + claims['unscored']} replies"

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from answerkey.judge.verdict import UnjudgedError
 from answerkey.model.judge_answer import Spent
 from answerkey.model.options import JudgeSettings
 from answerkey.model.prices import Price
+from answerkey.providers.model_api import SaidToken
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError
 from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.http_session import is_refused
@@ -42,6 +44,8 @@ class Completion(msgspec.Struct, frozen=True):
     refusal: str | None
     finish: str | None
     spent: Spent
+    # What it said token by token, with probabilities, if it was asked for them and told them.
+    tokens: tuple[SaidToken, ...] = ()
 
 
 class _FailedCallError(Exception):
@@ -106,18 +110,26 @@ class JudgeClient:
         }
 
     async def complete(
-        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], *, seed: int
+        self,
+        model: str,
+        messages: list[dict[str, str]],
+        schema: dict[str, Any],
+        *,
+        seed: int,
+        probabilities: bool = False,
     ) -> Completion:
         """Ask a model; raises UnjudgedError when it cannot be asked, after the retries that may help."""
+        seat = self.seats[model]
+        base_url = seat.base_url
+        body = partial(seat.body, messages, schema, seed, probabilities=probabilities)
         attempt = 1
         while True:
-            base_url = self.seats[model].base_url
             down = self._down.get(base_url) or self._down.get(model)
             if down is not None:
                 raise _unreachable(down)
             await self._pacers[base_url].turn()
             try:
-                completion = await self._attempt(model, messages, schema, seed)
+                completion = await self._attempt(model, body)
             except _FailedCallError as failed:
                 if failed.wait is None:
                     continue
@@ -130,14 +142,12 @@ class JudgeClient:
                 self._nobody_there[base_url] = 0
                 return completion
 
-    async def _attempt(
-        self, model: str, messages: list[dict[str, str]], schema: dict[str, Any], seed: int
-    ) -> Completion:
-        """One request."""
+    async def _attempt(self, model: str, make_body: Callable[[], dict[str, Any]]) -> Completion:
+        """One request. What it says changes with what is learnt of the model."""
         if self._client is None:
             raise _unreachable("the judge is not open")
         seat, (endpoint, headers) = self.seats[model], self._targets[model]
-        body = seat.body(messages, schema, seed)
+        body = make_body()
         try:
             # A redirect could carry the key to another server, and is not followed.
             async with (
@@ -159,7 +169,7 @@ class JudgeClient:
         reason = self._said(f"the judge {model} answered HTTP {status}: {message or 'no reason given'}")
         if status in (400, 422):
             # Another call may have learnt meanwhile what this model does not take.
-            learnt = seat.body(messages, schema, seed) != body
+            learnt = make_body() != body
             if learnt or seat.adapt(message, param):
                 raise _FailedCallError(reason, wait=None)
             if code == "content_filter":
@@ -182,7 +192,8 @@ class JudgeClient:
 
     def _completion(self, content: bytes, seat: Seat) -> Completion:
         try:
-            answered = seat.read(msgspec.json.decode(content))
+            raw = msgspec.json.decode(content)
+            answered = seat.read(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):
             answered = None
         if answered is None:
@@ -199,6 +210,7 @@ class JudgeClient:
             refusal,
             "content_filter" if answered.finish == "filter" else answered.finish,
             spent_on(answered.usage, seat.price),
+            seat.tokens(raw),
         )
 
     def _note_absence(self, base_url: str, reason: str) -> None:

@@ -11,6 +11,7 @@ from answerkey.errors import ConfigError
 from answerkey.judge.canaries import Canaries, load_canaries
 from answerkey.judge.claims import GROUNDEDNESS
 from answerkey.judge.client import JudgeClient
+from answerkey.judge.grade_probabilities import check_scale
 from answerkey.judge.judgement_of_reply import JUDGE
 from answerkey.judge.prompt import CLAIMS_HASH, PROMPT_HASH
 from answerkey.judge.rubric import PairRubric, Rubric, load_pair_rubric, load_rubric
@@ -46,6 +47,8 @@ class Judge:
         # How well its verdicts on claims did on labelled sentences.
         self.reliability = reliability
         self.rubric: Rubric = load_rubric(settings.rubric, folder=folder)
+        if settings.probabilities:
+            check_scale(self.rubric)
         self.pair_rubric: PairRubric = load_pair_rubric(settings.pair_rubric, folder=folder)
         own = settings.canaries if isinstance(settings.canaries, str) else None
         self.canaries: Canaries = load_canaries(None if own is None else (folder or Path()) / own)
@@ -75,6 +78,7 @@ class Judge:
             *(settings.models, PROMPT_HASH, self.rubric.hash, settings.samples, settings.temperature),
             *(settings.seed, settings.max_chars, settings.max_tokens, settings.extra, settings.base_url),
             *((CLAIMS_HASH,) if settings.claims else ()),
+            *(("probabilities",) if settings.probabilities else ()),
             # What a judge costs changes no verdict.
             *(msgspec.structs.replace(own, prices=None) for own in settings.judges.values()),
         ]

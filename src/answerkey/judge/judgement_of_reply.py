@@ -59,14 +59,15 @@ def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: R
         return Judgement(value=None, reason=failures[0][0], kind=failures[0][1])
     by_judge = {
         model: {
-            name: rubric.share_of(median(verdict[name].score for verdict in found)) for name in rubric.weights
+            name: rubric.share_of(median(verdict[name].mean for verdict in found)) for name in rubric.weights
         }
         for model, found in counted.items()
     }
     criteria = {name: median(given[name] for given in by_judge.values()) for name in rubric.weights}
     details: dict[str, Any] = {
         "judges": [
-            {"model": model, "samples": msgspec.to_builtins(found)} for model, found in counted.items()
+            {"model": model, "samples": msgspec.to_builtins(found, str_keys=True)}
+            for model, found in counted.items()
         ]
     }
     if failures:
@@ -75,7 +76,7 @@ def combine(outcomes: Mapping[str, Sequence[Verdict | UnjudgedError]], rubric: R
     return Judgement(
         value=weighted(criteria, rubric),
         reason="; ".join(
-            f"{name} {rubric.grade_of(value):g}/{rubric.top}" for name, value in criteria.items()
+            f"{name} {round(rubric.grade_of(value), 2):g}/{rubric.top}" for name, value in criteria.items()
         ),
         criteria=criteria,
         by_judge={model: {JUDGE: weighted(given, rubric), **given} for model, given in by_judge.items()},

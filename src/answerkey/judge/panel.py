@@ -10,6 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from answerkey.judge.client import Completion, JudgeClient
+from answerkey.judge.grade_probabilities import (
+    is_told_by_first_token,
+    keep_with_probabilities,
+    read_with_probabilities,
+)
 from answerkey.judge.item import Item
 from answerkey.judge.judgement_cache import JudgementCache
 from answerkey.judge.judgement_of_reply import Judgement, combine
@@ -34,8 +39,10 @@ class Inquiry(NamedTuple, Generic[_Read]):
     # JSON Schema of the answer.
     schema: dict[str, Any]
     messages: Callable[[Item], list[dict[str, str]]]
-    # Reads an answer, or raises UnjudgedError.
+    # Reads what was kept of an answer, or raises UnjudgedError.
     read: Callable[[str], _Read]
+    # What is kept of an answer whose tokens have probabilities, which are then asked for; None: its text.
+    keep: Callable[[Completion], str] | None = None
 
 
 class Panel:
@@ -53,16 +60,21 @@ class Panel:
         # Answers that were there already, and those that could not be read and were asked for once more.
         self.cached = 0
         self.asked_again = 0
+        # Where probabilities are wanted: verdicts that have them, and those of which the written grades count.
+        self.weighed = 0
+        self.unweighed = 0
 
     async def judge(
         self, item: Item, rubric: Rubric, *, salt: str = "", model: str | None = None
     ) -> Judgement:
         """Judge one item by all judges, or by one. A salt keeps an item's judgements apart from others of its like."""
+        weighed = self.settings.probabilities and is_told_by_first_token(rubric)
         inquiry = Inquiry(
-            rubric.hash,
+            f"{rubric.hash}/probabilities" if weighed else rubric.hash,
             verdict_schema(rubric),
             lambda item: judge_messages(rubric, item),
-            lambda text: parse_verdict(text, rubric),
+            lambda kept: (read_with_probabilities if weighed else parse_verdict)(kept, rubric),
+            (lambda completion: keep_with_probabilities(completion, rubric)) if weighed else None,
         )
         models = (model,) if model else self.settings.models
         samples = self.settings.samples
@@ -71,6 +83,11 @@ class Panel:
             for name in models
             for sample in range(samples)
         )
+        if self.settings.probabilities:
+            verdicts = [one for one in found if not isinstance(one, UnjudgedError)]
+            plain = sum(any(grade.probabilities is None for grade in one.values()) for one in verdicts)
+            self.weighed += len(verdicts) - plain
+            self.unweighed += plain
         said = {name: found[place * samples :][:samples] for place, name in enumerate(models)}
         return combine(said, rubric)
 
@@ -117,12 +134,15 @@ class Panel:
         while True:
             length = sum(len(message["content"]) for message in messages)
             async with self._client.slots, self._ledger.reserved(length, self._client.seats[model].price):
-                completion = await self._client.complete(model, messages, inquiry.schema, seed=seed)
+                completion = await self._client.complete(
+                    model, messages, inquiry.schema, seed=seed, probabilities=inquiry.keep is not None
+                )
                 self._ledger.add(completion.spent)
             text, spent = completion.text, completion.spent
             try:
                 _check(completion)
-                found = inquiry.read(text)
+                kept = text if inquiry.keep is None else inquiry.keep(completion)
+                found = inquiry.read(kept)
             except UnjudgedError as error:
                 # Its cost is kept under a key that nobody looks up: a later run may ask again.
                 failed = Answer(key=f"{key}/{secrets.token_hex(4)}", model=model, text=text, spent=spent)
@@ -132,8 +152,8 @@ class Panel:
                 messages, again = [*messages, *again_messages(text, str(error))], True
                 self.asked_again += 1
             else:
-                await self._cache.add(Answer(key=key, model=model, text=text, spent=spent))
-                return text, found
+                await self._cache.add(Answer(key=key, model=model, text=kept, spent=spent))
+                return kept, found
 
     def _key(self, model: str, asked: str, item: Item, sample: int, salt: str) -> str:
         """What an answer is kept by: everything that could change it."""

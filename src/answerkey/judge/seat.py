@@ -10,7 +10,7 @@ from answerkey.model.options import JudgeModel, JudgeSettings
 from answerkey.model.prices import Price, price_of
 from answerkey.model.reply import Reply
 from answerkey.providers.known_apis import KNOWN_APIS
-from answerkey.providers.model_api import ModelApi, Prompt, read_step
+from answerkey.providers.model_api import ModelApi, Prompt, SaidToken, read_step
 from answerkey.targets.http_client import Endpoint, read_endpoint
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.json_shapes import as_dict
@@ -23,7 +23,15 @@ _OF_FORM = (
     *("response_format", "json_schema", "json_object", "structured output"),
     *("output_config", "responsejsonschema", "responsemimetype", "response_mime_type"),
 )
-_UNWANTED = ("unsupported", "not support", "unknown", "not permitted", "only")
+_UNWANTED = (
+    *("unsupported", "not support", "unknown", "not permitted", "only"),
+    *("not allowed", "not enabled", "not available"),
+)
+# Parameters that a model may not take; it is then asked without. The last stands for its settings of all APIs.
+_PROBABILITIES = "logprobs"
+_SPARED = ("temperature", "seed", "max_tokens", _PROBABILITIES)
+# Tokens told at each place of a verdict: as many as a scale of single digits has grades.
+_LIKELIEST = 10
 
 
 class Seat:
@@ -42,6 +50,11 @@ class Seat:
         kind, api = provider_of(name, own)
         prefixed = kind != "openai" or name.startswith("openai:")
         self.model = own.model or (name.partition(":")[2] if prefixed and ":" in name else name)
+        if settings.probabilities and api.tokens is None:
+            raise ConfigError(
+                f"[judge] probabilities: the {api.name} API, which {name} is asked by, tells none; leave it off, "
+                "or set samples = 5 and a temperature"
+            )
         self._api = api
         self._settings = settings
         self.base_url = _base_url(name, own, settings, kind, api)
@@ -83,9 +96,14 @@ class Seat:
         return read_endpoint(self.base_url + self._api.path(self.model, False)), headers
 
     def body(
-        self, messages: Sequence[Mapping[str, str]], schema: dict[str, Any], seed: int
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: dict[str, Any],
+        seed: int,
+        *,
+        probabilities: bool = False,
     ) -> dict[str, Any]:
-        """What is sent."""
+        """What is sent; with `probabilities`, the answer's tokens are wanted with theirs."""
         settings = self._settings
         parameters: dict[str, Any] = {"temperature": settings.temperature, "seed": seed}
         if settings.max_tokens is not None:
@@ -104,6 +122,7 @@ class Seat:
             schema=schema if form == "json_schema" else None,
             as_json=form == "json_object",
             parameters=kept,
+            likeliest=_LIKELIEST if probabilities and _PROBABILITIES not in self.dropped else None,
         )
         return {**self._api.body(prompt), **settings.extra}
 
@@ -111,15 +130,19 @@ class Seat:
         """What an answer says; None if it is none."""
         return read_step(self._api, raw).reply if self._api.answers(as_dict(raw)) else None
 
+    def tokens(self, raw: Any) -> tuple[SaidToken, ...]:
+        """An answer's tokens with their probabilities, where it has them."""
+        return () if self._api.tokens is None else self._api.tokens(as_dict(raw))
+
     def adapt(self, message: str, param: str) -> bool:
         """Ask otherwise where the endpoint said which part of the request it does not take."""
         told = f"{param} {message}".lower()
         if self.form < len(FORMS) - 1 and any(word in told for word in _OF_FORM):
             self.form += 1
             return True
-        for name in ("temperature", "seed", "max_tokens"):
+        for name in _SPARED:
             unwanted = any(word in told for word in _UNWANTED)
-            if name not in self.dropped and (param == name or (name in told and unwanted)):
+            if name not in self.dropped and (param in (name, f"top_{name}") or (name in told and unwanted)):
                 self.dropped.add(name)
                 return True
         return False

@@ -156,6 +156,10 @@ class JudgingSession:
             "rubric": {"name": self.rubric.name, "hash": self.rubric.hash, "weights": self.rubric.weights},
             "prompt_hash": PROMPT_HASH,
             **{name: getattr(settings, name) for name in ("samples", "temperature", "seed", "budget")},
+            # Verdicts with probabilities, and those of which the grades that were written count.
+            "probabilities": {"weighed": self.panel.weighed, "plain": self.panel.unweighed}
+            if settings.probabilities
+            else None,
             "reliable": reliable,
             "unreliable_because": because,
             "canaries": msgspec.to_builtins(self._canaries),

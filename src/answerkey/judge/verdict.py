@@ -1,6 +1,7 @@
 """Verdicts: the schema that a judge must answer in, and reading one, strictly. What is not a verdict says why."""
 
 import json
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ __all__ = [
     "Graded",
     "UnjudgedError",
     "Verdict",
+    "json_body",
     "object_schema",
     "parse_pair",
     "parse_verdict",
@@ -24,11 +26,22 @@ __all__ = [
 _QUOTED = 120
 
 
-class Graded(msgspec.Struct, frozen=True):
+class Graded(msgspec.Struct, frozen=True, omit_defaults=True):
     """One criterion's grade, and why."""
 
     score: int
     reason: str
+    # Grade → how probable the judge found it; None: that was not asked for, or not told.
+    probabilities: dict[int, float] | None = None
+
+    @property
+    def mean(self) -> float:
+        """What counts: the mean of the grades by their probabilities, or else the grade that was written."""
+        if self.probabilities is None:
+            return self.score
+        return fsum(grade * share for grade, share in self.probabilities.items()) / fsum(
+            self.probabilities.values()
+        )
 
 
 # What one judge said once about one reply: criterion → its grade.
@@ -95,8 +108,8 @@ def parse_pair(text: str) -> tuple[str, str]:
     return str(better), reason if isinstance(reason, str) else ""
 
 
-def read_object(text: str) -> dict[str, Any]:
-    """The JSON object that an answer is, and nothing around it but what models cannot leave off."""
+def json_body(text: str) -> str:
+    """An answer without what models cannot leave off."""
     body = text.strip()
     # Reasoning models may think aloud first; what follows their last thought must then be all of the verdict.
     if body.startswith("<think>"):
@@ -104,6 +117,12 @@ def read_object(text: str) -> dict[str, Any]:
     # Some models fence JSON whatever they are told; the fence must then be all there is around it.
     if body.startswith("```") and body.endswith("```") and len(body) > 6:
         body = body[3:-3].removeprefix("json").strip()
+    return body
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The JSON object that an answer is, and nothing around it but what models cannot leave off."""
+    body = json_body(text)
     if not body:
         raise UnjudgedError("the judge's answer was empty")
     try:

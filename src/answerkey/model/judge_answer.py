@@ -19,6 +19,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     model: str
-    # The answer's text: what it says is read from it each time, so that a cached verdict is as strict as a new one.
+    # The answer's text, with its grades' probabilities where they are wanted. What it says is read from it each time,
+    # so that a cached verdict is as strict as a new one.
     text: str
     spent: Spent = Spent()

@@ -145,6 +145,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     # How often each reply is judged; the median counts.
     samples: int = 1
     temperature: float = 0.0
+    # Whether a grade is the mean of the scale's grades, weighted by how probable the judge found each of them.
+    probabilities: bool = False
     # Sample number k is asked with seed + k.
     seed: int = 0
     # Judge calls under way at once (None: as many as questions), and begun per second.

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, with_parameters
+from answerkey.providers.model_api import ModelApi, Prompt, SaidToken, said_token, with_parameters
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
@@ -18,6 +18,8 @@ _PLACES = {
     "top_p": ("generationConfig", "topP"),
     "stop": ("generationConfig", "stopSequences"),
     "schema": ("generationConfig", "responseJsonSchema"),
+    "tells_tokens": ("generationConfig", "responseLogprobs"),
+    "likeliest": ("generationConfig", "logprobs"),
 }
 
 
@@ -44,6 +46,8 @@ def _body(prompt: Prompt) -> JsonObject:
         body["generationConfig"] = {"responseMimeType": "application/json"}
     if prompt.schema is not None:
         with_parameters(body, {"schema": prompt.schema}, _PLACES)
+    if prompt.likeliest is not None:
+        with_parameters(body, {"tells_tokens": True, "likeliest": prompt.likeliest}, _PLACES)
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
@@ -52,6 +56,19 @@ def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject,
     calls = [read_call(as_dict(part["functionCall"])) for part in parts if "functionCall" in part]
     # As they came: a signature of what was thought belongs to its part.
     return tuple(calls), ({"role": "model", "parts": [*parts]},) if parts else ()
+
+
+def _tokens(payload: JsonObject) -> tuple[SaidToken, ...]:
+    told = at(payload, "candidates", 0, "logprobsResult")
+    likeliest = as_dicts(at(told, "topCandidates"))
+    return tuple(
+        said_token(
+            chosen,
+            as_dicts(likeliest[place].get("candidates")) if place < len(likeliest) else (),
+            logarithm="logProbability",
+        )
+        for place, chosen in enumerate(as_dicts(at(told, "chosenCandidates")))
+    )
 
 
 def _results(calls: Sequence[ToolCall]) -> tuple[JsonObject, ...]:
@@ -82,4 +99,5 @@ GEMINI = ModelApi(
         as_str(part.get("text")) and part.get("thought") is not True
         for part in as_dicts(at(event, "candidates", 0, "content", "parts"))
     ),
+    tokens=_tokens,
 )

@@ -6,6 +6,7 @@ wants back unchanged (signatures of thoughts, ids) goes back unchanged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import exp
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -15,10 +16,20 @@ from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.error_field import read_failure
-from answerkey.transcripts.json_shapes import as_dict
+from answerkey.transcripts.json_shapes import as_dict, as_str, read_number
 from answerkey.transcripts.reply_mapping import reply_from_payload
 
-__all__ = ["ModelApi", "Prompt", "Step", "ToolSpec", "read_step", "result_text", "with_parameters"]
+__all__ = [
+    "ModelApi",
+    "Prompt",
+    "SaidToken",
+    "Step",
+    "ToolSpec",
+    "read_step",
+    "result_text",
+    "said_token",
+    "with_parameters",
+]
 
 # The parameters that every API has under a name of its own; others are sent as they are given.
 Place = tuple[str, ...]
@@ -48,6 +59,17 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     # The JSON Schema that the answer must meet; None: it may be any text, or any JSON.
     schema: JsonObject | None = None
     as_json: bool = False
+    # How many of the likeliest tokens are wanted at each place of the answer, with their probabilities; None: none.
+    likeliest: int | None = None
+
+
+class SaidToken(msgspec.Struct, frozen=True):
+    """One token of an answer."""
+
+    # What it adds to the answer; a character may be cut through.
+    said: bytes
+    # The token itself and others that might have stood in its place → how probable each was.
+    probabilities: dict[str, float]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +110,8 @@ class ModelApi(NamedTuple):
     speaks: Callable[[JsonObject], bool]
     # Of the usual parameters those that it does not have.
     without: frozenset[str] = frozenset()
+    # The tokens of an answer's text with their probabilities; None: the API tells none.
+    tokens: Callable[[JsonObject], tuple[SaidToken, ...]] | None = None
 
 
 def read_step(api: ModelApi, payload: Json) -> Step:
@@ -102,6 +126,22 @@ def read_step(api: ModelApi, payload: Json) -> Step:
         reply = msgspec.structs.replace(reply, failure=read_failure(document["error"]))
     calls, kept = api.taken(document)
     return Step(reply=reply, calls=calls, kept=kept, paused=document.get("stop_reason") == "pause_turn")
+
+
+def said_token(token: JsonObject, likeliest: Sequence[JsonObject], *, logarithm: str) -> SaidToken:
+    """A token and the likeliest ones at its place, as APIs tell them; `logarithm` is what they call a probability's."""
+    octets = token.get("bytes")
+    try:
+        said = bytes(octets) if isinstance(octets, list) else None  # type: ignore[arg-type]  # checked by bytes itself
+    except (TypeError, ValueError):
+        said = None
+    text = as_str(token.get("token")) or ""
+    told = {
+        as_str(one.get("token")) or "": exp(min(0.0, power))
+        for one in (token, *likeliest)
+        if (power := read_number(one.get(logarithm))) is not None
+    }
+    return SaidToken(text.encode("utf-8", "replace") if said is None else said, told)
 
 
 def with_parameters(

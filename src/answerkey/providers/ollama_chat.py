@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.providers.model_api import ModelApi, Prompt, result_text, with_parameters
-from answerkey.providers.openai_chat import bearer, function_tool
+from answerkey.providers.openai_chat import bearer, function_tool, tokens_told
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
@@ -34,6 +34,8 @@ def _body(prompt: Prompt) -> JsonObject:
         body["format"] = prompt.schema
     elif prompt.as_json:
         body["format"] = "json"
+    if prompt.likeliest is not None:
+        body |= {"logprobs": True, "top_logprobs": prompt.likeliest}
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
@@ -71,4 +73,5 @@ OLLAMA = ModelApi(
     taken=_taken,
     results=_results,
     speaks=lambda event: bool(as_str(at(event, "message", "content"))),
+    tokens=lambda payload: tokens_told(payload.get("logprobs")),
 )

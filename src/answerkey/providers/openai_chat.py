@@ -4,12 +4,20 @@ from collections.abc import Sequence
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, ToolSpec, result_text, with_parameters
+from answerkey.providers.model_api import (
+    ModelApi,
+    Prompt,
+    SaidToken,
+    ToolSpec,
+    result_text,
+    said_token,
+    with_parameters,
+)
 from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
-__all__ = ["OPENAI_CHAT", "bearer", "function_tool"]
+__all__ = ["OPENAI_CHAT", "bearer", "function_tool", "tokens_told"]
 
 # What servers that think aloud want back while a turn goes on.
 _THOUGHTS = ("reasoning_content", "reasoning_details")
@@ -30,6 +38,13 @@ def function_tool(tool: ToolSpec) -> JsonObject:
     return {"type": "function", "function": told}
 
 
+def tokens_told(listed: Json) -> tuple[SaidToken, ...]:
+    """Tokens in the form that Chat Completions and Ollama share."""
+    return tuple(
+        said_token(one, as_dicts(one.get("top_logprobs")), logarithm="logprob") for one in as_dicts(listed)
+    )
+
+
 def _body(prompt: Prompt) -> JsonObject:
     system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
     body: JsonObject = {"model": prompt.model, "messages": [*system, *prompt.messages]}
@@ -42,6 +57,8 @@ def _body(prompt: Prompt) -> JsonObject:
         body["response_format"] = {"type": "json_schema", "json_schema": named}
     elif prompt.as_json:
         body["response_format"] = {"type": "json_object"}
+    if prompt.likeliest is not None:
+        body |= {"logprobs": True, "top_logprobs": prompt.likeliest}
     return with_parameters(body, prompt.parameters, {})
 
 
@@ -86,4 +103,5 @@ OPENAI_CHAT = ModelApi(
     taken=_taken,
     results=_results,
     speaks=lambda event: bool(as_str(at(event, "choices", 0, "delta", "content"))),
+    tokens=lambda payload: tokens_told(at(payload, "choices", 0, "logprobs", "content")),
 )

@@ -183,7 +183,7 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
     yield row("errors", [percent(run.error_rate) for run in runs])
     if any(run.cost is not None for run in runs):
         yield row("cost a question", [_cost_text(run.cost) for run in runs])
-        yield row("cost a point", [_money(run.cost_per_point) for run in runs])
+        yield row("cost a point", [_cost_text(run.cost_per_point) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.categories):
         yield row(f"· {name}", [_mean_text(run.categories.get(name)) for run in runs])
     for name in dict.fromkeys(name for run in runs for name in run.measures):
@@ -196,13 +196,11 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
         yield row(f"gate {gate}", [{True: "passed", False: "FAILED", None: "–"}[result] for result in passed])
 
 
-def _money(amount: float | None) -> str:
-    return "–" if amount is None else money(amount)
-
-
 def _cost_text(cost: "Mean | None") -> str:
-    if cost is None or cost.interval is None:
-        return _money(None if cost is None else cost.mean)
+    if cost is None:
+        return "–"
+    if cost.interval is None:
+        return money(cost.mean)
     return f"{money(cost.mean)} ({money(max(0.0, cost.interval.low))}–{money(cost.interval.high)})"
 
 
