@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from answerkey.grounded.links import Link, TooLargeError, describe
+from answerkey.grounded.links import TooLargeError, describe
+from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
