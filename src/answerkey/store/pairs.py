@@ -26,6 +26,8 @@ _QUESTION_SHOWN = 300
 _CHUNK = 500
 # What the database sorts by: scores, and the place in the base's set.
 _SCORES = ("base", "candidate", "change", "position")
+# Before the dot of another column's name → the runs that it is of.
+_SIDES = {"base": (0,), "candidate": (1,), "change": (0, 1)}
 
 
 class PairFilter(Ranged, frozen=True, kw_only=True):
@@ -109,7 +111,13 @@ class Pairs:
         """The keys of all that match, where ranges or what the database cannot look into decide."""
         keys = [row[1:] for row in connection.run(*self._joined(wanted))]
         asked = [wanted.order[0], *(one.name for one in wanted.ranges)]
-        values = {name: self._values(connection, name, keys) for name in dict.fromkeys(asked)}
+        measured = [name.partition(".") for name in asked if name not in _SCORES]
+        means: list[dict[str, dict[int, float]]] = []
+        for side in (0, 1):
+            names = {measure for which, _, measure in measured if side in _SIDES.get(which, ())}
+            # Each run is looked through once, and only where something of it is asked for.
+            means.append(measure_means(connection, self._infos[side], names) if names else {})
+        values = {name: self._values(name, keys, means) for name in dict.fromkeys(asked)}
         kept = [
             place
             for place in range(len(keys))
@@ -124,18 +132,18 @@ class Pairs:
         in_order = [place for _, place in known]
         return [keys[place] for place in (in_order + unknown if descending else unknown + in_order)]
 
-    def _values(self, connection: Connection, name: str, keys: Sequence[Row]) -> Sequence[float | None]:
+    def _values(
+        self, name: str, keys: Sequence[Row], means: Sequence[dict[str, dict[int, float]]]
+    ) -> Sequence[float | None]:
         """What a name of a column is for each key."""
         if name in _SCORES:
             return [_score_value(name, key) for key in keys]
         which, _, measure = name.partition(".")
-        sides = {"base": (0,), "candidate": (1,), "change": (0, 1)}.get(which, ())
-        found = [
-            (side, measure_means(connection, self._infos[side], {measure}).get(measure)) for side in sides
-        ]
-        if not found or (any(means is None for _, means in found) and keys):
+        sides = _SIDES.get(which, ())
+        if not sides or (keys and any(measure not in means[side] for side in sides)):
             raise UsageError(f"these runs have no {name[:60]!r} to sort or filter by")
-        read = [[(means or {}).get(key[2 * side + 1]) for key in keys] for side, means in found]
+        found = [(side, means[side].get(measure, {})) for side in sides]
+        read = [[of_side.get(key[2 * side + 1]) for key in keys] for side, of_side in found]
         return (
             read[0] if len(read) == 1 else [_less(after, before) for before, after in zip(*read, strict=True)]
         )
