@@ -192,6 +192,6 @@ def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[N
         waiting, _ = ReviewQueue(store, one.last).counts()
         if waiting:
             words = (
-                f"{count(waiting, 'reply', 'replies')} of “{one_line(one.last.name, 60)}” wait for a review"
+                f"{count(waiting, 'reply', 'replies')} of “{one_line(one.last.name, 60)}” {'waits' if waiting == 1 else 'wait'} for a review"
             )
             yield Need(kind="review", words=words, address=f"/review?run={quote(one.last.id, safe='')}")
