@@ -191,7 +191,7 @@ def _reviews(store: SqlStore, experiments: tuple[Experiment, ...]) -> Iterator[N
     for one in experiments[:1]:
         waiting, _ = ReviewQueue(store, one.last).counts()
         if waiting:
-            words = (
-                f"{count(waiting, 'reply', 'replies')} of “{one_line(one.last.name, 60)}” {'waits' if waiting == 1 else 'wait'} for a review"
-            )
+            verb = "waits" if waiting == 1 else "wait"
+            name = one_line(one.last.name, 60)
+            words = f"{count(waiting, 'reply', 'replies')} of “{name}” {verb} for a review"
             yield Need(kind="review", words=words, address=f"/review?run={quote(one.last.id, safe='')}")
