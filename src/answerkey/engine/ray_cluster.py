@@ -64,6 +64,8 @@ def _check_nodes(ray: Any) -> None:
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     nodes = [node for node in ray.nodes() if node["Alive"]]
     task = ray.remote(num_cpus=0)(_versions)
+    # Ray lists a node that has died for some seconds more; what is gone scores nothing.
+    gone = (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError)
     for node in nodes:
         place = f"the node {node['NodeManagerHostname']}"
         try:
@@ -71,6 +73,8 @@ def _check_nodes(ray: Any) -> None:
                 task.options(scheduling_strategy=affinity(node["NodeID"], soft=False)).remote(),
                 timeout=_PATIENCE_S,
             )
+        except gone:
+            continue
         except Exception as error:  # noqa: BLE001  # a cluster can fail in any way
             cause = error_line(error)
             missing = "No module named" in str(error)
