@@ -4,13 +4,12 @@ import asyncio
 import json
 from typing import Any
 
+import opentelemetry.sdk.trace as sdk
 import pytest
+from opentelemetry import trace
 
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
-
-trace = pytest.importorskip("opentelemetry.trace")
-sdk = pytest.importorskip("opentelemetry.sdk.trace")
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,6 @@ def test_a_packages_own_objects(name: str) -> None:
 
 @pytest.mark.parametrize("ending", ["eval", "json"])
 def test_whole_logs_of_inspect(ending: str) -> None:
-    pytest.importorskip("pyarrow")
     rows = [row for _, row in read_rows(FOLDER / f"inspect-ai.{ending}")]
     assert sorted((row["id"], row["trial"]) for row in rows) == [("q1", 1), ("q1", 2)]
     for row in rows:

@@ -116,12 +116,14 @@ def ab(
             settings=settings,
             progress=progress_for_terminal(quiet=as_json),
         )
-    judged = None if pair_judge is None else _judge_pairs(experiment, pair_judge, store)
-    _show(experiment, judged, as_json)
+    _show(experiment, _judge_pairs(experiment, pair_judge, store), as_json)
     return verdict_code(experiment.verdict, fail_on)
 
 
-def _judge_pairs(experiment: "Experiment", judge: "Judge", store: str | None) -> "Pairwise":
+def _judge_pairs(experiment: "Experiment", judge: "Judge | None", store: str | None) -> "Pairwise | None":
+    """What the judge says of each pair; None without a judge."""
+    if judge is None:
+        return None
     from answerkey.evaluation.pair_judging import judge_runs
     from answerkey.evaluation.waiting import wait_for
 
