@@ -33,8 +33,8 @@ from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.scorers.plan import make_grader
 from answerkey.server.app import create_app
+from answerkey.server.housekeeping import warm_up
 from answerkey.server.settings import ServerSettings
-from answerkey.server.warming import warm_up
 from answerkey.store import open_store
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.production import ProductionReplies

@@ -4,6 +4,7 @@ import asyncio
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,21 +89,20 @@ def difference_rates(
     return Rates(*(counts / trials).tolist())
 
 
-def differences(trials: int, sizes: Sequence[int], source: Source) -> None:
+def differences(structure: str, trials: int, sizes: Sequence[int], source: Source) -> None:
     """Two runs: false alarms where they are equal, coverage and power where they differ."""
-    for structure in STRUCTURES:
-        for title, populations in (("equal", EQUAL), ("lopsided", LOPSIDED), ("different", DIFFERENT)):
-            if structure != "alone":
-                populations = populations[:4]
-            head(f"{title}, {structure}", *(f"{n} units" for n in sizes))
-            for population in populations:
-                cells = []
-                for n in sizes:
-                    rates = difference_rates(population, n, structure, trials, source)
-                    cells.append(
-                        f"{told(rates.clear, trials)} ({rates.t_clear:.1%}), {told(rates.held, trials)} ({rates.t_held:.1%})"
-                    )
-                row(population.name, *cells)
+    for title, populations in (("equal", EQUAL), ("lopsided", LOPSIDED), ("different", DIFFERENT)):
+        if structure != "alone":
+            populations = populations[:4]
+        head(f"{title}, {structure}", *(f"{n} units" for n in sizes))
+        for population in populations:
+            cells = []
+            for n in sizes:
+                rates = difference_rates(population, n, structure, trials, source)
+                cells.append(
+                    f"{told(rates.clear, trials)} ({rates.t_clear:.1%}), {told(rates.held, trials)} ({rates.t_held:.1%})"
+                )
+            row(population.name, *cells)
 
 
 def mean_rates(
@@ -120,13 +120,12 @@ def mean_rates(
     return held / trials, t_held / trials
 
 
-def means(trials: int, sizes: Sequence[int], source: Source) -> None:
+def means(structure: str, trials: int, sizes: Sequence[int], source: Source) -> None:
     """Coverage of one run's interval."""
-    for structure in STRUCTURES:
-        head(f"one run's score, {structure}", *(f"{n} units" for n in sizes))
-        for population in [p for p in EQUAL if "same" not in p.name]:
-            found = [mean_rates(population, n, structure, trials, source) for n in sizes]
-            row(population.name, *(f"{told(ours, trials)} ({plain:.1%})" for ours, plain in found))
+    head(f"one run's score, {structure}", *(f"{n} units" for n in sizes))
+    for population in [p for p in EQUAL if "same" not in p.name]:
+        found = [mean_rates(population, n, structure, trials, source) for n in sizes]
+        row(population.name, *(f"{told(ours, trials)} ({plain:.1%})" for ours, plain in found))
 
 
 PLANNED = (
@@ -157,16 +156,19 @@ def plan(trials: int, sizes: Sequence[int], source: Source) -> None:
     for structure in STRUCTURES[:2]:
         head(
             f"planned for 80% power, {structure}",
-            "units planned by a pilot of 5,000",
-            "their power",
+            "units planned by each of 5 pilots of 5,000",
+            "their mean power",
             "mean power of 10 pilots of 300",
         )
         for population in [p for p in DIFFERENT if p.name in PLANNED]:
-            units, power = planned_power(population, 5000, trials, source, structure=structure)
+            large = [planned_power(population, 5000, trials, source, structure=structure) for _ in range(5)]
+            units = sorted({units for units, _ in large})
+            power = float(np.mean([power for _, power in large]))
             small = [
                 planned_power(population, 300, trials // 4, source, structure=structure)[1] for _ in range(10)
             ]
-            row(population.name, str(units), told(power, trials), f"{np.mean(small):.1%}")
+            planned = str(units[0]) if len(units) == 1 else f"{units[0]} to {units[-1]}"
+            row(population.name, planned, told(power, 5 * trials), f"{np.mean(small):.1%}")
 
 
 def questions(count: int) -> list[dict[str, Any]]:
@@ -263,8 +265,8 @@ def row(*cells: str) -> None:
 
 
 SECTIONS: dict[str, Section] = {
-    "differences": differences,
-    "means": means,
+    **{f"differences-{structure}": partial(differences, structure) for structure in STRUCTURES},
+    **{f"means-{structure}": partial(means, structure) for structure in STRUCTURES},
     "plan": plan,
     "early": early,
     "confirm": confirm,

@@ -67,8 +67,8 @@ def figures(flagged: np.ndarray, failed: np.ndarray) -> Figures:
 
 
 def held_out(which: str = "flagged") -> tuple[list[Row], np.ndarray]:
-    """The evaluated rows and the committed verdicts, each by weights that were fitted without the row's author; `stopped`: what
-    only the gate kept from being flagged.
+    """The evaluated rows and the committed verdicts, each by weights that were fitted without the row's author; `let_go`: what
+    the gate took for an answer, `stopped`: what only the gate kept from being flagged.
     """
     rows = [row for row in fit_errors.read_rows() if row.author != OLD]
     stored = json.loads(HELD_OUT.read_text(encoding="utf-8"))[which]
@@ -129,8 +129,14 @@ def table(arguments: argparse.Namespace) -> None:
     show("detector", figures(flagged, failed))
     stopped = held_out("stopped")[1]
     show("– without its gate", figures(flagged | stopped, failed))
-    lost, spared = (stopped & failed).sum(), (stopped & ~failed).sum()
+    lost, spared, let_go = (stopped & failed).sum(), (stopped & ~failed).sum(), held_out("let_go")[1]
     print(f"  the gate loses {lost} errors ({lost / failed.sum():.2%}) and spares {spared} answers")
+    print(f"  it lets {let_go[~failed].mean():.1%} of the labelled answers go, most of which resemble errors")
+    for name, of in json.loads(HELD_OUT.read_text(encoding="utf-8"))["plain"].items():
+        shares = (
+            f"{of['let_go'] / of['replies']:.1%} let go, {of['flagged'] / of['replies']:.1%} called errors"
+        )
+        print(f"  {name}, the half that was not fitted to: {of['replies']:,} replies, {shares}")
     show("n-grams only", figures(by_ngrams(rows), failed))
     show("keyword list", figures(by_keywords(rows), failed))
     if arguments.old:

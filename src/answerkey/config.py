@@ -21,9 +21,6 @@ from answerkey.model.prices import Price
 from answerkey.model.scorecard import DEFAULT_WEIGHTS
 from answerkey.plugins import scorers
 
-__all__ = ["DEFAULT_STORE", "ScorerSettings", "Settings", "load_settings", "settings_schema"]
-
-
 DEFAULT_STORE = ".answerkey/answerkey.db"
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from answerkey.errors import ConfigError, MissingExtraError
 
-__all__ = ["CrossEncoder", "load_cross_encoder"]
-
 # Pairs that go through the model at once.
 _BATCH = 16
 # Tokens of a pair; the premise is cut first.

@@ -19,22 +19,6 @@ A failure of the chatbot while it is being asked is not here: it is data, a `Rep
 import re
 from pathlib import Path
 
-__all__ = [
-    "AnswerkeyError",
-    "ConfigError",
-    "InputError",
-    "InterruptedRunError",
-    "JudgeUnusableError",
-    "MissingExtraError",
-    "RunOwnedError",
-    "StoreAwayError",
-    "StoreError",
-    "StoreFullError",
-    "TargetUnreachableError",
-    "UnknownNameError",
-    "UsageError",
-]
-
 
 class AnswerkeyError(Exception):
     """Base of every error that answerkey raises on purpose; its message is one line that names the remedy."""

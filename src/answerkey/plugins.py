@@ -32,19 +32,6 @@ if TYPE_CHECKING:
 
     from answerkey.protocols import EngineFactory, Exporter, Importer, ReportWriter, TargetFactory
 
-__all__ = [
-    "Registry",
-    "engines",
-    "exporters",
-    "importers",
-    "load_object",
-    "load_python",
-    "reports",
-    "scorers",
-    "stores",
-    "targets",
-]
-
 _Part = TypeVar("_Part")
 
 
@@ -267,7 +254,7 @@ stores: Registry[Any] = Registry(
 importers: Registry["Importer"] = Registry(
     "importer",
     {
-        "beir": "answerkey.datasets.importers.import_beir:import_beir",
+        "beir": "answerkey.datasets.importers.import_trec:import_beir",
         "bfcl": "answerkey.datasets.importers.import_agent_benchmarks:import_bfcl",
         "deepeval": "answerkey.datasets.importers.import_tables:import_deepeval",
         "hf": "answerkey.datasets.importers.import_tables:import_hf",
@@ -305,10 +292,10 @@ reports: Registry["ReportWriter"] = Registry(
     {
         ".html": "answerkey.report.html_file:write_html",
         ".md": "answerkey.report.markdown_file:write_markdown",
-        ".comment.md": "answerkey.report.comment_file:write_comment",
-        ".json": "answerkey.report.json_file:write_json",
-        ".jsonl": "answerkey.report.json_file:write_jsonl",
-        ".csv": "answerkey.report.csv_file:write_csv",
+        ".comment.md": "answerkey.report.github:write_comment",
+        ".json": "answerkey.report.rows_file:write_json",
+        ".jsonl": "answerkey.report.rows_file:write_jsonl",
+        ".csv": "answerkey.report.rows_file:write_csv",
         ".parquet": "answerkey.report.parquet_file:write_parquet",
         ".xlsx": "answerkey.report.excel_file:write_excel",
         ".junit.xml": "answerkey.report.junit_file:write_junit",

@@ -1,6 +1,6 @@
 """The small protocols that everything plugs into; each has a registry in `answerkey.plugins`."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -8,33 +8,11 @@ import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.options import Options
-from answerkey.model.question import Question, QuestionSet
+from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.scorecard import Score
-from answerkey.model.summary import Summary
-from answerkey.model.trial import Trial
-
-__all__ = [
-    "Ask",
-    "AskAgainError",
-    "Direction",
-    "Engine",
-    "EngineFactory",
-    "Exported",
-    "Exporter",
-    "Imported",
-    "Importer",
-    "Need",
-    "ReportWriter",
-    "RetryableError",
-    "Scorer",
-    "Store",
-    "Target",
-    "TargetContext",
-    "TargetFactory",
-]
+from answerkey.model.trial import ScoreBatch, Trial
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,64 +203,10 @@ class Engine(Protocol):
 EngineFactory: TypeAlias = Callable[[Options], Engine]
 
 
+# What is registered in `plugins.stores` and under the entry point group `answerkey.stores` opens a store:
+# `open(address, folder=None, create=True)` gives an SqlStore over a Database of its own (`store/database.py`).
 class Store(Protocol):
-    """Where runs last, as the flows and comparisons see it; what pages read besides is the store's own."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
-        ...
-
-    def create_run(self, info: RunInfo, questions: QuestionSet) -> None:
-        """Begin a run."""
-        ...
-
-    def update_run(self, info: RunInfo, questions: QuestionSet | None = None) -> None:
-        """Change what a run is; with `questions`, also which set it asks."""
-        ...
-
-    def finish_run(self, info: RunInfo, summary: Summary) -> None:
-        """Keep the run's summary and status."""
-        ...
-
-    def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
-        """Keep replies and scorecards, durably, in one transaction."""
-        ...
-
-    def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
-        """Keep replies that are scored later, durably, in one transaction."""
-        ...
-
-    def drop_scorecards(self, info: RunInfo, *, but: Set[tuple[int, int]]) -> None:
-        """Forget the scorecards under the run's scoring that are not of these (position, trial)."""
-        ...
-
-    def find_run(self, reference: str) -> RunInfo:
-        """The run with this id, unique prefix, baseline name or name, or `latest`, `latest~1`, …"""
-        ...
-
-    def load_run(self, info: RunInfo) -> Run:
-        """A run with its summary; its results are read when they are asked for."""
-        ...
-
-    def questions(self, set_hash: str) -> Iterator[Question]:
-        """A stored question set, in order."""
-        ...
-
-    def count_questions(self, set_hash: str) -> int:
-        """How many questions a stored set has."""
-        ...
-
-    def reply_keys(self, info: RunInfo) -> set[tuple[str, int]]:
-        """Which (ask hash, trial) pairs already have a reply from this target."""
-        ...
-
-    def trials_of(self, info: RunInfo, ask_hash: str) -> list[tuple[int, tuple[Reply, ...]]]:
-        """The stored trials of one question, as far as it has been asked of this target."""
-        ...
-
-    def results(self, info: RunInfo) -> Iterator[Trial]:
-        """The run's results in the set's order, trial by trial."""
-        ...
+    """Where runs last, as comparisons see it."""
 
     def score_batches(self, info: RunInfo) -> Iterator[ScoreBatch]:
         """The run's scores column by column, in the set's order, trial by trial."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from answerkey.model.trial import Trial
     from answerkey.protocols import Target
 
-__all__ = ["AnswerkeyCase", "answerkey_case", "answerkey_run", "pytest_addoption", "pytest_configure"]
-
 _PROPERTY = "answerkey-result"
 # What is wrong with the run of a test, by its gates.
 _FAILED_GATES = pytest.StashKey[str]()

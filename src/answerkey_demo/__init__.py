@@ -6,10 +6,11 @@ A package of its own that imports nothing of answerkey: an honest black box behi
 from pathlib import Path
 
 from answerkey_demo.chatbot import VARIANTS, Chatbot, Variant, open_chatbot, parse_variant
+from answerkey_demo.knowledge import BUNDLED_DATA
 
 __all__ = ["VARIANTS", "Chatbot", "Variant", "golden_set_path", "open_chatbot", "parse_variant"]
 
 
 def golden_set_path() -> Path:
     """The golden set that comes with the chatbot: questions.jsonl."""
-    return Path(__file__).parent / "data" / "questions.jsonl"
+    return BUNDLED_DATA / "questions.jsonl"

@@ -3,6 +3,7 @@
 import asyncio
 import time
 import uuid
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,16 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from answerkey_demo.brains import Brain
-from answerkey_demo.brains.basic import BasicBrain
-from answerkey_demo.brains.flaky import FAULTS, FlakyBrain
-from answerkey_demo.brains.openai import OpenAIBrain
+from answerkey_demo.brains import FAULTS, BasicBrain, FlakyBrain, OpenAIBrain
 from answerkey_demo.knowledge import Knowledge, open_knowledge
-from answerkey_demo.planner import Conversation, Planner
-from answerkey_demo.tools.turn import Turn
-
-__all__ = ["MAX_QUESTION", "VARIANTS", "Chatbot", "Variant", "open_chatbot", "parse_variant"]
+from answerkey_demo.planner import Brain, Conversation, Planner
+from answerkey_demo.tools import Turn
 
 # Longer questions are refused: nobody types them, and every word of them would be searched for.
 MAX_QUESTION = 4_000
 _MAX_CONVERSATIONS = 1_000
 VARIANTS = ("default", "basic", "openai", "flaky")
+_BRAINS: dict[str, Callable[[Knowledge], Brain]] = {"basic": BasicBrain, "openai": OpenAIBrain}
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -65,19 +62,19 @@ class Chatbot:
             answer = _refusal(question) or await self.brain.answer(printable, conversation, turn)
         except Exception as error:
             # whoever catches it still learns which tools were called
-            error.add_note(f"tools called: {', '.join(c.name for c in turn.calls) or 'none'}")
-            error.tool_calls = [msgspec.to_builtins(call) for call in turn.calls]  # type: ignore[attr-defined]
+            error.add_note(f"tools called: {', '.join(c['name'] for c in turn.calls) or 'none'}")
+            error.tool_calls = turn.calls  # type: ignore[attr-defined]
             raise
         # words as a stand-in for tokens where no model is involved
         asked, said = len(question.split()), len((answer or "").split())
+        counted = {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said}
         return {
             "answer": answer,
-            "tools_used": list(dict.fromkeys(call.name for call in turn.calls)),
-            "tool_calls": [msgspec.to_builtins(call) for call in turn.calls],
+            "tools_used": list(dict.fromkeys(call["name"] for call in turn.calls)),
+            "tool_calls": turn.calls,
             "sources": turn.sources,
             "error": None,
-            "usage": turn.usage
-            or {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said},
+            "usage": turn.usage or counted,
             "latency_ms": round((time.perf_counter() - started) * 1000, 3),
             "conversation_id": conversation_id,
             "response_id": f"demo-{uuid.uuid4().hex}",
@@ -93,49 +90,34 @@ def open_chatbot(variant: str = "default", *, data: Path | None = None) -> Chatb
 
     `data` is another folder of data files.
     """
-    chosen = parse_variant(variant)
-    knowledge = open_knowledge(data)
-    brain: Brain
-    if chosen.name == "basic":
-        brain = BasicBrain(knowledge)
-    elif chosen.name == "openai":
-        brain = OpenAIBrain(knowledge)
-    else:
-        brain = Planner(knowledge)
-        if chosen.name == "flaky":
-            brain = FlakyBrain(brain, kinds=chosen.kinds, rate=chosen.rate, seed=chosen.seed)
+    chosen, knowledge = parse_variant(variant), open_knowledge(data)
+    brain: Brain = _BRAINS.get(chosen.name, Planner)(knowledge)
+    if chosen.name == "flaky":
+        brain = FlakyBrain(brain, kinds=chosen.kinds, rate=chosen.rate, seed=chosen.seed)
     return Chatbot(chosen, brain, knowledge)
 
 
 def parse_variant(text: str) -> Variant:
     """Read NAME or NAME?kinds=…&rate=…&seed=…, with or without "demo:" before it, or raise ValueError."""
-    text = text.strip()
-    name, _, query = text.removeprefix("demo:").partition("?")
+    name, _, query = text.strip().removeprefix("demo:").partition("?")
     name = "default" if name in ("", "demo") else name
     if name not in VARIANTS:
         raise ValueError(f"no variant {name!r} of the demo: choose from {', '.join(VARIANTS)}")
+    if query and name != "flaky":
+        raise ValueError(f"demo:{name} takes no settings: only demo:flaky does")
     try:
         given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+        rate, seed = float(given.pop("rate", "0.3")), int(given.pop("seed", "0"))
     except ValueError as error:
-        raise ValueError(
-            f"demo:{text}: the part after ? must be like kinds=timeout,empty&rate=0.3&seed=7"
-        ) from error
+        form = "must be like kinds=timeout,empty&rate=0.3&seed=7, where rate must be a number and seed a whole number"
+        raise ValueError(f"demo:{name}: the part after ? {form} ({error})") from error
     kinds = tuple(k.strip() for k in given.pop("kinds", ",".join(FAULTS)).split(","))
-    if unknown := [k for k in kinds if k not in FAULTS]:
-        raise ValueError(
-            f"demo:{name}: no fault {', '.join(map(repr, unknown))}: choose from {', '.join(FAULTS)}"
-        )
-    try:
-        rate = float(given.pop("rate", "0.3"))
-        seed = int(given.pop("seed", "0"))
-    except ValueError as error:
-        raise ValueError(f"demo:{name}: rate must be a number and seed a whole number ({error})") from error
+    if unknown := ", ".join(repr(k) for k in kinds if k not in FAULTS):
+        raise ValueError(f"demo:{name}: no fault {unknown}: choose from {', '.join(FAULTS)}")
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"demo:{name}: rate must be between 0 and 1, not {rate}")
     if given:
         raise ValueError(f"demo:{name}: unknown setting {', '.join(given)}: only kinds, rate and seed")
-    if query and name != "flaky":
-        raise ValueError(f"demo:{name} takes no settings: only demo:flaky does")
     return Variant(name, seed, kinds, rate)
 
 
@@ -145,10 +127,7 @@ def _refusal(question: str) -> str | None:
         return f"That is too long for me: please ask in at most {MAX_QUESTION:,} characters (yours has {len(question):,})."
     letters = sum(c.isalnum() for c in question)
     if not letters:
-        return (
-            "I did not get a question. Please ask me something about the properties, the books, the deadlines or the "
-            "documents."
-        )
+        return "I did not get a question. Please ask about the properties, the books, the deadlines or the documents."
     if sum(not c.isprintable() and c not in "\n\r\t" for c in question) > max(3, letters // 4):
         return "I could not read that: it looks like binary data rather than text. Please type your question in words."
     return None

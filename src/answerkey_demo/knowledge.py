@@ -9,17 +9,17 @@ import re
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Knowledge", "bundled_data", "open_knowledge", "sentences"]
-
+# The folder of data files that comes with the package.
+BUNDLED_DATA = Path(__file__).parent / "data"
 # Changes when the layout of what is built changes, so that an old cache is not used.
-_LAYOUT = "3"
-_MAX_PASSAGE_WORDS = 120
+_LAYOUT = "4"
 # A full stop ends a sentence unless it belongs to an abbreviation or an initial.
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\bInc\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bp\.m\.)(?<!\ba\.m\.)(?<!\b[A-Z]\.)\s+(?=[A-Z0-9“\"(])"
@@ -51,17 +51,14 @@ class Knowledge:
             return [dict(row) for row in db.execute(sql)]
 
 
-def bundled_data() -> Path:
-    """The folder of data files that comes with the package."""
-    return Path(__file__).parent / "data"
-
-
 def open_knowledge(data: Path | None = None) -> Knowledge:
     """Open what was built from a folder of data files, building it first where needed."""
-    folder = bundled_data() if data is None else Path(data)
+    folder = BUNDLED_DATA if data is None else Path(data)
     name = f"{_content_hash(folder)}.db"
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "answerkey"
+    cache = Path(os.environ.get("ANSWERKEY_CACHE_DIR") or usual)
     try:
-        built = _build_once(folder, _cache_root() / "demo" / name)
+        built = _build_once(folder, cache / "demo" / name)
     except OSError:
         # a read-only home: build for this process only
         scratch = Path(tempfile.mkdtemp(prefix="answerkey-demo-"))
@@ -75,24 +72,13 @@ def sentences(text: str) -> list[str]:
     return [s.strip() for s in _SENTENCE_END.split(text) if s.strip()]
 
 
-def _cache_root() -> Path:
-    if own := os.environ.get("ANSWERKEY_CACHE_DIR"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "answerkey"
-
-
 def _content_hash(folder: Path) -> str:
-    digest = hashlib.sha256(_LAYOUT.encode())
     files = sorted(p for p in folder.rglob("*") if p.suffix in (".csv", ".md", ".sql", ".json"))
     if not files:
-        raise FileNotFoundError(
-            f"{folder}: no data files of the reference chatbot here (schema.sql, tables/*.csv, documents/*.md)"
-        )
-    for path in files:
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()[:20]
+        wanted = "schema.sql, tables/*.csv, documents/*.md"
+        raise FileNotFoundError(f"{folder}: no data files of the reference chatbot here ({wanted})")
+    contents = [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in files]
+    return hashlib.sha256(repr((_LAYOUT, contents)).encode()).hexdigest()[:20]
 
 
 def _build_once(folder: Path, target: Path) -> Path:
@@ -115,28 +101,18 @@ def _build(folder: Path, path: Path) -> None:
                 f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
                 [[value or None for value in row] for row in rows],
             )
-        db.execute(
-            "CREATE VIRTUAL TABLE passages USING fts5(document UNINDEXED, title, heading, text, "
-            "tokenize = 'porter unicode61')"
-        )
+        columns_of_passages = "document UNINDEXED, title, heading, text, tokenize = 'porter unicode61'"
+        db.execute(f"CREATE VIRTUAL TABLE passages USING fts5({columns_of_passages})")
         for document, title in db.execute("SELECT id, title FROM documents").fetchall():
             text = (folder / "documents" / f"{document}.md").read_text(encoding="utf-8")
             pieces = [(document, title, heading, piece) for heading, piece in _split(text)]
             db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", pieces)
 
 
-def _split(markdown: str) -> list[tuple[str, str]]:
-    """The sections of a Markdown document with their headings, long ones in pieces of whole sentences."""
-    pieces = []
+def _split(markdown: str) -> Iterator[tuple[str, str]]:
+    """The sections of a Markdown document with their headings."""
     for section in re.split(r"(?m)^(?=#)", markdown):
         first, _, body = section.partition("\n")
         heading = "" if first.startswith("# ") else re.sub(r"^#+\s*(?:\d+\.\s*)?", "", first).strip()
-        piece: list[str] = []
-        for sentence in sentences(" ".join((body if first.startswith("#") else section).split())):
-            if piece and len(" ".join([*piece, sentence]).split()) > _MAX_PASSAGE_WORDS:
-                pieces.append((heading, " ".join(piece)))
-                piece = []
-            piece.append(sentence)
-        if piece:
-            pieces.append((heading, " ".join(piece)))
-    return pieces
+        if text := " ".join((body if first.startswith("#") else section).split()):
+            yield heading, text

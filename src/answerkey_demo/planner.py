@@ -2,6 +2,9 @@
 
 import asyncio
 import re
+from typing import Protocol
+
+import msgspec
 
 from answerkey_demo.answers import scope
 from answerkey_demo.answers.papers import Papers
@@ -9,12 +12,9 @@ from answerkey_demo.answers.records import Records
 from answerkey_demo.answers.tables import TABLES, phrases, unexplained
 from answerkey_demo.knowledge import Knowledge
 from answerkey_demo.language.periods import Period
-from answerkey_demo.language.reading import Reading, read
-from answerkey_demo.language.vocabulary import Vocabulary
+from answerkey_demo.language.reading import Reading, Vocabulary, read
 from answerkey_demo.language.words import normalise
-from answerkey_demo.tools.turn import Turn
-
-__all__ = ["Conversation", "Planner"]
+from answerkey_demo.tools import Turn
 
 # Nobody asks more at once in earnest, and every clause may cost several tool calls.
 _MAX_CLAUSES = 6
@@ -41,15 +41,21 @@ _ELLIPSIS = re.compile(
 _SLOTS = (("property",), ("category",), ("unit", "party"))
 
 
-class Conversation:
+class Conversation(msgspec.Struct):
     """What was asked last in a conversation, and everything that was said."""
 
-    def __init__(self) -> None:
-        self.last: Reading | None = None
-        # what answered it: "transactions", "papers", "list" or the name of a table
-        self.by = ""
-        # question and answer of every turn, for a brain that shows them to a model
-        self.history: list[tuple[str, str]] = []
+    last: Reading | None = None
+    # what answered it: "transactions", "papers", "list" or the name of a table
+    by: str = ""
+    # question and answer of every turn, for a brain that shows them to a model
+    history: list[tuple[str, str]] = []
+
+
+class Brain(Protocol):
+    """Something that turns a question into an answer by calling tools."""
+
+    async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str | None:
+        """The answer; tools are called through `turn`, which records them. None is a null reply."""
 
 
 class Planner:
@@ -57,10 +63,8 @@ class Planner:
 
     def __init__(self, knowledge: Knowledge) -> None:
         self._vocabulary = Vocabulary(knowledge, phrases())
-        self._as_of = knowledge.as_of
         self._company = knowledge.company
-        self._records = Records(self._vocabulary, knowledge.as_of)
-        self._papers = Papers(self._vocabulary, knowledge.passages)
+        self._records, self._papers = Records(self._vocabulary), Papers(self._vocabulary)
 
     async def answer(self, question: str, conversation: Conversation, turn: Turn) -> str:
         """Answer from the tools, or say what is not on record or not in scope; in a thread, as it works without pause."""
@@ -86,11 +90,9 @@ class Planner:
         return "\n\n".join(dict.fromkeys(answers))
 
     def _answer(self, by: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
-        if by == "list":
-            return self._papers.catalogue(reading, turn)
-        if by == "papers":
-            return self._papers.quote(reading, turn)
-        return self._records.answer(by, reading, turn, unknown)
+        if by not in ("list", "papers"):
+            return self._records.answer(by, reading, turn, unknown)
+        return self._papers.catalogue(reading, turn) if by == "list" else self._papers.quote(reading, turn)
 
     def _choose(self, reading: Reading) -> tuple[str, list[int]]:
         """What explains the question best, and the words that it leaves unexplained."""
@@ -132,7 +134,7 @@ class Planner:
         return self._read(reading.original.rstrip("?. ") + _carried(reading, last, by))
 
     def _read(self, text: str, base: Period | None = None) -> Reading:
-        return read(text, self._vocabulary, self._as_of, base)
+        return read(text, self._vocabulary, base)
 
 
 def _carried(reading: Reading, last: Reading, by: str) -> str:
@@ -140,8 +142,6 @@ def _carried(reading: Reading, last: Reading, by: str) -> str:
     kinds = ("document", "type") if by in ("papers", "documents") else ("party",)
     kinds = tuple(kind for kind in ("property", "unit", *kinds) if not reading.has(kind))
     names = [last.text[slice(*last.span(m))] for m in last.view(lambda m: m.kind in kinds).mentions]
-    if not names and last.singular and not reading.has("property"):
-        names = ["our property"]
     if last.periods and not reading.periods and (reading.has("category") or reading.has("kind")):
         names.append(last.periods[0].phrase)
     # "And about rent increases?" asks for more of the same paper

@@ -6,8 +6,6 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
-__all__ = ["post_json"]
-
 # The address is the one that was configured; no proxy of the environment stands before it.
 _opener = build_opener(ProxyHandler({}))
 

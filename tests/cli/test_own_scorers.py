@@ -186,3 +186,9 @@ def test_what_a_scorer_prints_is_no_part_of_the_document(project: Path, command:
     assert ended.code == 0, ended.err
     assert ended.document["summary"]["components"]["polite"] == 1.0
     assert ended.err.count("scored") == 12
+    answers = [{"id": f"q{n}", "answer": "please wait, it is 42"} for n in range(12)]
+    (project / "log.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    ended = command("score", "log.jsonl", "--questions", "golden.jsonl", "--json", "--processes", "1")
+    assert ended.code == 0, ended.err
+    assert ended.document["summary"]["components"]["polite"] == 1.0
+    assert ended.err.count("scored") >= 12

@@ -8,6 +8,7 @@ import answerkey
 from answerkey.comparison import compare
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
+from answerkey.report.comparison_wording import comparison_facts
 from comparison.made import make_run
 
 
@@ -202,3 +203,21 @@ def test_which_way_is_better_is_what_the_run_keeps(
     )
     (measure,) = compare(base, candidate).metrics
     assert (measure.name, measure.verdict) == (name, verdict)
+
+
+def test_error_rates_are_compared_by_the_same_test() -> None:
+    right = {f"q{n}": 1.0 for n in range(20)}
+    failing = make_run(right, name="failing", errors={f"q{n}": "timeout" for n in range(6)})
+    found = answerkey.compare(make_run(right, name="sound"), failing)
+    assert found.error_rate is not None
+    assert found.error_rate.difference is not None
+    assert (found.error_rate.base, found.error_rate.candidate, found.error_rate.verdict) == (
+        0.0,
+        0.3,
+        "worse",
+    )
+    assert 0.0 < found.error_rate.difference.low < 0.3 < found.error_rate.difference.high < 0.7
+    assert found.to_dict()["error_rate"]["candidate"] == 0.3
+    (told,) = (fact for fact in comparison_facts(found) if fact.startswith("errors"))
+    low, high = 100 * found.error_rate.difference.low, 100 * found.error_rate.difference.high
+    assert told.startswith(f"errors 0% → 30% ({low:+.1f} to {high:+.1f} points, p = 0.0")

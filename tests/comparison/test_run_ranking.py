@@ -108,13 +108,27 @@ def test_grades_weighed_by_probability_are_compared_with_their_like() -> None:
 def test_a_judge_that_grades_its_canaries_otherwise_has_drifted() -> None:
     def judged(score: float, prompt: str) -> answerkey.Run:
         run = make_run({"a": 1.0, "b": 0.5}, name=f"at {score}")
-        canary = {"model": "one", "kind": "sound answer", "score": score}
-        judge = {"model": "one", "prompt_hash": prompt, "canaries": [canary]}
+        canaries = [
+            {"model": "one", "kind": "sound answer", "score": score},
+            {"model": "two", "kind": "sound answer", "score": 1.0},
+        ]
+        judge = {"model": "one + two", "prompt_hash": prompt, "canaries": canaries}
         return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, judge=judge))
 
     found = answerkey.compare(judged(1.0, "x"), judged(0.75, "y")).notes
-    assert any("drifted" in note and "'sound answer' 1.00 → 0.75" in note for note in found)
+    assert any("drifted" in note and "(one: 'sound answer' 1.00 → 0.75)" in note for note in found)
     assert any("judged with another prompt" in note for note in found)
     assert not [
         note for note in answerkey.compare(judged(1.0, "x"), judged(1.0, "x")).notes if "judge" in note
     ]
+
+
+def test_error_rates_have_intervals_and_are_of_the_questions_that_all_runs_have() -> None:
+    level = {f"q{i}": [1.0, 1.0] for i in range(20)}
+    failing = make_run(level, name="failing", errors={"q3": "timeout", "q4": "empty"})
+    other = make_run({name: level[name] for name in list(level)[:10]}, name="other")
+    found = {run.name: run for run in answerkey.rank([failing, other]).runs}
+    assert (found["failing"].error_rate, found["other"].error_rate) == (0.2, 0.0)
+    interval = found["failing"].error_interval
+    assert interval is not None
+    assert 0.0 < interval.low < 0.2 < interval.high < 0.6

@@ -166,6 +166,10 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, content: bytes | None, s
     [
         ("expected_keyword", "expected_keywords"),
         ("expectedKeywords", "expected_keywords"),
+        ("keywords_expected", "expected_keywords"),
+        ("required_keywords", "expected_keywords"),
+        ("tools_expected", "expected_tools"),
+        ("expected_output", "reference_answer"),
         ("keywords", "expected_keywords"),
         ("Expected Tools", "expected_tools"),
         ("reference_answers", "reference_answer"),

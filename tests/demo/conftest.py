@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from answerkey_demo import Chatbot, open_chatbot
-from answerkey_demo.knowledge import bundled_data
+from answerkey_demo.knowledge import BUNDLED_DATA
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,4 +33,4 @@ def bot(cache: Path) -> Chatbot:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A copy of the data folder to change."""
-    return Path(shutil.copytree(bundled_data(), tmp_path / "data"))
+    return Path(shutil.copytree(BUNDLED_DATA, tmp_path / "data"))

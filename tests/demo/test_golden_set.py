@@ -9,10 +9,10 @@ import pytest
 import answerkey
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.evaluation.audit import audit_document, audit_questions
-from answerkey.golden.lint_questions import lint_questions
+from answerkey.golden.lint_set import lint_questions
 from answerkey_demo import golden_set_path
 from answerkey_demo.knowledge import open_knowledge
-from answerkey_demo.tools.turn import TOOL_SCHEMAS
+from answerkey_demo.tools import TOOL_SCHEMAS
 
 CASES = [json.loads(line) for line in golden_set_path().read_text(encoding="utf-8").splitlines()]
 ASKED = [(case, part) for case in CASES for part in case.get("turns", [case])]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerkey_demo.knowledge import bundled_data, open_knowledge
-from answerkey_demo.tools.search import search_document_content
+from answerkey_demo.knowledge import BUNDLED_DATA, open_knowledge
+from answerkey_demo.tools import search_document_content
 
 
 def test_is_built_once_into_the_cache(cache: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_folder_without_data_is_an_error_that_says_so(tmp_path: Path) -> None:
 def test_every_document_has_text_and_metadata() -> None:
     knowledge = open_knowledge()
     listed = {str(row["id"]) for row in knowledge.read("SELECT id FROM documents")}
-    written = {path.stem for path in (bundled_data() / "documents").glob("*.md")}
+    written = {path.stem for path in (BUNDLED_DATA / "documents").glob("*.md")}
     assert listed == written
     assert len(listed) >= 12
     assert {p["document"] for p in knowledge.passages} == listed

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from answerkey.detect.detector import detect_failure
-from answerkey.detect.model import to_model
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "judgement")]
@@ -30,10 +29,10 @@ def test_all_authors_left_out_in_turn() -> None:
     failed = np.array([row.is_error for row in rows])
     found = errors.figures(flagged, failed)
     assert found.replies > 6000
-    assert found.f1 >= 0.885
-    assert found.precision >= 0.895
-    # Of the two newest authors a third of the replies is casual chat, which is harder and not what business assistants say.
-    earlier = np.array([row.author not in {"k", "l"} for row in rows])
+    assert found.f1 >= 0.90
+    assert found.precision >= 0.91
+    # Of these three authors many replies are casual chat, which is harder and not what business assistants say.
+    earlier = np.array([row.author not in {"k", "l", "m"} for row in rows])
     assert errors.figures(flagged[earlier], failed[earlier]).f1 >= 0.90
 
 
@@ -53,8 +52,10 @@ def test_no_language_is_left_behind() -> None:
 @pytest.mark.slow
 def test_a_fit_without_one_author_holds_on_that_author() -> None:
     table = fit_errors.Table([row for row in fit_errors.read_rows() if row.author not in {"old", "b", "c"}])
-    weights = fit_errors.to_weights(table, fit_errors.fit(table, ["d"]), fit_errors.Limits(0.0, (-3.0, -3.0)))
-    fitted = to_model(weights)
+    weights = fit_errors.to_shipped(
+        table, fit_errors.fit(table, ["d"]), fit_errors.Limits(0.0, (-3.0, -3.0, -3.0))
+    )
+    fitted = fit_errors.to_model(*weights)
     left_out = fit_errors.read_rows("d")
     flagged = np.array([detect_failure(row.text, fitted) is not None for row in left_out])
     assert errors.figures(flagged, np.array([row.is_error for row in left_out])).f1 >= 0.85

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from answerkey.engine.patience import Patience
+from answerkey.engine.local_engine import Patience
 
 
 def test_what_arrived_while_the_loop_was_busy_counts() -> None:

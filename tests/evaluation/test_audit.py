@@ -98,6 +98,23 @@ def test_the_configured_scoring_counts() -> None:
     assert scores(audit(AUGUST, scoring=only_words))["echo"] == pytest.approx(0.8)
 
 
+def test_marks_without_words_are_those_of_a_full_grading() -> None:
+    rows: list[dict[str, Any]] = [
+        AUGUST,
+        EIN,
+        {"question": "Hello"},
+        {"question": "Which of 2024 and 83?", "expected_keywords": ["2024", ["or", "83"], {"number": 83}]},
+        {"question": "Is the server down? Error 500", "expected_keywords": ["down", "DOWN", "16,144"]},
+        {"question": "Weather?", "expected_tools": ["weather"], "expected_keywords": [{"regex": "W.*r"}]},
+    ]
+    # A question with checks is graded in full; these checks do not count.
+    checked = [{**row, "checks": [{"max_words": 5}]} for row in rows]
+    for scoring in (None, Scoring(match="literal"), Scoring(match="smart")):
+        assert audit_document(audit(*rows, scoring=scoring)) == audit_document(
+            audit(*checked, scoring=scoring)
+        )
+
+
 def test_the_document() -> None:
     document = audit_document(audit(AUGUST, EIN))
     assert list(document) == ["floor", "bots", "questions"]

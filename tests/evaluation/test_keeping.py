@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from answerkey.errors import RunOwnedError, StoreError
-from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
-from answerkey.evaluation.store_patience import Patience
+from answerkey.evaluation.keeping import Patience, RunKeeper, keep_run, replay_journal
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply

@@ -13,8 +13,8 @@ import answerkey
 import answerkey_demo
 from answerkey.config import Settings
 from answerkey.errors import StoreError
-from answerkey.evaluation.progress import Silent
 from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.waiting import Silent
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply

@@ -107,6 +107,21 @@ def test_a_run_that_was_not_scored_in_full_passes_no_gate_on_a_number() -> None:
     assert not compared.passed
 
 
+def test_what_the_baseline_lacks_is_not_compared_and_passes_no_gate_on_a_comparison() -> None:
+    lacking = {**COMPARISON, "unpaired": [{"id": "q1", "reason": "not scored"}]}
+    gates = [parse_gate(gate) for gate in ("no regression", "score >= 0.5")]
+    compared, score = evaluate_gates(gates, DOCUMENT, lacking)
+    assert not compared.passed
+    assert compared.reason.startswith("the baseline has no score of 1 questions")
+    assert score.passed
+
+
+def test_a_missing_number_says_why() -> None:
+    silent = {"summary": {**DOCUMENT["summary"], "score": None, "coverage": 0.0}, "categories": []}
+    (result,) = evaluate_gates([parse_gate("score >= 0.5")], silent)
+    assert result.reason.startswith("coverage is 0.0%")
+
+
 def test_a_gate_on_the_coverage_allows_it() -> None:
     results = evaluate_gates([parse_gate(gate) for gate in ["score >= 0.5", "coverage >= 0.8"]], PARTLY)
     assert [result.passed for result in results] == [True, True]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from answerkey.datasets.golden_sets import parse_question
 from answerkey.golden.findings import Finding, worst_severity
-from answerkey.golden.lint_questions import lint_questions
+from answerkey.golden.lint_set import lint_questions
 from answerkey.model.question import QuestionSet
 
 

@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from answerkey.grounded.links import link_reply
+from answerkey.grounded.links import describe
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 
@@ -16,7 +16,7 @@ def seconds(text: str, evidence: str) -> float:
     taken = []
     for _ in range(2):
         start = process_time()
-        link_reply(Question(id="q", question="?"), reply)
+        describe(Question(id="q", question="?"), reply)
         taken.append(process_time() - start)
     return min(taken)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from answerkey.grounded.links import MOST_REPLY, TooLargeError, link_reply
+from answerkey.grounded.links import MOST_REPLY, TooLargeError, describe
 from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
@@ -19,7 +19,7 @@ ARREARS = [
 def links(text: str, result: object = None, *passages: str, question: str = "?") -> dict[str, Link]:
     calls = () if result is None else (ToolCall(name="query", result=result, result_seen=True),)
     reply = Reply(text=text, tool_calls=calls, sources=tuple(Source(text=passage) for passage in passages))
-    return {item.text: item for item in link_reply(Question(id="q", question=question), reply).items}
+    return {item.text: item for item in describe(Question(id="q", question=question), reply)[0].items}
 
 
 def test_each_thing_is_linked_to_its_cell() -> None:
@@ -50,6 +50,7 @@ def test_of_equal_values_the_one_that_the_sentence_speaks_of() -> None:
         ("Umsatz: 1.350 €", "1.350", {"umsatz": 1350}, ""),
         ("Le prix est de 12,50 €.", "12,50", {"prix": 12.5}, ""),
         ("In week 19 it was open.", "19", {"week": "2024-W19", "open": True}, ""),
+        ("Zahlbar bis 14.02.2025.", "14.02.2025", {"due": "2025-02-14"}, ""),
         ("It closes at 5:30 pm.", "5:30 pm", {"closes": "17:30"}, ""),
     ],
 )
@@ -123,7 +124,7 @@ def test_a_part_of_a_name_and_what_is_missing_of_it() -> None:
 def test_a_later_turn_may_rest_on_an_earlier_one() -> None:
     question = Question(id="q", question="And how much?")
     before = (question, Reply(text="…", tool_calls=(ToolCall(name="q", result=ARREARS, result_seen=True),)))
-    (found,) = link_reply(question, Reply(text="It is $655.50."), [before]).items
+    (found,) = describe(question, Reply(text="It is $655.50."), [before])[0].items
     assert found.where == "turns[0].tool_calls[0].result[1].balance"
 
 

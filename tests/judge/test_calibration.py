@@ -320,3 +320,11 @@ def test_a_judge_that_likes_length_is_told_apart_from_one_that_does_not() -> Non
     assert found.value > 0.9
     assert other.interval is not None
     assert other.interval.low < 0 < other.interval.high
+    on_one_line = JudgedReplies(
+        {key: 0.5 + 0.5 * (n % 4 == 0) for n, key in enumerate(keys)},
+        units,
+        0.7,
+        {key: 90 if n % 4 == 0 else 12 for n, key in enumerate(keys)},
+    ).verbosity(labels)
+    assert on_one_line is not None
+    assert (on_one_line.value, on_one_line.interval) == (1.0, None)

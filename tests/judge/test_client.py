@@ -4,8 +4,10 @@ import pytest
 
 from answerkey.errors import ConfigError
 from answerkey.judge.client import JudgeClient
+from answerkey.judge.seat import Seat
 from answerkey.model.options import JudgeSettings
 from answerkey.model.prices import Price
+from answerkey.targets.secrets import Secrets
 
 from .judging import ADDRESS, BAD, GOOD, ScriptedJudge, judge_all, judge_one
 
@@ -92,6 +94,14 @@ def test_an_endpoint_without_schemas_is_asked_otherwise(
     scores, document = judge_all(scripted.settings(model), (ADDRESS, GOOD), (ADDRESS, BAD))
     assert [score[0].value for score in scores] == [1.0, 0.0]
     assert document["response_format"] == {model: format_}
+
+
+def test_one_name_under_two_paths_of_a_gateway_is_two_judges() -> None:
+    def endpoint(base_url: str) -> str:
+        return Seat("m", JudgeSettings(model="m", base_url=base_url), {}, Secrets()).endpoint
+
+    assert endpoint("http://127.0.0.1:9/v1") == endpoint("http://127.0.0.1:9/v1/") == "127.0.0.1:9"
+    assert endpoint("http://127.0.0.1:9/team-a/v1") != endpoint("http://127.0.0.1:9/team-b/v1")
 
 
 def test_a_model_without_temperature_is_asked_without(scripted: ScriptedJudge) -> None:

@@ -1,6 +1,7 @@
 """`answerkey ab` with a judge: replies are graded while both targets are asked, and the grades decide."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -136,3 +137,32 @@ def test_a_judge_that_cannot_be_asked_leaves_no_runs(project: Path, scripted: Sc
         [sys.executable, "-m", "answerkey", "runs", "--json"], capture_output=True, text=True, check=True
     )
     assert json.loads(listed.stdout)["runs"] == []
+
+
+def test_a_judge_that_failed_its_canaries_stops_every_way_of_refusing_a_worse_version(
+    project: Path, scripted: ScriptedJudge
+) -> None:
+    (project / "answerkey.toml").write_text(JUDGED)
+    same = ["--b", "bot.py:knows", "--name", "gullible"]
+    failed = subprocess.run(
+        ab(scripted, *same, "--fail-on", "regression", model="gullible"), capture_output=True, timeout=300
+    )
+    assert failed.returncode == 1
+    [gate] = json.loads(failed.stdout)["gates"]
+    assert gate["value"] == "no clear difference"
+    assert "the judge is not reliable" in gate["reason"]
+    found = document(ab(scripted, "--b", "bot.py:knows", "--name", "good", "--gate", "no regression"))
+    assert [gate["passed"] for gate in found["gates"]] == [True]
+
+    def compared(base: str, candidate: str, *more: str) -> str:
+        command = [sys.executable, "-m", "answerkey", "compare", base, candidate, *more]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
+
+    # The judge of either run is behind the difference; and with more than two, each run says why it fails.
+    assert "FAILED: no regression" in compared("good-a", "gullible-a", "--fail-on", "regression")
+    of_the_base = compared("gullible-a", "good-a", "--gate", "no regression")
+    assert "the judge of the baseline is not reliable" in of_the_base
+    many = " ".join(compared("good-a", "good-b", "gullible-a", "--gate", "score >= 0.5").split())
+    assert re.search(
+        r"gate FAILED on gullible-a: score >= 0\.5: the value is 0\.\d+ \(the judge is not reliable", many
+    )

@@ -175,6 +175,7 @@ def test_compare_puts_the_replies_before_a_judge(two_runs: Path, scripted: Scrip
     judged = document["judge"]
     assert (judged["wins"], judged["losses"], judged["ties"], judged["verdict"]) == (30, 0, 0, "better")
     assert judged["self_consistency"] == 1.0
+    assert judged["consistency_interval"]["low"] < 1.0 == judged["consistency_interval"]["high"]
     # Two pairs whose better reply is known are put to it as well.
     assert scripted.count == 64
     shown = invoke("compare", "old", "new", *flags)

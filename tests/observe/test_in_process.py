@@ -6,10 +6,13 @@ from typing import Any
 
 import opentelemetry.sdk.trace as sdk
 import pytest
+from aiohttp import web
 from opentelemetry import trace
 
 from answerkey.protocols import Ask
 from answerkey.targets.python_target import PythonTarget
+
+from .test_proxy import Bot, ask_for, asking, served
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +76,19 @@ async def test_spans_without_a_model_or_a_tool_say_nothing(tracer: Any) -> None:
 
     (reply,) = await asked(answer, 1)
     assert (reply.tool_calls, reply.evidence.tools_observed, reply.evidence.kind) == ((), False, "response")
+
+
+async def test_what_the_proxy_knows_that_it_missed_is_missing_beside_a_whole_trace(tracer: Any) -> None:
+    async def broken(request: web.Request) -> web.Response:
+        return web.Response(text="<html>")
+
+    def work(post: Any, question: str) -> None:
+        run_tool(tracer, 1)
+        post("/openai/v1/chat/completions", asking(question))
+
+    runner, address = await served(broken)
+    (reply,) = await Bot(work, upstreams={"openai": address}).asked(ask_for())
+    await runner.cleanup()
+    assert reply.tools_used == ("lookup",)
+    assert (reply.evidence.completeness, reply.evidence.tools_observed) == ("partial", False)
+    assert reply.evidence.unread == ("a model's answer that was not understood or cut off",)

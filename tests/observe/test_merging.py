@@ -80,6 +80,12 @@ def test_a_complete_observation_makes_none_a_fact_and_a_partial_one_does_not() -
     assert len(both.tool_calls) == 1
 
 
+def test_a_trace_of_this_process_makes_up_for_spans_that_did_not_arrive() -> None:
+    reply = Reply(text="1", tool_calls=(RAN,), evidence=Evidence(kind="otel", tools_observed=True))
+    late = Observation(kind="otel", tool_calls=(RAN,), missing=("2 parent spans did not arrive",), models=2)
+    assert join_observations(reply, [late]).evidence == reply.evidence
+
+
 def test_what_was_seen_from_outside_goes_before_what_the_chatbot_says() -> None:
     claimed = ToolCall(name="query", id="c1", arguments={"sql": "SELECT 2"}, result="2", result_seen=True)
     reply = Reply(text="2", tool_calls=(claimed,), evidence=Evidence(tools_observed=True))

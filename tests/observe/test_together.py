@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
 
 from answerkey.config import Settings
 from answerkey.evaluation.api import ab, evaluate_async, resume
 from answerkey.model.prices import Price
 
-from .spans import as_protobuf, span, tool_span
+from .spans import as_protobuf, model_span, span, tool_span
 from .test_proxy import asking, model_server, served
 
 
@@ -20,6 +21,14 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+async def send_spans(session, port, trace, *spans):
+    """As an exporter does."""
+    body = as_protobuf(*(one | {"traceId": trace} for one in spans))
+    headers = {"Content-Type": "application/x-protobuf"}
+    async with session.post(f"http://127.0.0.1:{port}/v1/traces", data=body, headers=headers) as answer:
+        assert answer.status == 200
 
 
 async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
@@ -38,12 +47,7 @@ async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
                 assert one.status == 200
                 # Who hangs up before the end has seen a part, and so has the proxy.
                 await one.read()
-            body = as_protobuf(*(one | {"traceId": trace} for one in spans))
-            headers = {"Content-Type": "application/x-protobuf"}
-            async with session.post(
-                f"http://127.0.0.1:{traces}/v1/traces", data=body, headers=headers
-            ) as one:
-                assert one.status == 200
+            await send_spans(session, traces, trace, *spans)
         return web.json_response({"answer": "It is 442300."})
 
     runner, address = await served(chat)
@@ -71,6 +75,67 @@ async def test_an_http_chatbot_with_both_observers(tmp_path: Path) -> None:
         assert (second.name, second.result_seen) == ("search_document_content", False)
         assert result.reply.evidence.completeness == "complete"
     assert [line for line in run.warnings if line.startswith(("traces", "proxy"))] == []
+
+
+_TOOL = tool_span("02" * 8, "01" * 8, "query_database")
+_SAID = {"role": "assistant", "parts": [{"type": "text", "content": "It is 442300."}]}
+_TOLD = [model_span(f"{number:016x}", "01" * 8, _SAID) for number in (3, 4)]
+_HIDDEN = [model_span(f"{number:016x}", "01" * 8) for number in (5, 6)]
+_CUT_OFF = "a model's answer that was not understood or cut off"
+
+
+@pytest.mark.parametrize(
+    ("sent", "paths", "unread"),
+    [
+        # The proxy knows of a model's answer that it could not read; of that, spans of tools alone say nothing.
+        ([_TOOL], ["broken"], (_CUT_OFF,)),
+        ([_TOOL, _TOLD[0]], ["broken"], ()),
+        # Of two requests one is in the trace, and nobody knows which.
+        ([_TOOL, _TOLD[0]], ["openai", "broken"], (_CUT_OFF,)),
+        ([_TOOL, *_TOLD], ["openai", "broken"], ()),
+        # A request in words of its own may be this question's.
+        ([_TOOL, _TOLD[0]], ["openai", "other"], ("a request that no question could be found for",)),
+        ([_TOOL, *_TOLD], ["openai", "other"], ()),
+        # The trace knows of models whose calls it does not tell, and the proxy has seen one of them.
+        (_HIDDEN, ["openai"], ("a model's call whose outcome is not in its span",)),
+        (_HIDDEN, ["openai", "openai"], ()),
+    ],
+)
+async def test_what_one_observer_missed_is_missing_unless_the_other_saw_as_many_calls_of_models(
+    tmp_path: Path, sent: list[dict[str, Any]], paths: list[str], unread: tuple[str, ...]
+) -> None:
+    traces, proxy = free_port(), free_port()
+
+    async def handle(request: web.Request) -> web.Response:
+        if request.path.startswith("/broken"):
+            return web.Response(text="<html>")
+        question = (await request.json())["question"]
+        _, trace, parent, _ = request.headers["traceparent"].split("-")
+        async with aiohttp.ClientSession() as session:
+            for path in paths:
+                url = f"http://127.0.0.1:{proxy}/{path}/v1/chat/completions"
+                said = "In other words" if path == "other" else question
+                async with session.post(url, json=asking(said)) as one:
+                    await one.read()
+            await send_spans(session, traces, trace, span("01" * 8, parent), *sent)
+        return web.json_response({"answer": "It is 442300."})
+
+    runner, address = await served(handle)
+    model = model_server.serve_model()
+    run = await evaluate_async(
+        [{"question": "What is the total?", "expected_tools": ["query_database"]}],
+        f"{address}/chat",
+        settings=Settings(store=str(tmp_path / "s.db")),
+        traces=traces,
+        proxy=proxy,
+        trace_quiet=0.05,
+        upstreams={"openai": f"{model}/v1", "other": model, "broken": f"{address}/broken"},
+    )
+    await runner.cleanup()
+    seen = run.results[0].reply.evidence
+    assert seen.unread == unread
+    assert seen.completeness == ("partial" if unread else "complete")
+    assert run.summary.tools_unobserved == bool(unread)
 
 
 async def test_an_experiment_has_one_receiver_for_both_and_a_resumed_run_says_what_it_could_not_tell(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.evaluation.warnings import run_warnings
+from answerkey.evaluation.stored import run_warnings
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.model.run import GateResult, Run, RunInfo

@@ -104,4 +104,16 @@ def test_the_job_summary_says_it_once(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     command("run", "golden.jsonl", "--target", "bot.py:after", "--baseline", "base")
-    assert (tmp_path / "summary.md").read_text().count("🔴 worse: -18.0 points") == 1
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.count("🔴 worse: -18.0 points") == 1
+    assert "candidate (" in summary.partition("The runs before")[2]
+
+
+def test_a_run_that_is_scored_anew_keeps_its_baseline(
+    decided: Any, command: Callable[..., Any], tmp_path: Path
+) -> None:
+    done = command("rescore", "candidate", "--match", "literal", "-o", "anew.md")
+    assert done.code == 0, done.err
+    assert "worse: -18.0 points" in (tmp_path / "anew.md").read_text()
+    assert command("report", "candidate", "-o", "again.md").code == 0
+    assert "worse: -18.0 points" in (tmp_path / "again.md").read_text()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from answerkey.model.question import ExpectedTool
 from answerkey.model.reply import ToolCall
-from answerkey.scorers.tool_matching import argument_credit, fit_tools
+from answerkey.scorers.tool_usage import argument_credit, fit_tools
 
 NAMES = st.sampled_from(["a", "b", "c"])
 ARGUMENTS = st.dictionaries(st.sampled_from("xy"), st.integers(0, 2), max_size=2)

@@ -1,6 +1,9 @@
 """The dashboard shows what a judge says of the claims, and links for the reader's own eye."""
 
+import html
 import re
+
+import msgspec
 
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
@@ -47,9 +50,16 @@ def test_claims_and_links_of_a_reply(tmp_path):
         store.create_run(info, QuestionSet(questions=(question,), name="one"))
         store.add(info, [Trial(question, 1, 0, (reply,), card)])
         result = Trial(question=question, number=1, replies=(reply,), scorecard=card)
-        store.finish_run(finished(info), summarise([result], planned=1))
+        failed = {"model": "judge-9", "kind": "confidently wrong", "score": 1.0, "passed": False}
+        judge = {"model": "judge-9", "judged": 1, "calls": 5, "canaries": [failed], "reliable": False}
+        judge["unreliable_because"] = ["judge-9 gave the 'confidently wrong' canary 1.00"]
+        done = msgspec.structs.replace(finished(info), judge=judge)
+        store.finish_run(done, summarise([result], planned=1))
     with serving(lambda: open_store(path)) as client:
         page = client.get("/runs/abcd1/questions/income?at=0").text
+        figures = html.unescape(client.get("/runs/abcd1").text)
+    assert "the judge's scores are unreliable: judge-9 gave the 'confidently wrong' canary 1.00" in figures
+    assert "Judged by judge-9: 1 of 1 reply, 5 calls, UNRELIABLE: canaries failed." in figures
     rows = re.findall(r'<tr>\s*<th scope="row"><bdi>(.*?)</bdi></th>\s*<td class="number">(.*?)</td>', page)
     assert ("by judge-9", "0%") in rows
     assert "not calibrated" in page

@@ -14,9 +14,8 @@ from answerkey.server.housekeeping import put_in_order
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
 from answerkey.store.feedback_book import FeedbackBook
-from answerkey.store.people import People
+from answerkey.store.people import People, Sites
 from answerkey.store.production import ProductionReplies
-from answerkey.store.sites import Sites
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving

@@ -6,8 +6,7 @@ import pytest
 
 from answerkey.server.app import create_app
 from answerkey.store import open_store
-from answerkey.store.people import ROLES, People
-from answerkey.store.sites import Sites
+from answerkey.store.people import ROLES, People, Sites
 from store.filling import add_run
 
 from .serving import serving

@@ -4,8 +4,7 @@ from answerkey.errors import ConfigError
 from answerkey.server.limits import RateLimit
 from answerkey.server.settings import ServerSettings
 from answerkey.store import open_store
-from answerkey.store.people import ROLES, People
-from answerkey.store.sites import Sites
+from answerkey.store.people import ROLES, People, Sites
 from store.filling import add_run
 
 from .serving import serving
@@ -116,7 +115,7 @@ def test_who_is_removed_is_out_at_once(tmp_path):
     path = str(tmp_path / "s.db")
     with open_store(path) as store, serving(lambda: open_store(path), require_token=True) as client:
         token = People(store).add("ann", "viewer")
-        session = People(store).sign_in(People(store).with_token(token))
+        session = People(store).sign_in(People(store).holder_of(token))
         assert client.get("/api/runs", cookie=f"answerkey={session}").status == 200
         People(store).remove("ann")
         assert client.get("/api/runs", cookie=f"answerkey={session}").status == 401

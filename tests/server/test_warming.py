@@ -5,7 +5,7 @@ import pytest
 
 from answerkey.errors import StoreError
 from answerkey.server.app import create_app
-from answerkey.server.warming import warm_up
+from answerkey.server.housekeeping import warm_up
 from answerkey.store import open_store
 from store.filling import add_run, golden
 
@@ -39,7 +39,7 @@ import sys
 from answerkey.server.app import create_app
 from answerkey.server.pages import PAGES
 from answerkey.server.views.compare import CompareQuery
-from answerkey.server.warming import warm_up
+from answerkey.server.housekeeping import warm_up
 from answerkey.store import open_store
 app = create_app(lambda: open_store({path!r}))
 warm_up(app)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from answerkey.stats import durations
 from answerkey.stats.durations import Durations, percentiles
-from answerkey.stats.intervals import mean_interval
-from answerkey.stats.unit_moments import UnitMoments, whole
+from answerkey.stats.intervals import UnitMoments, mean_interval, whole
 
 UNITS = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), min_size=2, max_size=20)
 

@@ -26,6 +26,13 @@ def test_more_gains_never_weaken_a_verdict() -> None:
         before = found
 
 
+def test_gains_that_are_all_alike_are_not_known_for_sure() -> None:
+    found = difference([0.1] * 15)
+    assert 0.05 < found.low < 0.1 < found.high < 0.4
+    lost = difference([-0.1] * 15)
+    assert (lost.low, lost.high) == pytest.approx((-found.high, -found.low))
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     st.lists(st.integers(-8, 10).map(lambda n: n / 10), min_size=5, max_size=40),

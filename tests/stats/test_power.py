@@ -42,6 +42,13 @@ def test_a_pilot_without_changes_does_not_promise_much() -> None:
     assert pilot.detectable(3, 0.8) is None
 
 
+def test_a_pilot_in_which_everything_changed_plans_small_differences_too() -> None:
+    # No weighting of changes of 0.4 has a mean of 0.05, and five questions do not show that.
+    needed = Pilot(np.full(20, 0.4), np.ones(20)).units_needed(0.05, 0.8)
+    assert needed is not None
+    assert 40 < needed < 80
+
+
 def test_variance_is_split_as_it_was_made() -> None:
     source = random.Random(2)
     trials = {}

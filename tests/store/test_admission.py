@@ -12,8 +12,7 @@ from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall
 from answerkey.store import open_store
 from answerkey.store.production import ProductionReplies
-from answerkey.transcripts.admission import admit_reply
-from answerkey.transcripts.plain_json import DEEPEST
+from answerkey.transcripts.plain_json import DEEPEST, admit_reply
 from answerkey.transcripts.reply_mapping import reply_from_object
 
 from .filling import add_run

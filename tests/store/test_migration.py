@@ -16,12 +16,11 @@ from answerkey.store.database import now
 from answerkey.store.feedback_book import FeedbackBook, new_id
 from answerkey.store.feedback_sums import feedback_stats
 from answerkey.store.judgements import SqlJudgements
-from answerkey.store.people import People
+from answerkey.store.people import People, Sites
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.question_list import QuestionList
 from answerkey.store.row_filter import RowFilter
 from answerkey.store.schema import TABLES, VERSION
-from answerkey.store.sites import Sites
 from answerkey.store.sql import SqlStore
 
 from .old_store import OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9, write_old_store
@@ -111,7 +110,7 @@ def test_its_production_replies_judgements_tokens_and_baselines_are_all_there(ol
     first = old_store.find_run("first")
     assert plain(SqlJudgements(old_store).spent_on(first.id)) == READ["spent"]
     # An annotator is a reviewer now, and a token that may only send is a site's key.
-    person = People(old_store).with_token(READ["token"])
+    person = People(old_store).holder_of(READ["token"])
     assert (person.name, person.role) == ("ann", "reviewer")
     assert [site.name for site in Sites(old_store).all()] in ([], ["page"])
     assert dict(old_store.baselines()) == READ["baselines"]

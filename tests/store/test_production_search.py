@@ -17,17 +17,21 @@ TEXTS = {
 }
 
 
+def production_reply(identity, text, number=1):
+    return ProductionReply(
+        id=identity,
+        created_at=f"2026-11-0{number}T00:00:00.000+00:00",
+        question="What is it?",
+        reply=Reply(text=text, tool_calls=(ToolCall(name=f"tool{number}"),)),
+    )
+
+
 @pytest.fixture
 def store(store_url):
     with open_store(store_url) as opened:
         ProductionReplies(opened).add(
             [
-                ProductionReply(
-                    id=identity,
-                    created_at=f"2026-11-0{number}T00:00:00.000+00:00",
-                    question="What is it?",
-                    reply=Reply(text=text, tool_calls=(ToolCall(name=f"tool{number}"),)),
-                )
+                production_reply(identity, text, number)
                 for number, (identity, text) in enumerate(TEXTS.items(), start=1)
             ]
         )
@@ -66,6 +70,12 @@ def test_words_mean_themselves(store, text, expected):
 
 def test_an_index_finds_what_looking_through_all_texts_does(store, monkeypatch):
     words = ["montrose", "what is it", "tra", "zebra", 'e"', "ße "]
+    if store.database.kind == "postgresql":
+        # Made for those who serve, and only once.
+        assert store.database.indexed("production_replies", "p", "montrose") is None
+        store.database.index_texts()
+        store.database.index_texts()
+    assert store.database.indexed("production_replies", "p", "montrose") is not None
     indexed = [found(store, text=word) for word in words]
     monkeypatch.setattr(type(store.database), "indexed", lambda *_: None)
     assert [found(store, text=word) for word in words] == indexed
@@ -81,3 +91,18 @@ def test_what_is_deleted_is_not_found(store):
     delete_reply(store, "r1")
     assert found(store, text="montrose") == []
     assert found(store, text="rent") == ["r3"]
+
+
+@pytest.mark.postgres
+def test_a_server_asks_its_index(own_postgres_server):
+    with open_store(own_postgres_server.new_database()) as store:
+        ProductionReplies(store).add([production_reply(f"r{number}", "a text") for number in range(50)])
+        store.database.index_texts()
+        condition, value = store.database.indexed("production_replies", "p", "montrose")
+        with store.database.reading() as connection:
+            # Fifty rows are read sooner than any index.
+            connection.run("SET LOCAL enable_seqscan = off")
+            plan = connection.run(
+                f"EXPLAIN SELECT id FROM production_replies p WHERE {condition}", (value,)
+            ).fetchall()
+    assert "production_replies_words" in str(plan)

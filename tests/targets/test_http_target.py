@@ -338,6 +338,14 @@ def test_a_stream_that_breaks_off_keeps_what_arrived() -> None:
     assert reply.evidence.completeness == "partial"
 
 
+def test_the_line_protocol_of_the_ai_sdk_is_known_by_its_header() -> None:
+    async def stream(request: web.Request) -> web.Response:
+        return web.Response(text='0:"Two "\n0:"hits."\n', headers={"X-Vercel-AI-Data-Stream": "v1"})
+
+    (reply,) = ask_server(stream)
+    assert (reply.text, reply.evidence.kind) == ("Two hits.", "stream")
+
+
 def test_lines_of_json() -> None:
     async def stream(request: web.Request) -> web.Response:
         lines = [{"message": {"content": "a"}, "done": False}, {"message": {"content": "b"}, "done": True}]

@@ -10,8 +10,7 @@ import answerkey
 from answerkey.config import load_settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.store import open_store
-from answerkey.targets.resolve import resolve_target
-from answerkey.targets.version import TargetLabels, target_labels, target_version
+from answerkey.targets.resolve import TargetLabels, resolve_target, target_labels, target_version
 
 QUESTIONS = [{"id": "q1", "question": "How many?", "expected_keywords": ["42"]}]
 BOT = "def answer(question):\n    return '42'\n"

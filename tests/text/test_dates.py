@@ -44,3 +44,7 @@ def test_dates_agree_in_the_parts_that_are_wanted() -> None:
         assert any(wanted.agrees(date) for date in find_dates(text)) is agrees
     (ambiguous,) = find_dates("03/04/2024")
     assert all(next(iter(find_dates(text))).agrees(ambiguous) for text in ("March 4, 2024", "3 April 2024"))
+
+
+def test_months_with_turkish_letters_are_read() -> None:
+    assert [next(iter(find_dates(text))).month for text in ("15 Aprıl 2024", "3 JULİ 2024")] == [4, 7]

@@ -45,3 +45,7 @@ def test_another_unit_does_not_fit(one: str, other: str) -> None:
 def test_spans_are_those_of_the_text() -> None:
     text = "It came to €2.4 million in 2023."
     assert [text[found.start : found.end] for found in find_quantities(text)] == ["€2.4 million", "2023"]
+
+
+def test_letters_that_only_look_like_i_and_s_spell_no_number() -> None:
+    assert [found.dimension for found in find_quantities("half, thırd, ſix and sıx")] == ["%"]

@@ -1,81 +1,56 @@
 """`answerkey ab`: two targets side by side."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from answerkey.cli.flags import (
-    AskingFlags,
-    JudgeFlags,
-    asking_flags,
-    budget_flag,
-    fail_on_flag,
-    json_flag,
-    judge_flags,
-    margin_flag,
-    opened_store,
-    port_flag,
-    questions_argument,
-    store_flag,
+from answerkey.cli.flags import JudgeFlags, asking_flags, fail_on_flag, flag, opened_store, questions_argument
+from answerkey.cli.outcome import (
+    Answer,
+    answers,
+    gates_with,
+    print_gates,
+    progress_for_terminal,
+    stopped_like_ctrl_c,
+    verdict_code,
 )
-from answerkey.cli.outcome import print_document, stopped_like_ctrl_c, verdict_code
-from answerkey.config import load_settings
+from answerkey.config import Settings
 from answerkey.errors import UsageError
+from answerkey.model.options import Options
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
-    from answerkey.judge.configured_judge import Judge
     from answerkey.judge.pairwise import Pairwise
-
-__all__ = ["ab"]
 
 
 @click.command()
 @questions_argument
-@click.option("--a", "first", metavar="T", help="The target that is in use.")
-@click.option("--b", "second", metavar="T", help="The target that might take its place.")
-@click.option(
-    "--early-stop", is_flag=True, help="Stop as soon as the difference is shown; looking costs nothing."
-)
-@click.option(
-    "--looks",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Stop, if the difference is shown, at one of N planned looks.",
-)
-@margin_flag
-@click.option(
-    "--resume", metavar="RUN", help="Go on with an interrupted experiment: the id of either of its runs."
-)
-@click.option("--name", metavar="N", help="A name: the runs are called N-a and N-b.")
-@asking_flags
-@budget_flag
-@port_flag("--traces", 4318, "Receive the chatbots' OpenTelemetry spans and read their tool calls from them")
-@port_flag("--proxy", 4319, "Record what passes between the chatbots and their models and MCP servers")
+@flag("--a T", "The target that is in use.", "first")
+@flag("--b T", "The target that might take its place.", "second")
+@flag("--early-stop", "Stop as soon as the difference is shown; looking costs nothing.", is_flag=True)
+@flag("--looks N", "Stop, if the difference is shown, at one of N planned looks.", type=click.IntRange(min=2))
+@flag("--resume RUN", "Go on with an interrupted experiment: the id of either of its runs.")
 @fail_on_flag
-@judge_flags
-@store_flag
-@json_flag
+# Not `gates`: those of the configuration are for runs.
+@flag("--gate EXPR", "A condition on b against a.", "conditions", multiple=True)
+@answers
+@asking_flags("A name: the runs are called N-a and N-b.")
 def ab(
     questions: Path | None,
     first: str | None,
     second: str | None,
     early_stop: bool,
     looks: int | None,
-    margin: float | None,
     resume: str | None,
-    name: str | None,
-    asking: AskingFlags,
-    budget: float | None,
-    traces: int | None,
-    proxy: int | None,
     fail_on: str | None,
+    conditions: tuple[str, ...],
+    options: Options,
     judge: JudgeFlags,
-    store: str | None,
-    as_json: bool,
-) -> int:
+    settings: Settings,
+    quiet: bool,
+) -> Answer:
     """Ask two targets the same questions, interleaved in random order, and say whether b is better than a.
 
     With --judge, a model grades the replies while they come in, as in run, and then says of each pair which is better;
@@ -87,12 +62,10 @@ def ab(
       answerkey ab --a demo --b demo:flaky --early-stop --seed 7 --json
       answerkey ab --resume 4f2a
     """
-    from answerkey.cli.progress import progress_for_terminal
     from answerkey.evaluation.api import ab as run_ab
 
     if resume is not None and not (questions is None and first is None and second is None):
         raise UsageError("--resume goes on as the experiment began; give neither questions nor targets")
-    settings = load_settings()
     judge = _shared(judge, settings.judge.budget)
     pair_judge = judge.pair_judge(settings)
     with stopped_like_ctrl_c():
@@ -100,53 +73,36 @@ def ab(
             questions,
             first,
             second,
-            asking.options(
-                settings,
-                name=name,
-                margin=margin,
-                judge=judge.settings(settings.judge),
-                store=store,
-                budget=budget,
-                traces=traces,
-                proxy=proxy,
-            ),
+            msgspec.structs.replace(options, judge=judge.settings(settings.judge)),
             early_stop=early_stop,
             looks=looks or 0,
             resume=resume,
+            gates=gates_with(fail_on, conditions),
             settings=settings,
-            progress=progress_for_terminal(quiet=as_json),
+            progress=progress_for_terminal(quiet=quiet),
         )
-    _show(experiment, _judge_pairs(experiment, pair_judge, store), as_json)
-    return verdict_code(experiment.verdict, fail_on)
+    judged: Pairwise | None = None
+    if pair_judge is not None:
+        from answerkey.evaluation.pair_judging import judge_runs
+        from answerkey.evaluation.waiting import wait_for
+
+        a, b = (run.info for run in experiment.runs)
+        with opened_store(options.store) as store:
+            judged = wait_for(judge_runs(store, a, b, pair_judge))
+    document: dict[str, Any] = experiment.to_dict() | ({} if judged is None else {"judge": judged})
+    code = verdict_code(experiment.verdict, fail_on, experiment.gates)
+    return Answer(document, lambda: _show(experiment, judged), code)
 
 
-def _judge_pairs(experiment: "Experiment", judge: "Judge | None", store: str | None) -> "Pairwise | None":
-    """What the judge says of each pair; None without a judge."""
-    if judge is None:
-        return None
-    from answerkey.evaluation.pair_judging import judge_runs
-    from answerkey.evaluation.waiting import wait_for
-
-    a, b = (run.info for run in experiment.runs)
-    with opened_store(store) as opened:
-        return wait_for(judge_runs(opened, a, b, judge))
-
-
-def _show(experiment: "Experiment", judged: "Pairwise | None", as_json: bool) -> None:
+def _show(experiment: "Experiment", judged: "Pairwise | None") -> None:
     """What the experiment found, and what a judge says of its pairs."""
-    if as_json:
-        document = experiment.to_dict()
-        if judged is not None:
-            document["judge"] = judged
-        print_document(document)
-    else:
-        from answerkey.report.comparison_text import print_experiment
+    from answerkey.report.comparison_text import print_experiment
+    from answerkey.report.judge_text import pairwise_lines
 
-        print_experiment(experiment)
-        if judged is not None:
-            from answerkey.report.judge_text import pairwise_lines
-
-            click.echo("\n".join(pairwise_lines(judged)))
+    print_experiment(experiment)
+    if judged is not None:
+        click.echo("\n".join(pairwise_lines(judged)))
+    print_gates(experiment.gates)
 
 
 def _shared(judge: JudgeFlags, configured: float | None) -> JudgeFlags:

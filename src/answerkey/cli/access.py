@@ -5,15 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, with_store
+from answerkey.cli.outcome import Answer, answers
 
 if TYPE_CHECKING:
-    from answerkey.store.people import People
-    from answerkey.store.sites import Sites
+    from answerkey.store.people import People, Sites
     from answerkey.store.sql import SqlStore
-
-__all__ = ["people", "sites"]
 
 
 def _people(store: "SqlStore") -> "People":
@@ -23,7 +20,7 @@ def _people(store: "SqlStore") -> "People":
 
 
 def _sites(store: "SqlStore") -> "Sites":
-    from answerkey.store.sites import Sites
+    from answerkey.store.people import Sites
 
     return Sites(store)
 
@@ -54,15 +51,15 @@ def sites() -> None:
 
 @people.command("add")
 @click.argument("name")
-@click.option(
+@flag(
     "--role",
+    "viewer looks, reviewer also judges replies, admin also names baselines and deletes.",
     type=click.Choice(["viewer", "reviewer", "admin"]),
     default="viewer",
     show_default=True,
-    help="viewer looks, reviewer also judges replies, admin also names baselines and deletes.",
 )
-@store_flag
-def add_person(name: str, role: str, store: str | None) -> int:
+@with_store(create=True)
+def add_person(name: str, role: str, store: "SqlStore") -> None:
     """Give someone access: their token is shown once; they sign in with it, and their programs send it.
 
     \b
@@ -72,24 +69,20 @@ def add_person(name: str, role: str, store: str | None) -> int:
     from answerkey.store.people import ROLES
 
     chosen = next(known for known in ROLES if known == role)
-    with opened_store(store, create=True) as opened:
-        _show_once(_people(opened).add(name, chosen), f"token of {name} ({role})")
-    return 0
+    _show_once(_people(store).add(name, chosen), f"token of {name} ({role})")
 
 
 @sites.command("add")
 @click.argument("name")
-@store_flag
-def add_site(name: str, store: str | None) -> int:
+@with_store(create=True)
+def add_site(name: str, store: "SqlStore") -> None:
     """Let a site send: its key is shown once. It may add and do nothing else, so that it can stand in a public page.
 
     \b
     Example:
       answerkey sites add shop
     """
-    with opened_store(store, create=True) as opened:
-        _show_once(_sites(opened).add(name), f"key of {name}")
-    return 0
+    _show_once(_sites(store).add(name), f"key of {name}")
 
 
 def _show_once(secret: str, what: str) -> None:
@@ -109,29 +102,22 @@ def _add_list_and_rm(
     """The commands that are the same for whatever has a name and a secret."""
 
     @group.command("list", help=f"{listed}\n\n\b\nExample:\n  answerkey {group.name} list")
-    @store_flag
-    @json_flag
-    def list_all(store: str | None, as_json: bool) -> int:
-        with opened_store(store) as opened:
-            found = known(opened).all()
-        if as_json:
-            print_document({str(group.name): found})
-            return 0
-        for one in found:
-            role = getattr(one, "role", "").ljust(11) if group is people else ""
-            click.echo(f"{one.name:<24} {role}{one.created_at[:10]}")
-        if not found:
-            click.echo(nobody)
-        return 0
+    @with_store()
+    @answers
+    def list_all(store: "SqlStore") -> Answer:
+        found = known(store).all()
+        lines = [
+            f"{one.name:<24} {getattr(one, 'role', '').ljust(11) if group is people else ''}{one.created_at[:10]}"
+            for one in found
+        ]
+        return Answer({str(group.name): found}, "\n".join(lines) or nobody)
 
     @group.command("rm", help=f"{removed}\n\n\b\nExample:\n  answerkey {group.name} rm {example}")
     @click.argument("name")
-    @store_flag
-    def remove(name: str, store: str | None) -> int:
-        with opened_store(store) as opened:
-            known(opened).remove(name)
+    @with_store()
+    def remove(name: str, store: "SqlStore") -> None:
+        known(store).remove(name)
         click.echo(f"removed: {name}")
-        return 0
 
 
 _add_list_and_rm(
@@ -154,15 +140,13 @@ _add_list_and_rm(
 
 @people.command()
 @click.argument("name")
-@store_flag
-def sign_out(name: str, store: str | None) -> int:
+@with_store()
+def sign_out(name: str, store: "SqlStore") -> None:
     """End all sessions of someone, as after a lost laptop; their token stays good.
 
     \b
     Example:
       answerkey people sign-out ann
     """
-    with opened_store(store) as opened:
-        ended = _people(opened).sign_out_everywhere(name)
+    ended = _people(store).sign_out_everywhere(name)
     click.echo(f"signed out: {name}, {ended} session{'' if ended == 1 else 's'}")
-    return 0

@@ -4,21 +4,19 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import FILE, json_flag, map_flag
+from answerkey.cli.flags import FILE, flag, json_flag, map_flag
 from answerkey.cli.outcome import print_document
 from answerkey.config import load_settings
 from answerkey.errors import TargetUnreachableError
 
-__all__ = ["ask"]
-
 
 @click.command()
 @click.argument("question")
-@click.option("--target", metavar="T", help="The chatbot: http://…, file.py:function, a configured name …")
-@click.option("--questions", type=FILE, help="The golden set that QUESTION may be of (the configured one).")
+@flag("--target T", "The chatbot: http://…, file.py:function, a configured name …")
+@flag("--questions", "The golden set that QUESTION may be of (the configured one).", type=FILE)
 @map_flag
-@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt (60).")
-@click.option("--raw", is_flag=True, help="Print only the raw reply.")
+@flag("--timeout S", "Seconds for one attempt (60).", type=float)
+@flag("--raw", "Print only the raw reply.", is_flag=True)
 @json_flag
 def ask(
     question: str,

@@ -4,21 +4,17 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, match_flag, questions_argument, scoring_for
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, match_flag, questions_argument, scoring_for
+from answerkey.cli.outcome import Answer, answers
 from answerkey.config import load_settings
-
-__all__ = ["audit"]
 
 
 @click.command()
 @questions_argument
 @match_flag
-@click.option(
-    "--max-floor", type=click.FloatRange(0, 1), metavar="F", help="Exit with code 1 if the floor is above F."
-)
-@json_flag
-def audit(questions: Path | None, match: str | None, max_floor: float | None, as_json: bool) -> int:
+@flag("--max-floor F", "Exit with code 1 if the floor is above F.", type=click.FloatRange(0, 1))
+@answers
+def audit(questions: Path | None, match: str | None, max_floor: float | None) -> Answer:
     """Let bots that know nothing answer a golden set, and say what gives its answers away.
 
     The bots: silent (no text), echo (repeats the question), refuser, every-tool (calls all tools, says nothing) and
@@ -31,14 +27,10 @@ def audit(questions: Path | None, match: str | None, max_floor: float | None, as
     """
     from answerkey.evaluation.assembly import golden_set
     from answerkey.evaluation.audit import audit_document, audit_questions
+    from answerkey.report.golden_text import print_audit
 
     settings = load_settings()
     chosen = golden_set(questions, settings)
     result = audit_questions(chosen, scoring_for(settings, match))
-    if as_json:
-        print_document(audit_document(result))
-    else:
-        from answerkey.report.golden_text import print_audit
-
-        print_audit(result, chosen)
-    return 1 if max_floor is not None and result.floor > max_floor else 0
+    too_high = max_floor is not None and result.floor > max_floor
+    return Answer(audit_document(result), lambda: print_audit(result, chosen), int(too_high))

@@ -1,11 +1,14 @@
 """`answerkey baseline`: names for runs to compare with."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import with_store
+from answerkey.cli.outcome import Answer, answers
 
-__all__ = ["baseline"]
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
 
 
 @click.group()
@@ -23,8 +26,8 @@ def baseline() -> None:
 @baseline.command("set")
 @click.argument("name")
 @click.argument("run", default="latest")
-@store_flag
-def set_(name: str, run: str, store: str | None) -> int:
+@with_store()
+def set_(name: str, run: str, store: "SqlStore") -> None:
     """Call a run NAME; a name that is taken moves to this run.
 
     \b
@@ -33,16 +36,14 @@ def set_(name: str, run: str, store: str | None) -> int:
     """
     from answerkey.text.sanitise import one_line
 
-    with opened_store(store) as opened:
-        info = opened.name_baseline(name, run)
+    info = store.name_baseline(name, run)
     click.echo(f"{one_line(name, 60)} is run {info.id} ({one_line(info.name, 60)})")
-    return 0
 
 
 @baseline.command("list")
-@store_flag
-@json_flag
-def list_(store: str | None, as_json: bool) -> int:
+@with_store()
+@answers
+def list_(store: "SqlStore") -> Answer:
     """List baselines.
 
     \b
@@ -51,22 +52,16 @@ def list_(store: str | None, as_json: bool) -> int:
     """
     from answerkey.text.sanitise import one_line
 
-    with opened_store(store) as opened:
-        names = dict(sorted(opened.baselines().items()))
-    if as_json:
-        print_document({"baselines": names})
-        return 0
-    for name, run_id in names.items():
-        click.echo(f"{one_line(name, 60)}  {run_id}")
-    if not names:
-        click.echo("no baselines yet; answerkey baseline set NAME RUN makes one")
-    return 0
+    names = dict(sorted(store.baselines().items()))
+    lines = [f"{one_line(name, 60)}  {run_id}" for name, run_id in names.items()]
+    nothing = "no baselines yet; answerkey baseline set NAME RUN makes one"
+    return Answer({"baselines": names}, "\n".join(lines) or nothing)
 
 
 @baseline.command("remove")
 @click.argument("name")
-@store_flag
-def remove(name: str, store: str | None) -> int:
+@with_store()
+def remove(name: str, store: "SqlStore") -> None:
     """Forget a baseline's name; the run stays.
 
     \b
@@ -75,7 +70,5 @@ def remove(name: str, store: str | None) -> int:
     """
     from answerkey.errors import UnknownNameError
 
-    with opened_store(store) as opened:
-        if not opened.remove_baseline(name):
-            raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")
-    return 0
+    if not store.remove_baseline(name):
+        raise UnknownNameError(f"no baseline {name!r}; answerkey baseline list shows them")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,14 @@ from answerkey.cli.flags import (
     FILE,
     JudgeFlags,
     fail_on_flag,
+    flag,
     gate_flag,
-    json_flag,
     judge_flags,
     margin_flag,
     opened_store,
     store_flag,
 )
-from answerkey.cli.outcome import print_document, verdict_code
+from answerkey.cli.outcome import Answer, answers, gates_with, print_gates, verdict_code
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
 
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from answerkey.judge.configured_judge import Judge
     from answerkey.judge.pairwise import Pairwise
     from answerkey.model.run import GateResult, RunInfo
+    from answerkey.report.comparison_sheet import Sheet
     from answerkey.store.sql import SqlStore
-
-__all__ = ["compare"]
 
 
 @click.command()
@@ -39,24 +39,16 @@ __all__ = ["compare"]
 @fail_on_flag
 @gate_flag
 @margin_flag
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Questions with the same value of this field of the golden set count as one (default: group, template, "
+@flag(
+    "--group FIELD",
+    "Questions with the same value of this field of the golden set count as one (default: group, template, "
     "cluster, conversation).",
 )
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=FILE,
-    help="Write it too: .html .md .json; may be repeated.",
-)
+@flag("--markdown", "Print Markdown, for a pull request.", is_flag=True)
+@flag("-o, --output", "Write it too: .html .md .json; may be repeated.", "outputs", multiple=True, type=FILE)
 @judge_flags
 @store_flag
-@json_flag
+@answers
 def compare(
     runs: tuple[str, ...],
     fail_on: str | None,
@@ -67,8 +59,7 @@ def compare(
     outputs: tuple[Path, ...],
     judge: JudgeFlags,
     store: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Say whether the candidate is better than the base: paired by question, with its uncertainty.
 
     With more than two runs, rank them all; gates on a comparison hold each against the first. With --judge, a model also
@@ -91,7 +82,7 @@ def compare(
         )
     if len(runs) > 2 and (fail_on or margin or judge.model):
         raise UsageError("--fail-on, --margin and --judge compare two runs; give exactly two")
-    parsed = [parse_gate(gate) for gate in gates]
+    parsed = [parse_gate(gate) for gate in gates_with(fail_on, gates)]
     for path in outputs:
         check_sheet_output(path)
     pair_judge = judge.pair_judge(load_settings())
@@ -104,10 +95,9 @@ def compare(
             shown: _Shown = _ranked(opened, infos, columns, parsed)
         else:
             shown = _compared(opened, infos, columns, parsed, margin, pair_judge)
-    shown.show(as_json=as_json, markdown=markdown, outputs=outputs)
-    if not all(result.passed for result in shown.gates):
-        return 1
-    return verdict_code(shown.verdict, fail_on)
+    shown.write(outputs)
+    code = verdict_code(shown.verdict, fail_on, shown.gates)
+    return Answer(shown.document, partial(shown.show, markdown=markdown), code)
 
 
 class _Shown(msgspec.Struct, frozen=True):
@@ -121,37 +111,39 @@ class _Shown(msgspec.Struct, frozen=True):
     # What a judge says of the pairs.
     judged: "Pairwise | None" = None
 
-    def show(self, *, as_json: bool, markdown: bool, outputs: Sequence[Path]) -> None:
+    @property
+    def sheet(self) -> "Sheet":
+        """As a page of its own."""
         from answerkey.model.comparison import Comparison
-        from answerkey.report.comparison_sheet import (
-            comparison_sheet,
-            ranking_sheet,
-            sheet_markdown,
-            write_sheet,
-        )
-        from answerkey.report.comparison_text import print_comparison, print_ranking
+        from answerkey.report.comparison_sheet import comparison_sheet, ranking_sheet
 
-        paired = isinstance(self.found, Comparison)
-        sheet = comparison_sheet(self.found) if paired else ranking_sheet(self.found)
+        make: Any = comparison_sheet if isinstance(self.found, Comparison) else ranking_sheet
+        sheet: Sheet = make(self.found)
+        return sheet
+
+    def write(self, outputs: Sequence[Path]) -> None:
+        """To files."""
+        from answerkey.report.comparison_sheet import write_sheet
+
         for path in outputs:
-            write_sheet(sheet, self.document, path)
-        if as_json:
-            print_document(self.document)
-        elif markdown:
-            sys.stdout.buffer.write(sheet_markdown(sheet).encode())
-        elif not paired:
+            write_sheet(self.sheet, self.document, path)
+
+    def show(self, *, markdown: bool) -> None:
+        """To people."""
+        from answerkey.model.comparison import Comparison
+        from answerkey.report.comparison_sheet import sheet_markdown
+        from answerkey.report.comparison_text import print_comparison, print_ranking
+        from answerkey.report.judge_text import pairwise_lines
+
+        if markdown:
+            sys.stdout.buffer.write(sheet_markdown(self.sheet).encode())
+        elif not isinstance(self.found, Comparison):
             print_ranking(self.found)
         else:
             print_comparison(self.found)
             if self.judged is not None:
-                from answerkey.report.judge_text import pairwise_lines
-
                 click.echo("\n".join(pairwise_lines(self.judged)))
-            from answerkey.report.value_wording import gate_words
-
-            for result in self.gates:
-                outcome = "passed" if result.passed else "FAILED"
-                click.echo(f"gate {outcome}: {gate_words(result)}")
+            print_gates(self.gates)
 
 
 def _columns(store: "SqlStore", infos: "Sequence[RunInfo]", group: str | None) -> "list[Columns]":

@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag
+from answerkey.cli.flags import flag, json_flag
 from answerkey.cli.outcome import print_document
 from answerkey.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from answerkey_demo import Chatbot
 
-__all__ = ["demo"]
-
-_variant_flag = click.option(
-    "--variant",
+_variant_flag = flag(
+    "--variant V",
+    'default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").',
     default="default",
-    metavar="V",
-    help='default, basic, openai or flaky (also "flaky?kinds=timeout,empty&rate=0.3&seed=7").',
 )
-_data_flag = click.option(
+_data_flag = flag(
     "--data",
+    "A changed copy of the data folder to answer from.",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A changed copy of the data folder to answer from.",
 )
 
 
@@ -75,28 +72,25 @@ def ask(question: str, variant: str, data: Path | None, as_json: bool) -> int:
 
 
 @demo.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
-)
+@flag("--host", "Address to listen on.", default="127.0.0.1", show_default=True)
+@flag("--port", "0 takes a free one.", default=8000, show_default=True, type=click.IntRange(0, 65535))
 @_variant_flag
 @_data_flag
-@click.option(
+@flag(
     "--feedback-file",
+    "Where thumbs up and down are kept.",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path(".answerkey/demo-feedback.db"),
     show_default=True,
-    help="Where thumbs up and down are kept.",
 )
-@click.option(
-    "--feedback-url",
+@flag(
+    "--feedback-url URL",
+    "Pass verdicts on to a harness, as http://127.0.0.1:8765/api/feedback.",
     envvar="ANSWERKEY_FEEDBACK_URL",
-    metavar="URL",
-    help="Pass verdicts on to a harness, as http://127.0.0.1:8765/api/feedback.",
 )
 def serve(
     host: str, port: int, variant: str, data: Path | None, feedback_file: Path, feedback_url: str | None
-) -> int:
+) -> None:
     """Serve the chatbot: POST /chat, a chat page at /, the API's description at /docs.
 
     \b
@@ -105,13 +99,12 @@ def serve(
       answerkey demo serve --port 8001 --variant basic
       answerkey run --target http://127.0.0.1:8000/chat
     """
-    from answerkey.cli.listening import listening_on
+    from answerkey.cli.serve import listening_on
 
     try:
         import uvicorn
 
-        from answerkey_demo.service.app import create_app
-        from answerkey_demo.service.feedback import FeedbackLog
+        from answerkey_demo.service import FeedbackLog, create_app
     except ImportError as error:
         raise MissingExtraError("the demo's HTTP service", "server") from error
     if feedback_url is not None and not feedback_url.startswith(("http://", "https://")):
@@ -129,7 +122,6 @@ def serve(
         app = create_app(chatbot, log, feedback_url=feedback_url, loopback=loopback)
         config = uvicorn.Config(app, log_level="warning", access_log=False)
         uvicorn.Server(config).run(sockets=[listening])
-    return 0
 
 
 def _open(variant: str, data: Path | None) -> "Chatbot":

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, opened_store, store_flag
+from answerkey.cli.outcome import Answer, answers
 from answerkey.config import DEFAULT_STORE, Settings, load_settings
 from answerkey.errors import AnswerkeyError
-
-__all__ = ["doctor"]
 
 # Extra → a module that only it brings.
 _EXTRAS = {
@@ -36,10 +34,10 @@ Finding = tuple[str, str, str]
 
 
 @click.command()
-@click.option("--target", metavar="T", help="The chatbot to reach (the configured one).")
+@flag("--target T", "The chatbot to reach (the configured one).")
 @store_flag
-@json_flag
-def doctor(target: str | None, store: str | None, as_json: bool) -> int:
+@answers
+def doctor(target: str | None, store: str | None) -> Answer:
     """Look whether everything is there that a run needs: configuration, golden set, chatbot, store, extras.
 
     The chatbot is opened, not asked. Exits with code 1 if something is wrong.
@@ -52,14 +50,10 @@ def doctor(target: str | None, store: str | None, as_json: bool) -> int:
     from answerkey.text.sanitise import for_terminal
 
     findings = list(_examine(target, store))
-    if as_json:
-        print_document(
-            {"checks": [dict(zip(("check", "state", "found"), one, strict=True)) for one in findings]}
-        )
-    else:
-        for check, state, found in findings:
-            click.echo(for_terminal(f"{_SIGNS[state]} {check:<14}{' '.join(found.split())}"))
-    return 1 if any(state == "wrong" for _, state, _ in findings) else 0
+    lines = [f"{_SIGNS[state]} {check:<14}{' '.join(found.split())}" for check, state, found in findings]
+    checks = [dict(zip(("check", "state", "found"), one, strict=True)) for one in findings]
+    wrong = any(state == "wrong" for _, state, _ in findings)
+    return Answer({"checks": checks}, "\n".join(map(for_terminal, lines)), int(wrong))
 
 
 def _examine(target: str | None, store: str | None) -> Iterator[Finding]:
@@ -101,7 +95,7 @@ def _tried(check: str, look: Callable[[], tuple[str, str]]) -> Finding:
 def _golden_set(settings: Settings) -> tuple[str, str]:
     from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.findings import worst_severity
-    from answerkey.golden.lint_questions import lint_questions
+    from answerkey.golden.lint_set import lint_questions
 
     questions = golden_set(None, settings)
     findings = lint_questions(questions)

@@ -6,23 +6,20 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import FILE, questions_argument
+from answerkey.cli.flags import FILE, flag, questions_argument
 from answerkey.config import load_settings
 from answerkey.errors import UsageError
-
-__all__ = ["export"]
 
 
 @click.command()
 @click.argument("format_name", metavar="FORMAT")
 @questions_argument
-@click.option(
-    "-o",
-    "--output",
+@flag(
+    "-o, --output",
+    "The file to write, or the folder where a format has several; without it, to stdout.",
     type=FILE,
-    help="The file to write, or the folder where a format has several; without it, to stdout.",
 )
-def export(format_name: str, questions: Path | None, output: Path | None) -> int:
+def export(format_name: str, questions: Path | None, output: Path | None) -> None:
     """Write a golden set in another form, and say what could not be carried over.
 
     FORMAT is jsonl (answerkey's own form, complete), csv (for spreadsheets), hf (Parquet), promptfoo, deepeval, ragas,
@@ -54,7 +51,6 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> int
     click.echo(for_terminal(f"wrote {exported.count} questions{where}"), err=True)
     for note in exported.notes:
         click.echo(for_terminal(f"note: {note}"), err=True)
-    return 0
 
 
 def _places(

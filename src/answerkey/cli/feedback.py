@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import FILE, flag, opened_store, store_flag, with_store
+from answerkey.cli.outcome import Answer, answers
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
-    from answerkey.model.feedback_stats import FeedbackStats
-
-__all__ = ["feedback"]
+    from answerkey.model.feedback import FeedbackStats
+    from answerkey.store.sql import SqlStore
 
 
 @click.group()
@@ -31,21 +30,14 @@ def feedback() -> None:
 @click.argument("run")
 @click.argument("question")
 @click.argument("value")
-@click.option("--trial", type=int, default=1, show_default=True, help="Which asking of the question.")
-@click.option("--comment", default="", help="Why.")
-@click.option("--author", help="Who says so.")
-@store_flag
-@json_flag
+@flag("--trial", "Which asking of the question.", type=int, default=1, show_default=True)
+@flag("--comment", "Why.", default="")
+@flag("--author", "Who says so.")
+@with_store()
+@answers
 def add(
-    run: str,
-    question: str,
-    value: str,
-    trial: int,
-    comment: str,
-    author: str | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+    run: str, question: str, value: str, trial: int, comment: str, author: str | None, store: "SqlStore"
+) -> Answer:
     """Say whether the reply to a QUESTION (its id) in a RUN was good: VALUE is up, down or a number from 0 to 1.
 
     \b
@@ -60,36 +52,31 @@ def add(
     if len(comment) > COMMENT_LIMIT:
         raise UsageError(f"the comment has {len(comment):,} characters; at most {COMMENT_LIMIT:,} are kept")
     verdict = read_value(value)
-    with opened_store(store) as opened:
-        info = opened.find_run(run)
-        key = QuestionList(opened).reply_key(info, question, trial)
-        kept, _ = FeedbackBook(opened).add(
-            Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
-        )
-    if as_json:
-        print_document(kept)
-    else:
-        click.echo(f"kept: {'up' if kept.positive else 'down'} for {question} in {info.name} ({info.id})")
-    return 0
+    info = store.find_run(run)
+    key = QuestionList(store).reply_key(info, question, trial)
+    kept, _ = FeedbackBook(store).add(
+        Feedback(id=new_id(), created_at=now(), value=verdict, comment=comment, author=author, reply=key)
+    )
+    thumb = "up" if kept.positive else "down"
+    return Answer(kept, f"kept: {thumb} for {question} in {info.name} ({info.id})")
 
 
 @feedback.command("import")
 @click.argument(
     "format_name", metavar="FORMAT", type=click.Choice(["jsonl", "langfuse", "langsmith", "phoenix"])
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--scale", metavar="LOW-HIGH", help="The range of the export's numbers, as 1-5 (default 0-1).")
-@click.option(
-    "--score",
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@flag("--scale LOW-HIGH", "The range of the export's numbers, as 1-5 (default 0-1).")
+@flag(
+    "--score NAME[=LOW-HIGH]",
+    "Only this score (or column) of the export, with its range; may be given several times.",
     "scores",
     multiple=True,
-    metavar="NAME[=LOW-HIGH]",
-    help="Only this score (or column) of the export, with its range; may be given several times.",
 )
-@click.option("--positive", multiple=True, metavar="LABEL", help="A label that counts as a thumb up.")
-@click.option("--negative", multiple=True, metavar="LABEL", help="A label that counts as a thumb down.")
+@flag("--positive LABEL", "A label that counts as a thumb up.", multiple=True)
+@flag("--negative LABEL", "A label that counts as a thumb down.", multiple=True)
 @store_flag
-@json_flag
+@answers
 def import_(
     format_name: str,
     files: tuple[Path, ...],
@@ -98,8 +85,7 @@ def import_(
     positive: tuple[str, ...],
     negative: tuple[str, ...],
     store: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Read verdicts from another tool's export (jsonl, langfuse, langsmith, phoenix); importing twice is harmless.
 
     \b
@@ -131,31 +117,19 @@ def import_(
         "unmatched": len(people) - matched,
         "skipped": len(read) - len(people),
     }
-    if as_json:
-        print_document(figures)
-        return 0
-    click.echo(
-        f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
-        + (
-            f"; {figures['skipped']} skipped (no person's verdict, or another score)"
-            if figures["skipped"]
-            else ""
-        )
-    )
-    return 0
+    said = f"{new} imported, {changed} changed; {matched} of {len(people)} are about replies in this store"
+    if figures["skipped"]:
+        said += f"; {figures['skipped']} skipped (no person's verdict, or another score)"
+    return Answer(figures, said)
 
 
 @feedback.command()
-@click.option(
-    "--queries",
-    type=click.IntRange(min=1),
-    help="How many replies users got, if the store has not seen them.",
-)
-@click.option("--since", metavar="DAY", help="Only verdicts from this day on, as 2026-11-16.")
-@click.option("--until", metavar="DAY", help="Only verdicts up to this day.")
-@store_flag
-@json_flag
-def stats(queries: int | None, since: str | None, until: str | None, store: str | None, as_json: bool) -> int:
+@flag("--queries", "How many replies users got, if the store has not seen them.", type=click.IntRange(min=1))
+@flag("--since DAY", "Only verdicts from this day on, as 2026-11-16.")
+@flag("--until DAY", "Only verdicts up to this day.")
+@with_store()
+@answers
+def stats(queries: int | None, since: str | None, until: str | None, store: "SqlStore") -> Answer:
     """Add up the feedback: satisfaction, feedback rate, by category and day, themes, agreement with the scores.
 
     \b
@@ -167,14 +141,8 @@ def stats(queries: int | None, since: str | None, until: str | None, store: str 
     from answerkey.store.feedback_book import FeedbackFilter
     from answerkey.store.feedback_sums import feedback_stats
 
-    with opened_store(store) as opened:
-        wanted = FeedbackFilter(since=since, until=until)
-        figures = feedback_stats(opened, queries=queries, wanted=wanted)
-    if as_json:
-        print_document(figures)
-    else:
-        _show(figures)
-    return 0
+    figures = feedback_stats(store, queries=queries, wanted=FeedbackFilter(since=since, until=until))
+    return Answer(figures, lambda: _show(figures))
 
 
 def _score(given: str) -> tuple[str, tuple[float, float] | None]:

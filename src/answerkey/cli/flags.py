@@ -17,89 +17,70 @@ if TYPE_CHECKING:
     from answerkey.judge.configured_judge import Judge
     from answerkey.store.sql import SqlStore
 
-__all__ = [
-    "FILE",
-    "AskingFlags",
-    "JudgeFlags",
-    "asking_flags",
-    "budget_flag",
-    "fail_on_flag",
-    "gate_flag",
-    "json_flag",
-    "judge_flags",
-    "map_flag",
-    "margin_flag",
-    "match_flag",
-    "opened_store",
-    "output_flag",
-    "port_flag",
-    "print_read_as",
-    "questions_argument",
-    "scoring_for",
-    "store_flag",
-]
-
 FILE = click.Path(path_type=Path)
+# What adds something to a command.
+Adds = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def flag(declared: str, text: str, name: str | None = None, **more: Any) -> Adds:
+    """An option, declared as its help shows it, as "--repeat K"; `name` is the parameter's, where that is another."""
+    words = declared.replace(",", "").split()
+    names = [word for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(names) :]) or None
+    return click.option(*names, *([] if name is None else [name]), metavar=metavar, help=text, **more)
+
 
 questions_argument = click.argument("questions", required=False, type=FILE)
-json_flag = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else."
+json_flag = flag("--json", "Print one JSON document on stdout and nothing else.", "as_json", is_flag=True)
+store_flag = flag(
+    "--store URL", "Where runs are kept: a file or postgresql://… (default .answerkey/answerkey.db)."
 )
-store_flag = click.option(
-    "--store",
-    metavar="URL",
-    help="Where runs are kept: a file or postgresql://… (default .answerkey/answerkey.db).",
-)
-match_flag = click.option(
+match_flag = flag(
     "--match",
+    "How keywords are found in replies; [scoring] match_threshold says how sure smart must be.",
     type=click.Choice(["literal", "standard", "smart"]),
-    help="How keywords are found in replies; [scoring] match_threshold says how sure smart must be.",
 )
-gate_flag = click.option(
-    "--gate", "gates", multiple=True, metavar="EXPR", help='A condition, as "score >= 0.85".'
-)
-fail_on_flag = click.option(
+gate_flag = flag("--gate EXPR", 'A condition, as "score >= 0.85".', "gates", multiple=True)
+fail_on_flag = flag(
     "--fail-on",
+    "Exit 1 if the second is worse; with inconclusive also 4 if there is no clear difference.",
     type=click.Choice(["regression", "inconclusive"]),
-    help="Exit 1 if the second is worse; with inconclusive also 4 if there is no clear difference.",
 )
-margin_flag = click.option(
-    "--margin",
+margin_flag = flag(
+    "--margin M",
+    "A difference within ± M does not matter (0.02 is two points): then two runs can be the same.",
     type=float,
-    metavar="M",
-    help="A difference within ± M does not matter (0.02 is two points): then two runs can be the same.",
 )
-budget_flag = click.option(
-    "--budget",
+budget_flag = flag(
+    "--budget SUM",
+    "Ask nothing more once replies and their judging have cost so much; resume goes on.",
     type=float,
-    metavar="SUM",
-    help="Ask nothing more once replies and their judging have cost so much; resume goes on.",
 )
-output_flag = click.option(
-    "-o",
-    "--output",
+output_flag = flag(
+    "-o, --output",
+    "Write a report too: .html .md .comment.md .json .jsonl .csv .xlsx .parquet .junit.xml; may be given several times.",
     "outputs",
     multiple=True,
     type=FILE,
-    help="Write a report too: .html .md .comment.md .json .jsonl .csv .parquet .junit.xml; may be given several times.",
 )
 
 
 def _read_map_flag(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, str]:
+    if not value:
+        return {}
     from answerkey.transcripts.field_map import read_map
 
     return read_map(value)
 
 
-map_flag = click.option(
-    "--map",
+map_flag = flag(
+    "--map FIELD=JMESPATH",
+    "Where the rows have a field, as answer=response.text, or the name of a column; may be given several times.",
     "fields",
     multiple=True,
-    metavar="FIELD=JMESPATH",
     callback=_read_map_flag,
-    help="Where the rows have a field, as answer=response.text, or the name of a column; may be given several times.",
 )
 
 
@@ -118,27 +99,23 @@ def opened_store(url: str | None, *, create: bool = False) -> "SqlStore":
     return open_configured_store(load_settings(), url, create=create)
 
 
-def scoring_for(settings: Settings, match: str | None) -> Scoring:
-    """The configured scoring, with the matching mode of the command line."""
-    return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
-
-
-def _bundle(
-    argument: str, flags: type[msgspec.Struct], options: Sequence[Callable[..., Any]], prefix: str = ""
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that gives a command these options; they arrive as one argument, a struct of `flags`."""
+def with_store(*, create: bool = False) -> Adds:
+    """For commands that work on a store: adds `--store`, and gives it open as `store`."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def collected(*args: Any, **given: Any) -> Any:
-            values = {name: given.pop(prefix + name) for name in flags.__struct_fields__}
-            return command(*args, **given, **{argument: flags(**values)})
+        def opened(*args: Any, store: str | None, **given: Any) -> Any:
+            with opened_store(store, create=create) as found:
+                return command(*args, store=found, **given)
 
-        for option in reversed(options):
-            collected = option(collected)
-        return collected
+        return store_flag(opened)
 
     return add
+
+
+def scoring_for(settings: Settings, match: str | None) -> Scoring:
+    """The configured scoring, with the matching mode of the command line."""
+    return settings.scoring if match is None else msgspec.structs.replace(settings.scoring, match=match)
 
 
 def _read_by(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -146,23 +123,22 @@ def _read_by(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Param
     return lambda context, parameter, value: None if value in (None, ()) else read(value)
 
 
-def port_flag(flag: str, port: int, text: str) -> Callable[..., Any]:
+def port_flag(name: str, port: int, text: str) -> Adds:
     """An option with a port, which may also stand without one."""
 
     def read(given: str) -> int:
         if not given.isdecimal():
             raise UsageError(
-                f"{flag} {given!r} is no port; write {flag}={port}, or the golden set before {flag}"
+                f"{name} {given!r} is no port; write {name}={port}, or the golden set before {name}"
             )
         return int(given)
 
-    return click.option(
-        flag,
+    return flag(
+        f"{name} [PORT]",
+        f"{text} ({port}).",
         is_flag=False,
         flag_value=str(port),
-        metavar="[PORT]",
         callback=_read_by(read),
-        help=f"{text} ({port}).",
     )
 
 
@@ -216,64 +192,40 @@ def _read_rubric(name: str) -> str:
     return str(Path(name).absolute()) if Path(name).suffix in (".toml", ".json") else name
 
 
-# The flags of commands that can ask a judge.
-judge_flags = _bundle(
-    "judge",
-    JudgeFlags,
-    (
-        click.option(
-            "--judge",
-            "judge_model",
-            multiple=True,
-            metavar="MODEL",
-            callback=_read_by(_read_models),
-            help="Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
-        ),
-        click.option("--judge-base-url", metavar="URL", help="An OpenAI-compatible endpoint (OpenAI's own)."),
-        click.option(
-            "--judge-concurrency",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Judge calls under way at once (as many as questions).",
-        ),
-        click.option(
-            "--judge-budget", type=float, metavar="SUM", help="Stop judging when this much has been spent."
-        ),
-        click.option(
-            "--judge-price",
-            "judge_prices",
-            metavar="IN/OUT",
-            callback=_read_by(_read_price),
-            help="What the judge costs per million tokens, as 0.15/0.60.",
-        ),
-        click.option(
-            "--judge-rubric",
-            metavar="R",
-            callback=_read_by(_read_rubric),
-            help="standard, correctness, or a rubric file.",
-        ),
+_JUDGE_FLAGS = (
+    flag(
+        "--judge MODEL",
+        "Let a model grade the replies too; several make a panel; local needs no key; none switches it off.",
+        "judge_model",
+        multiple=True,
+        callback=_read_by(_read_models),
     ),
-    prefix="judge_",
+    flag("--judge-base-url URL", "An OpenAI-compatible endpoint (OpenAI's own)."),
+    flag(
+        "--judge-concurrency N",
+        "Judge calls under way at once (as many as questions).",
+        type=click.IntRange(min=1),
+    ),
+    flag("--judge-budget SUM", "Stop judging when this much has been spent.", type=float),
+    flag(
+        "--judge-price IN/OUT",
+        "What the judge costs per million tokens, as 0.15/0.60.",
+        "judge_prices",
+        callback=_read_by(_read_price),
+    ),
+    flag("--judge-rubric R", "standard, correctness, or a rubric file.", callback=_read_by(_read_rubric)),
 )
 
 
-class AskingFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says of the asking; None: as the configuration has it."""
+def judge_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands that can ask a judge: adds its flags, which arrive as `judge`."""
 
-    repeat: int | None = None
-    concurrency: int | None = None
-    timeout: float | None = None
-    retries: int | None = None
-    rate: float | None = None
-    where: tuple[str, ...] | None = None
-    sample: int | None = None
-    seed: int | None = None
-    match: str | None = None
+    @wraps(command)
+    def collected(*args: Any, **given: Any) -> Any:
+        flags = {name: given.pop(f"judge_{name}") for name in JudgeFlags.__struct_fields__}
+        return command(*args, judge=JudgeFlags(**flags), **given)
 
-    def options(self, settings: Settings, **more: Any) -> Options:
-        """The options of a run: the configuration's, with the command line's on top."""
-        given = msgspec.structs.asdict(self)
-        return settings.options(scoring=scoring_for(settings, given.pop("match")), **given, **more)
+    return _with_flags(collected, _JUDGE_FLAGS)
 
 
 def _read_rate(text: str) -> float:
@@ -289,37 +241,57 @@ def _read_rate(text: str) -> float:
     return rate
 
 
-# The flags of commands that ask a chatbot.
-asking_flags = _bundle(
-    "asking",
-    AskingFlags,
-    (
-        click.option("--repeat", type=int, metavar="K", help="Ask every question so often."),
-        click.option("--concurrency", type=int, metavar="N", help="Questions under way at once (10)."),
-        click.option(
-            "--timeout", type=float, metavar="S", help="Seconds for one attempt at one question (60)."
-        ),
-        click.option(
-            "--retries",
-            type=int,
-            metavar="N",
-            help="Further attempts after 429, 503 or a refused connection (3).",
-        ),
-        click.option(
-            "--rate",
-            metavar="R/s",
-            callback=_read_by(_read_rate),
-            help="Questions begun per second at most, as 5/s or 300/min.",
-        ),
-        click.option(
-            "--where",
-            multiple=True,
-            metavar="FIELD=VALUE",
-            callback=_read_by(tuple),
-            help="Only these questions, as category=tax.",
-        ),
-        click.option("--sample", type=int, metavar="N", help="Only so many questions, drawn at random."),
-        click.option("--seed", type=int, metavar="S", help="Seed of the draw, and of the order in ab."),
-        match_flag,
+_ASKING_FLAGS = (
+    flag("--repeat K", "Ask every question so often.", type=int),
+    flag("--concurrency N", "Questions under way at once (10).", type=int),
+    flag("--timeout S", "Seconds for one attempt at one question (60).", type=float),
+    flag("--retries N", "Further attempts after 429, 503 or a refused connection (3).", type=int),
+    flag(
+        "--rate R/s", "Questions begun per second at most, as 5/s or 300/min.", callback=_read_by(_read_rate)
     ),
+    flag(
+        "--where FIELD=VALUE",
+        "Only these questions, as category=tax.",
+        multiple=True,
+        callback=_read_by(tuple),
+    ),
+    flag("--sample N", "Only so many questions, drawn at random.", type=int),
+    flag("--seed S", "Seed of the draw, and of the order in ab.", type=int),
+    match_flag,
+    budget_flag,
+    margin_flag,
+    store_flag,
+    port_flag(
+        "--traces", 4318, "Receive the chatbot's OpenTelemetry spans and read its tool calls from them"
+    ),
+    port_flag("--proxy", 4319, "Record what passes between the chatbot and its models and MCP servers"),
 )
+
+
+def asking_flags(name_help: str, *more: Adds) -> Adds:
+    """For commands that ask a chatbot: adds these flags and `more`, called as fields of Options, which arrive as `options`.
+
+    Gives the command the `settings` that these stand on, too, and `judge`.
+    """
+    named = flag("--name N", name_help)
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, match: str | None, judge: JudgeFlags, **given: Any) -> Any:
+            settings = given.pop("settings", None) or load_settings()
+            fields = {"map": given.pop("fields", None)}
+            fields |= {name: given.pop(name) for name in Options.__struct_fields__ if name in given}
+            # What may be given several times and was not given at all stays as it is configured.
+            chosen = {name: None if value in ((), {}) else value for name, value in fields.items()}
+            options = settings.options(scoring=scoring_for(settings, match), **chosen)
+            return command(*args, options=options, judge=judge, settings=settings, **given)
+
+        return _with_flags(judge_flags(collected), (named, *more, *_ASKING_FLAGS))
+
+    return add
+
+
+def _with_flags(command: Callable[..., Any], flags: Sequence[Adds]) -> Callable[..., Any]:
+    for flag in reversed(flags):
+        command = flag(command)
+    return command

@@ -8,18 +8,16 @@ from pathlib import Path
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, map_flag
+from answerkey.cli.flags import FILE, flag, map_flag
 from answerkey.errors import UsageError
-
-__all__ = ["import_"]
 
 
 @click.command(name="import")
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @map_flag
-@click.option("-o", "--output", type=FILE, help="Where to write (.jsonl); without it, to stdout.")
-def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], output: Path | None) -> int:
+@flag("-o, --output", "Where to write (.jsonl); without it, to stdout.", type=FILE)
+def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], output: Path | None) -> None:
     """Turn another tool's files into JSON Lines that answerkey reads, and say what could not be carried over.
 
     FORMAT is promptfoo, deepeval, ragas, inspect, langsmith, langfuse, openai-evals, bfcl, tau2, hf (any table), beir
@@ -53,4 +51,3 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
     click.echo(for_terminal(f"wrote {count} {imported.kind}{where}"), err=True)
     for note in imported.notes:
         click.echo(for_terminal(f"note: {note}"), err=True)
-    return 0

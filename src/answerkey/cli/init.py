@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
+from answerkey.cli.flags import flag
 from answerkey.cli.outcome import conclude
 from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError, UsageError
-
-__all__ = ["init"]
 
 _FIRST_QUESTION = "What can you help me with?"
 _REMEDY = "; --header gives credentials, --reply text=JMESPATH says where the text is"
@@ -38,38 +37,29 @@ def _read_pairs(
 
 
 @click.command()
-@click.option(
-    "--target", metavar="T", help="The chatbot: http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
-)
-@click.option(
-    "--question",
+@flag("--target T", "The chatbot: http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
+@flag(
+    "--question Q",
+    "A question to probe it with, which becomes a golden case; may be given several times.",
     "questions",
     multiple=True,
-    metavar="Q",
-    help="A question to probe it with, which becomes a golden case; may be given several times.",
 )
-@click.option(
-    "--header",
+@flag(
+    "--header NAME:VALUE",
+    "A header to send; ${NAME} is an environment variable and is written as that.",
     "headers",
     multiple=True,
-    metavar="NAME:VALUE",
     callback=_read_pairs(":", "'Authorization: Bearer ${BOT_TOKEN}'"),
-    help="A header to send; ${NAME} is an environment variable and is written as that.",
 )
-@click.option(
-    "--reply",
+@flag(
+    "--reply PART=JMESPATH",
+    "Where the reply has a part, if it is guessed wrong.",
     multiple=True,
-    metavar="PART=JMESPATH",
     callback=_read_pairs("=", "text=data.answer"),
-    help="Where the reply has a part, if it is guessed wrong.",
 )
-@click.option("--timeout", type=float, metavar="S", help="Seconds for one attempt (60).")
-@click.option(
-    "--install",
-    metavar="WHAT",
-    help="What the CI job has pip install, where this machine's own copy is no help.",
-)
-@click.option("--run/--no-run", "with_run", default=True, help="Ask and grade the first golden set at once.")
+@flag("--timeout S", "Seconds for one attempt (60).", type=float)
+@flag("--install WHAT", "What the CI job has pip install, where this machine's own copy is no help.")
+@flag("--run/--no-run", "Ask and grade the first golden set at once.", "with_run", default=True)
 def init(
     target: str | None,
     questions: tuple[str, ...],
@@ -78,7 +68,7 @@ def init(
     timeout: float | None,
     install: str | None,
     with_run: bool,
-) -> int:
+) -> None:
     """Set up a project: probe a chatbot, show how its reply is read, write the files, run.
 
     Writes answerkey.toml, golden.yaml, .github/workflows/answerkey.yml and a line of .gitignore into the current folder, and
@@ -90,7 +80,7 @@ def init(
       answerkey init --target https://bot.example.com/ask --header 'Authorization: Bearer ${BOT_TOKEN}'
       answerkey init --target bot.py:answer --no-run
     """
-    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.cli.outcome import progress_for_terminal
     from answerkey.evaluation.api import evaluate
     from answerkey.evaluation.probing import probe_target
     from answerkey.evaluation.starter_files import CONFIG, installed_from, starter_files, write_new
@@ -120,7 +110,6 @@ def init(
         run = evaluate(settings=load_settings(), name="first", progress=progress)
         conclude(run, outputs=(), as_json=False)
     click.echo(_NEXT if source else f"{_NEXT}\n{_CI_NEXT}")
-    return 0
 
 
 def _wanted(target: str | None, questions: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -1,13 +1,18 @@
 """`answerkey judge`: calibrate judges against people, and serve the small one that needs no key."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from answerkey.cli.flags import JudgeFlags, json_flag, judge_flags, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import FILE, JudgeFlags, flag, judge_flags, opened_store, store_flag, with_store
+from answerkey.cli.outcome import Answer, answers
+from answerkey.config import load_settings
+from answerkey.errors import UsageError
 
-__all__ = ["judge"]
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
 
 
 @click.group()
@@ -22,15 +27,10 @@ def judge() -> None:
 
 
 @judge.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=8081, help="The port; 0 takes a free one.")
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A .gguf file instead of the small model.",
-)
-@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
-@click.option("--threads", type=click.IntRange(1, 256), default=1, help="Processor threads (1).")
+@flag("--port", "The port; 0 takes a free one.", type=click.IntRange(0, 65535), default=8081)
+@flag("--model FILE", "A .gguf file instead of the small model.", type=FILE)
+@flag("--with-parent", "End when standard input does.", is_flag=True, hidden=True)
+@flag("--threads", "Processor threads (1).", type=click.IntRange(1, 256), default=1)
 def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int:
     """Serve a local judge on 127.0.0.1, with llama.cpp's OpenAI-compatible API, until it is stopped.
 
@@ -70,46 +70,35 @@ def serve(port: int, model: Path | None, threads: int, with_parent: bool) -> int
 
 @judge.command()
 @click.argument("run", default="latest")
-@click.option(
-    "--labels",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="People's verdicts: rows of id, trial and correct, verdict or score (default: the feedback in the store).",
+@flag(
+    "--labels FILE",
+    "People's verdicts: rows of id, trial and correct, verdict or score (default: the feedback in the store).",
+    type=FILE,
 )
-@click.option(
-    "--pass-mark", type=click.FloatRange(0, 1), help="The judge passes a reply from here on (the run's)."
-)
-@click.option("--base", metavar="RUN", help="Another labelled run: the change since it is corrected too.")
-@click.option("--base-labels", type=click.Path(path_type=Path), metavar="FILE", help="Its verdicts.")
-@click.option(
+@flag("--pass-mark", "The judge passes a reply from here on (the run's).", type=click.FloatRange(0, 1))
+@flag("--base RUN", "Another labelled run: the change since it is corrected too.")
+@flag("--base-labels FILE", "Its verdicts.", type=FILE)
+@flag(
     "--within",
+    "How narrow the corrected rate shall be, for how many more labels are needed (0.05: ± 5 points).",
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.05,
-    help="How narrow the corrected rate shall be, for how many more labels are needed (0.05: ± 5 points).",
 )
-@click.option(
-    "--gate",
+@flag(
+    "--gate EXPR",
+    "A condition on corrected numbers: corrected.low >= 0.8, corrected_mean.value >= 0.7, change.low >= -0.02.",
     multiple=True,
-    metavar="EXPR",
-    help="A condition on corrected numbers: corrected.low >= 0.8, corrected_mean.value >= 0.7, change.low >= -0.02.",
 )
-@click.option(
-    "--sentences",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+@flag(
+    "--sentences FILE",
+    "Replies with evidence and labelled sentences: calibrates groundedness instead, by the model or judge in force.",
+    type=FILE,
     multiple=True,
-    help="Replies with evidence and labelled sentences: calibrates groundedness instead, by the model or judge in force.",
 )
-@click.option(
-    "-o",
-    "output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --sentences: for [grounded] calibration.",
-)
+@flag("-o FILE", "With --sentences: for [grounded] calibration.", "output", type=FILE)
 @judge_flags
 @store_flag
-@json_flag
+@answers
 def calibrate(
     run: str,
     labels: Path | None,
@@ -122,8 +111,7 @@ def calibrate(
     output: Path | None,
     judge: JudgeFlags,
     store: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Compare a run's judge with people, and correct its pass rate by what that shows.
 
     Label a random sample of the replies (`judge sample` draws it). The corrected rate then holds for all of them.
@@ -135,11 +123,10 @@ def calibrate(
       answerkey judge calibrate --sentences labelled.jsonl -o calibration.json
     """
     if sentences:
-        return _calibrate_sentences(sentences, output, judge, as_json=as_json)
-    import msgspec
-
+        return _calibrate_sentences(sentences, output, judge)
     from answerkey.evaluation.calibrating import calibrate_stored, calibration_gates
     from answerkey.report.judge_text import calibration_lines
+    from answerkey.report.value_wording import gate_words
 
     with opened_store(store) as opened:
         info = opened.find_run(run)
@@ -153,30 +140,22 @@ def calibrate(
             half_width=within,
         )
     gates = calibration_gates(calibration, gate)
-    if as_json:
-        measured = msgspec.to_builtins(calibration)
-        shown = {"run": info.id, "judge": info.judge.get("model"), **measured}
-        print_document({**shown, "gates": msgspec.to_builtins(gates)})
-    else:
-        judged_by = str(info.judge.get("model") or "judge")
-        for line in calibration_lines(calibration, judge=judged_by, run=info.name):
-            click.echo(line)
-        from answerkey.report.value_wording import gate_words
-
-        for result in gates:
-            click.echo(f"{'passed' if result.passed else 'FAILED'}  {gate_words(result)}")
-    return 0 if all(result.passed for result in gates) else 1
+    judged_by = info.judge.get("model")
+    document = {"run": info.id, "judge": judged_by, **msgspec.to_builtins(calibration), "gates": gates}
+    lines = [
+        *calibration_lines(calibration, judge=str(judged_by or "judge"), run=info.name),
+        *(f"{'passed' if result.passed else 'FAILED'}  {gate_words(result)}" for result in gates),
+    ]
+    return Answer(document, "\n".join(lines), 0 if all(result.passed for result in gates) else 1)
 
 
 @judge.command()
 @click.argument("run", default="latest")
-@click.option("-n", "count", type=click.IntRange(1), default=50, show_default=True, help="How many replies.")
-@click.option("--seed", type=int, default=0, help="Another seed draws others (0).")
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path), metavar="FILE", required=True, help="A .jsonl file."
-)
-@store_flag
-def sample(run: str, count: int, seed: int, output: Path, store: str | None) -> int:
+@flag("-n", "How many replies.", "count", type=click.IntRange(1), default=50, show_default=True)
+@flag("--seed", "Another seed draws others (0).", type=int, default=0)
+@flag("-o FILE", "A .jsonl file.", "output", type=FILE, required=True)
+@with_store()
+def sample(run: str, count: int, seed: int, output: Path, store: "SqlStore") -> None:
     """Draw replies of a judged RUN at random for people to label; the judge's verdict is not shown to them.
 
     Fill in `correct` (true or false) in each row, then give the file to `judge calibrate --labels`. A larger sample of the same
@@ -186,48 +165,35 @@ def sample(run: str, count: int, seed: int, output: Path, store: str | None) -> 
     Examples:
       answerkey judge sample latest -n 50 -o to_label.jsonl
     """
-    import msgspec
-
-    from answerkey.errors import UsageError
     from answerkey.judge.calibration import draw_to_label, judged_replies
 
     if output.exists():
         raise UsageError(f"{output} is there already, perhaps with labels in it; name another file")
-    with opened_store(store) as opened:
-        info = opened.find_run(run)
-        drawn = draw_to_label(
-            judged_replies(opened.results(info), pass_mark=info.pass_mark), count, seed=seed
-        )
-        places = {key: place for place, key in enumerate(drawn)}
-        rows: list[dict[str, object]] = [{} for _ in drawn]
-        for result in opened.results(info):
-            place = places.get((result.question.id, result.number))
-            if place is not None:
-                rows[place] = {
-                    "id": result.question.id,
-                    "trial": result.number,
-                    "question": result.question.question,
-                    "reference_answer": result.question.reference_answer,
-                    "reply": result.reply.text,
-                    "correct": None,
-                }
-    output.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    info = store.find_run(run)
+    judged = judged_replies(store.results(info), pass_mark=info.pass_mark)
+    drawn = dict.fromkeys(draw_to_label(judged, count, seed=seed))
+    rows = {
+        (result.question.id, result.number): {
+            "id": result.question.id,
+            "trial": result.number,
+            "question": result.question.question,
+            "reference_answer": result.question.reference_answer,
+            "reply": result.reply.text,
+            "correct": None,
+        }
+        for result in store.results(info)
+        if (result.question.id, result.number) in drawn
+    }
+    output.write_bytes(b"".join(msgspec.json.encode(rows[key]) + b"\n" for key in drawn))
     click.echo(
         f"{len(rows)} replies drawn; fill in `correct`, then: answerkey judge calibrate {run} --labels {output}"
     )
-    return 0
 
 
-def _calibrate_sentences(
-    paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags, *, as_json: bool
-) -> int:
+def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: JudgeFlags) -> Answer:
     """Measure whatever gives groundedness on labelled sentences."""
     import asyncio
 
-    import msgspec
-
-    from answerkey.config import load_settings
-    from answerkey.errors import UsageError
     from answerkey.evaluation.labelled_sentences import calibrate_judge, calibrate_model
     from answerkey.judge.configured_judge import Judge
 
@@ -243,11 +209,10 @@ def _calibrate_sentences(
         raise UsageError("nothing gives groundedness; name a judge with --judge MODEL, or [grounded] model")
     if output is not None:
         output.write_bytes(msgspec.json.format(msgspec.json.encode(measured)))
-    if as_json:
-        print_document(msgspec.to_builtins(measured))
-        return 0
-    click.echo(f"{measured.model}: {measured.in_words}")
-    click.echo(f"supported from {measured.threshold:.3g} on; {measured.unjudged} sentences without a verdict")
+    lines = [
+        f"{measured.model}: {measured.in_words}",
+        f"supported from {measured.threshold:.3g} on; {measured.unjudged} sentences without a verdict",
+    ]
     if output is not None:
-        click.echo(f'use it with: [grounded] calibration = "{output}"')
-    return 0
+        lines.append(f'use it with: [grounded] calibration = "{output}"')
+    return Answer(measured, "\n".join(lines))

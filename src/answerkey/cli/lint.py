@@ -5,20 +5,18 @@ from pathlib import Path
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, json_flag, map_flag, print_read_as
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import FILE, flag, map_flag, print_read_as
+from answerkey.cli.outcome import Answer, answers
 from answerkey.config import load_settings
 from answerkey.text.sanitise import for_terminal
-
-__all__ = ["lint"]
 
 
 @click.command()
 @click.argument("questions", nargs=-1, type=FILE)
 @map_flag
-@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too, not only on errors.")
-@json_flag
-def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool, as_json: bool) -> int:
+@flag("--strict", "Exit with code 1 on warnings too, not only on errors.", is_flag=True)
+@answers
+def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool) -> Answer:
     """Check golden sets: keyword guidelines, echoes, duplicates, tools that look mistyped, thin categories.
 
     Without QUESTIONS, the configured or bundled set is checked. Exits with code 1 if there are errors (with --strict:
@@ -33,25 +31,27 @@ def lint(questions: tuple[Path, ...], fields: dict[str, str], strict: bool, as_j
     """
     from answerkey.evaluation.assembly import golden_set
     from answerkey.golden.findings import worst_severity
-    from answerkey.golden.lint_questions import lint_questions
+    from answerkey.golden.lint_set import lint_questions
     from answerkey.report.golden_text import print_findings
 
     settings = load_settings()
     sets = [golden_set(path, settings, fields) for path in questions or (None,)]
     found = [lint_questions(chosen) for chosen in sets]
-    if as_json:
-        # Of several sets each finding says which one it is of.
-        named = [
-            msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})
-            for path, findings in zip(questions or ("",), found, strict=True)
-            for finding in findings
-        ]
-        print_document({"findings": named})
-    for chosen, findings in zip(sets, found, strict=True):
-        print_read_as(chosen.read_as)
-        if not as_json:
+    # Of several sets each finding says which one it is of.
+    named = [
+        msgspec.to_builtins(finding) | ({"file": str(path)} if len(sets) > 1 else {})
+        for path, findings in zip(questions or ("",), found, strict=True)
+        for finding in findings
+    ]
+
+    def show() -> None:
+        for chosen, findings in zip(sets, found, strict=True):
             if len(sets) > 1:
                 click.echo(for_terminal(f"{chosen.path or chosen.name}:"))
             print_findings(findings, chosen)
+
+    for chosen in sets:
+        print_read_as(chosen.read_as)
     worst = {worst_severity(findings) for findings in found}
-    return 1 if "error" in worst or (strict and "warning" in worst) else 0
+    refused = "error" in worst or (strict and "warning" in worst)
+    return Answer({"findings": named}, show, int(refused))

@@ -11,8 +11,6 @@ import click
 
 from answerkey.errors import AnswerkeyError
 
-__all__ = ["COMMANDS", "cli", "main", "run_command"]
-
 # Name → (module:object, what it does); nothing is imported until a command runs.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("answerkey.cli.init:init", "Set up a project: probe a chatbot, write its files, run."),

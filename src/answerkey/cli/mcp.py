@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from answerkey.model.run import Run
     from answerkey.model.trial import Trial
 
-__all__ = ["mcp"]
-
 _INSTRUCTIONS = """\
 answerkey grades a chatbot against a golden set: questions with the tools and keywords that a right answer needs.
 The loop: run_set; list_failures; read_case for the ones that you do not understand; change the chatbot's code, prompt or
@@ -39,7 +37,7 @@ _MOST_FLIPS = 30
 
 
 @click.command()
-def mcp() -> int:
+def mcp() -> None:
     """Serve MCP on standard input and output, for a coding agent in the current folder.
 
     Chatbot, golden set and store are those of answerkey.toml; the tools may name others. docs/agents.md has the set-up and a
@@ -51,7 +49,6 @@ def mcp() -> int:
       claude mcp add answerkey -- answerkey mcp
     """
     make_server().run("stdio")
-    return 0
 
 
 def make_server() -> "MCPServer":
@@ -190,7 +187,7 @@ async def propose_case(
     """Propose a golden case for a person to accept: it is checked and added to golden-proposed.jsonl, never to the set."""
     from answerkey.datasets.golden_sets import parse_question
     from answerkey.datasets.question_rows import question_row
-    from answerkey.golden.lint_questions import lint_questions
+    from answerkey.golden.lint_set import lint_questions
     from answerkey.model.question import QuestionSet
 
     given = {

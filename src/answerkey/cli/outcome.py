@@ -1,4 +1,4 @@
-"""How a command ends: a run's files, the terminal or JSON, the exit code, and what signals do to it."""
+"""How a command goes and ends: its progress, a run's files, the terminal or JSON, the exit code, and what signals do to it."""
 
 import os
 import signal
@@ -7,24 +7,24 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 import msgspec
 
 from answerkey.cli.flags import json_flag, output_flag
 from answerkey.config import load_settings
 from answerkey.errors import TargetUnreachableError
-from answerkey.model.run import Run
+from answerkey.evaluation.waiting import Progress, RunningScore, Silent
+from answerkey.model.run import GateResult, Run, RunInfo
+from answerkey.plugins import load_object
 
-__all__ = [
-    "conclude",
-    "ends_with_run",
-    "print_document",
-    "print_run_document",
-    "stopped_like_ctrl_c",
-    "verdict_code",
-]
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 
 def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., Any]]:
@@ -33,7 +33,6 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
     def add(command: Callable[..., Run]) -> Callable[..., Any]:
         @wraps(command)
         def shown(*args: Any, outputs: Sequence[Path], as_json: bool, **given: Any) -> int:
-            from answerkey.cli.progress import progress_for_terminal
             from answerkey.report.files import check_output
 
             settings = load_settings()
@@ -55,6 +54,34 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
     return add
 
 
+class Answer(NamedTuple):
+    """What a command found."""
+
+    # What `--json` prints.
+    document: object
+    # What people read: the text, or what prints it.
+    text: str | Callable[[], object]
+    code: int = 0
+
+
+def answers(command: Callable[..., Answer]) -> Callable[..., Any]:
+    """For commands that return an Answer: adds `--json`, and shows it; one with a parameter `quiet` is told of it."""
+    asks = "quiet" in signature(command).parameters
+
+    @wraps(command)
+    def shown(*args: Any, as_json: bool, **given: Any) -> int:
+        answer = command(*args, **given, **({"quiet": as_json} if asks else {}))
+        if as_json:
+            print_document(answer.document)
+        elif callable(answer.text):
+            answer.text()
+        else:
+            click.echo(answer.text)
+        return answer.code
+
+    return json_flag(shown)
+
+
 def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
     """Write the reports and show the run; returns the exit code."""
     if outputs:
@@ -64,34 +91,52 @@ def conclude(run: Run, *, outputs: Sequence[Path], as_json: bool) -> int:
     if as_json:
         print_run_document(run)
     else:
-        from answerkey.report.terminal import print_report
-
-        print_report(run)
-        if run.comparison is not None:
-            from answerkey.report.comparison_text import print_comparison
-
-            print_comparison(run.comparison)
+        print_run(run)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from answerkey.report.github import write_to_github
 
         # Standard output belongs to the document; GitHub reads commands from either stream.
         write_to_github(run, sys.stderr if as_json else sys.stdout)
-    if run.summary.misconfigured:
+    if run.misconfigured:
         print(f"answerkey: {next(iter(run.summary.unscored))}", file=sys.stderr)  # noqa: T201  # one line, as errors have
         return TargetUnreachableError.exit_code
     return 0 if run.passed else 1
 
 
-def verdict_code(verdict: str, fail_on: str | None) -> int:
-    """The exit code of a comparison: 1 for a regression and 4 for an inconclusive one, where asked for."""
-    if fail_on is not None and verdict == "worse":
+def gates_with(fail_on: str | None, gates: Sequence[str]) -> tuple[str, ...]:
+    """The gates of a comparison: --fail-on is one, so that it too fails on an unreliable judge and on missing scores."""
+    return tuple(dict.fromkeys((*gates, *(["no regression"] if fail_on else []))))
+
+
+def verdict_code(verdict: str, fail_on: str | None, gates: Sequence[GateResult]) -> int:
+    """The exit code of a comparison: 1 for a gate that failed and 4 for an inconclusive one, where asked for."""
+    if not all(result.passed for result in gates):
         return 1
     return 4 if fail_on == "inconclusive" and verdict == "no clear difference" else 0
 
 
+def print_gates(gates: Sequence[GateResult]) -> None:
+    """A line for each gate of a comparison."""
+    from answerkey.report.value_wording import gate_words
+
+    for result in gates:
+        click.echo(f"gate {'passed' if result.passed else 'FAILED'}: {gate_words(result)}")
+
+
+def print_run(run: Run, *, worst: int = 10) -> None:
+    """The run's report on the terminal, with its comparison where it has one."""
+    from answerkey.report.terminal import print_report
+
+    print_report(run, worst=worst)
+    if run.comparison is not None:
+        from answerkey.report.comparison_text import print_comparison
+
+        print_comparison(run.comparison)
+
+
 def print_run_document(run: Run) -> None:
     """The run document on stdout, streamed."""
-    from answerkey.report.json_file import write_json
+    from answerkey.report.rows_file import write_json
 
     write_json(run, sys.stdout.buffer)
     sys.stdout.buffer.flush()
@@ -127,3 +172,74 @@ def _interrupt(*_: object) -> None:
         # As in a shell's background.
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
+
+
+_SECONDS_BETWEEN = 0.1
+# What the report takes longest to load.
+_FOR_THE_REPORT = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
+
+
+def progress_for_terminal(*, quiet: bool = False, doing: str = "asking") -> Progress:
+    """A bar if a person is watching, else silence."""
+    if quiet:
+        return Silent()
+    return _Bar(doing) if sys.stderr.isatty() else _Unseen()
+
+
+class _Unseen(Silent):
+    """Nobody watches, but a report will be printed: what that needs is loaded while the chatbot thinks."""
+
+    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
+        Thread(target=_load, name="answerkey-report", daemon=True).start()
+
+
+def _load() -> None:
+    for module in _FOR_THE_REPORT:
+        load_object(module)
+
+
+class _Bar:
+    """A bar with the score so far."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._shown_at = 0.0
+        self._bar: RichProgress | None = None
+        self._task: Any = None
+        self._before = 0
+        self._begun = 0.0
+
+    def begin(self, info: RunInfo, *, planned: int | None, done: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._before, self._begun = done, monotonic()
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=5,
+        )
+        self._task = self._bar.add_task(self._doing, total=planned, completed=done, note="")
+        self._bar.start()
+
+    def advance(self, running: RunningScore) -> None:
+        # A log is graded faster than a person can read.
+        if self._bar is None or monotonic() - self._shown_at < _SECONDS_BETWEEN:
+            return
+        self._shown_at = monotonic()
+        errors = f" · {running.errors} errors" if running.errors else ""
+        score = "" if running.score is None else f"score {running.score:.1%}{errors}"
+        if running.expected is not None:
+            rate = running.done / max(monotonic() - self._begun, 1e-3)
+            self._bar.update(self._task, total=max(running.expected, running.done))
+            score += f" · {rate:,.0f} a second"
+        self._bar.update(self._task, completed=self._before + running.done, note=score)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -4,27 +4,21 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, opened_store, store_flag
+from answerkey.cli.outcome import Answer, answers
 from answerkey.errors import UsageError
-
-__all__ = ["plan"]
 
 _ENDINGS = (".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet")
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[QUESTIONS | RUN [RUN]]")
-@click.option(
-    "--difference", type=float, default=0.05, show_default=True, help="The smallest difference that matters."
-)
-@click.option("--power", type=float, default=0.8, show_default=True, help="The wanted chance to show it.")
-@click.option("--deviation", type=float, help="Without a run: the spread of question scores (0.3).")
-@click.option(
-    "--correlation", type=float, help="Without two runs: how alike two versions do on a question (0.5)."
-)
+@flag("--difference", "The smallest difference that matters.", type=float, default=0.05, show_default=True)
+@flag("--power", "The wanted chance to show it.", type=float, default=0.8, show_default=True)
+@flag("--deviation", "Without a run: the spread of question scores (0.3).", type=float)
+@flag("--correlation", "Without two runs: how alike two versions do on a question (0.5).", type=float)
 @store_flag
-@json_flag
+@answers
 def plan(
     sources: tuple[str, ...],
     difference: float,
@@ -32,8 +26,7 @@ def plan(
     deviation: float | None,
     correlation: float | None,
     store: str | None,
-    as_json: bool,
-) -> int:
+) -> Answer:
     """Say how many questions and repeats a difference needs, and what those at hand can show.
 
     Best from two runs over the same questions; one run tells the spread of scores, and with --repeat also how much
@@ -54,7 +47,7 @@ def plan(
     )
     from answerkey.comparison.planning import plan as plan_questions
     from answerkey.datasets.golden_sets import read_questions
-    from answerkey.report.plan_text import print_plan
+    from answerkey.report.planning_text import print_plan
 
     _check(difference, power, deviation, correlation)
     if len(sources) > 2:
@@ -78,11 +71,7 @@ def plan(
             made = plan_from_pair(columns[0], columns[1], **aim)
         else:
             made = plan_from_run(columns[0], correlation=correlation, **aim)
-    if as_json:
-        print_document(made)
-    else:
-        print_plan(made)
-    return 0
+    return Answer(made, lambda: print_plan(made))
 
 
 def _check(difference: float, power: float, deviation: float | None, correlation: float | None) -> None:

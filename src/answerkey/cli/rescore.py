@@ -4,19 +4,17 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import FILE, JudgeFlags, judge_flags, match_flag, scoring_for, store_flag
+from answerkey.cli.flags import FILE, JudgeFlags, flag, judge_flags, match_flag, scoring_for, store_flag
 from answerkey.cli.outcome import ends_with_run
 from answerkey.config import Settings
-from answerkey.evaluation.progress import Progress
+from answerkey.evaluation.waiting import Progress
 from answerkey.model.run import Run
-
-__all__ = ["rescore"]
 
 
 @click.command()
 @click.argument("run", default="latest")
 @match_flag
-@click.option("--questions", type=FILE, help="Score against this golden set's expectations instead.")
+@flag("--questions", "Score against this golden set's expectations instead.", type=FILE)
 @judge_flags
 @store_flag
 @ends_with_run("scoring")

@@ -2,23 +2,21 @@
 
 import click
 
-from answerkey.cli.flags import JudgeFlags, budget_flag, judge_flags, store_flag
+from answerkey.cli.flags import JudgeFlags, budget_flag, flag, judge_flags, store_flag
 from answerkey.cli.outcome import ends_with_run
 from answerkey.config import Settings
-from answerkey.evaluation.progress import Progress
+from answerkey.evaluation.waiting import Progress
 from answerkey.model.run import Run
-
-__all__ = ["resume"]
 
 
 @click.command()
 @click.argument("run", default="latest")
-@click.option("--target", metavar="T", help="The chatbot, if the run asked a Python object that has no name.")
-@click.option("--wait", is_flag=True, help="If another process is asking the run, wait for its end.")
-@click.option(
+@flag("--target T", "The chatbot, if the run asked a Python object that has no name.")
+@flag("--wait", "If another process is asking the run, wait for its end.", is_flag=True)
+@flag(
     "--accept-changes",
+    "If the chatbot, the golden set or the scoring has changed, make a new run from the replies that still hold.",
     is_flag=True,
-    help="If the chatbot, the golden set or the scoring has changed, make a new run from the replies that still hold.",
 )
 @budget_flag
 @judge_flags

@@ -1,28 +1,31 @@
 """`answerkey review`: the same queue of borderline replies as the dashboard's, in the terminal."""
 
+import os
+import re
 import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, with_store
+from answerkey.cli.outcome import Answer, answers
 
 if TYPE_CHECKING:
     from answerkey.model.run import RunInfo
     from answerkey.store.review import ReviewItem, ReviewQueue
     from answerkey.store.sql import SqlStore
 
-__all__ = ["review"]
-
 
 @click.command()
 @click.argument("run", default="latest")
-@click.option("--list", "only_list", is_flag=True, help="Only list what waits.")
-@click.option("--author", default="terminal", show_default=True, help="Who judges.")
-@store_flag
-@json_flag
-def review(run: str, only_list: bool, author: str, store: str | None, as_json: bool) -> int:
+@flag("--list", "Only list what waits.", "only_list", is_flag=True)
+@flag("--author", "Who judges.", default="terminal", show_default=True)
+@with_store()
+@answers
+def review(run: str, only_list: bool, author: str, store: "SqlStore") -> Answer:
     """Judge the replies of a RUN that scored 40-70%, or where a judge disagrees with the score.
 
     In a terminal it shows one reply after the other and waits for a key; otherwise it lists them. Verdicts are kept as feedback
@@ -36,21 +39,19 @@ def review(run: str, only_list: bool, author: str, store: str | None, as_json: b
     """
     from answerkey.store.review import ReviewQueue
 
-    with opened_store(store) as opened:
-        info = opened.find_run(run)
-        queue = ReviewQueue(opened, info)
-        waiting, done = queue.counts()
-        items = queue.page(limit=10_000)
-        if as_json:
-            print_document({"run": info.id, "waiting": waiting, "done": done, "queue": items})
-        elif only_list or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    info = store.find_run(run)
+    queue = ReviewQueue(store, info)
+    waiting, done = queue.counts()
+    items = queue.page(limit=10_000)
+
+    def show() -> None:
+        if only_list or not (sys.stdin.isatty() and sys.stdout.isatty()):
             _list(info, items, done)
         else:
-            from answerkey.cli.keys import single_keys
-
             with single_keys():
-                _walk(opened, queue, info, items, author)
-    return 0
+                _walk(store, queue, info, items, author)
+
+    return Answer({"run": info.id, "waiting": waiting, "done": done, "queue": items}, show)
 
 
 def _list(info: "RunInfo", items: "list[ReviewItem]", done: int) -> None:
@@ -71,7 +72,6 @@ def _walk(
     store: "SqlStore", queue: "ReviewQueue", info: "RunInfo", items: "list[ReviewItem]", author: str
 ) -> None:
     """One reply after the other, each judged by a key."""
-    from answerkey.cli.keys import Keys, single_keys
 
     keys = Keys()
     judged: set[int] = set()
@@ -114,3 +114,57 @@ def _show(store: "SqlStore", info: "RunInfo", item: "ReviewItem", place: str) ->
     # Enough to judge it by: the rest is in `answerkey show --question`.
     limits = Limits(reply=4_000, tool_text=600, source_text=300, calls=10, sources=6)
     print_trial(chosen, make_console(None), limits)
+
+
+# What arrow and function keys send: none of its letters is a key of ours.
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?")
+
+
+class Keys:
+    """Reads standard input key by key, within `single_keys`."""
+
+    def __init__(self) -> None:
+        self._typed: deque[str] = deque()
+
+    def next_of(self, meaningful: str) -> str:
+        """The next key among these; others are passed over. Ctrl-C and Ctrl-D end the command."""
+        while True:
+            while not self._typed:
+                self._typed.extend(_SEQUENCE.sub("", _read()).lower())
+            key = self._typed.popleft()
+            if key in ("\x03", "\x04"):
+                raise click.Abort
+            if key in meaningful:
+                return key
+
+
+@contextmanager
+def single_keys(on: bool = True) -> Iterator[None]:
+    """The terminal gives each key at once and shows none; with `on` false, whole lines again for a while."""
+    try:
+        import termios
+    except ModuleNotFoundError:
+        # Windows: click reads single keys by itself.
+        yield
+        return
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    now = termios.tcgetattr(fd)
+    flags = termios.ICANON | termios.ECHO
+    now[3] = now[3] & ~flags if on else now[3] | flags
+    # Drain, not flush: what was typed already counts.
+    termios.tcsetattr(fd, termios.TCSADRAIN, now)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _read() -> str:
+    """What was typed, at least one key."""
+    if os.name == "nt":
+        return click.getchar()
+    typed = os.read(sys.stdin.fileno(), 1024)
+    if not typed:
+        raise click.Abort
+    return typed.decode(errors="replace")

@@ -1,89 +1,52 @@
 """`answerkey run`: ask a golden set, grade, keep, report."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from answerkey.cli.flags import (
-    AskingFlags,
-    JudgeFlags,
-    asking_flags,
-    budget_flag,
-    gate_flag,
-    judge_flags,
-    map_flag,
-    margin_flag,
-    port_flag,
-    questions_argument,
-    store_flag,
-)
+from answerkey.cli.flags import JudgeFlags, asking_flags, flag, gate_flag, map_flag, questions_argument
 from answerkey.cli.outcome import ends_with_run
 from answerkey.config import Settings
-from answerkey.evaluation.progress import Progress
+from answerkey.model.options import Options
 from answerkey.model.run import Run
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    from answerkey.evaluation.waiting import Progress
 
 
 @click.command()
 @questions_argument
-@click.option(
-    "--target", metavar="T", help="The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …"
-)
-@click.option("--name", metavar="N", help="A name for the run, by which other commands find it.")
-@click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="What else lists show it by, as release-12."
-)
-@map_flag
-@asking_flags
-@gate_flag
-@click.option("--baseline", metavar="RUN", help="A run to compare with: an id, a name, latest …")
-@click.option(
-    "--confirm",
-    type=int,
-    metavar="K",
-    help="Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
-)
-@margin_flag
-@budget_flag
-@click.option(
-    "--reuse",
-    is_flag=True,
-    default=None,
-    help="Do not ask again what the last run of the same target was asked: use its replies.",
-)
-@judge_flags
-@store_flag
-@click.option(
-    "--engine", metavar="E", help="Where the asking happens: local, ray, or one that a package brings."
-)
-@click.option(
-    "--ray-address", metavar="HOST:PORT", help="The Ray cluster; the one of this machine otherwise."
-)
-@port_flag("--traces", 4318, "Receive the chatbot's OpenTelemetry spans and read its tool calls from them")
-@port_flag("--proxy", 4319, "Record what passes between the chatbot and its models and MCP servers")
+@flag("--target T", "The chatbot: demo, http://…, file.py:function, cmd:PROGRAM, openai:MODEL …")
 @ends_with_run("asking")
+@asking_flags(
+    "A name for the run, by which other commands find it.",
+    flag("--tag TAG", "What else lists show it by, as release-12.", "tags", multiple=True),
+    map_flag,
+    gate_flag,
+    flag("--baseline RUN", "A run to compare with: an id, a name, latest …"),
+    flag(
+        "--confirm K",
+        "Ask questions that flipped since the baseline K times more: one that then always fails is broken.",
+        type=int,
+    ),
+    flag(
+        "--reuse",
+        "Do not ask again what the last run of the same target was asked: use its replies.",
+        is_flag=True,
+        default=None,
+    ),
+    flag("--engine E", "Where the asking happens: local, ray, or one that a package brings."),
+    flag("--ray-address HOST:PORT", "The Ray cluster; the one of this machine otherwise."),
+)
 def run(
     questions: Path | None,
     target: str | None,
-    name: str | None,
-    tags: tuple[str, ...],
-    fields: dict[str, str],
-    asking: AskingFlags,
-    gates: tuple[str, ...],
-    baseline: str | None,
-    confirm: int | None,
-    margin: float | None,
-    budget: float | None,
-    reuse: bool | None,
+    options: Options,
     judge: JudgeFlags,
-    store: str | None,
-    engine: str | None,
-    ray_address: str | None,
-    traces: int | None,
-    proxy: int | None,
     settings: Settings,
-    progress: Progress,
+    progress: "Progress",
 ) -> Run:
     """Ask a chatbot every question of a golden set, grade the replies and keep them.
 
@@ -99,22 +62,5 @@ def run(
     """
     from answerkey.evaluation.api import evaluate
 
-    options = asking.options(
-        settings,
-        name=name,
-        tags=tags or None,
-        map=fields or None,
-        judge=judge.settings(settings.judge),
-        gates=gates or None,
-        baseline=baseline,
-        confirm=confirm,
-        margin=margin,
-        budget=budget,
-        reuse=reuse,
-        store=store,
-        engine=engine,
-        ray_address=ray_address,
-        traces=traces,
-        proxy=proxy,
-    )
+    options = msgspec.structs.replace(options, judge=judge.settings(settings.judge))
     return evaluate(questions, target, options, settings=settings, progress=progress)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import flag, json_flag, opened_store, store_flag, with_store
+from answerkey.cli.outcome import Answer, answers, print_document
 from answerkey.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,25 +14,18 @@ if TYPE_CHECKING:
 
     from answerkey.model.run import RunInfo
     from answerkey.model.summary import Summary
+    from answerkey.store.sql import SqlStore
 
-__all__ = ["runs"]
-
-_yes_flag = click.option("--yes", is_flag=True, help="Do not ask first.")
+_yes_flag = flag("--yes", "Do not ask first.", is_flag=True)
 _days = click.FloatRange(min=0, min_open=True)
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="How many to list, newest first.",
-)
+@flag("--limit", "How many to list, newest first.", type=click.IntRange(min=1), default=20, show_default=True)
 @store_flag
 @json_flag
 @click.pass_context
-def runs(context: click.Context, limit: int, store: str | None, as_json: bool) -> int:
+def runs(context: click.Context, limit: int, store: str | None, as_json: bool) -> None:
     """List runs, the newest first; tag and delete them.
 
     \b
@@ -43,24 +36,23 @@ def runs(context: click.Context, limit: int, store: str | None, as_json: bool) -
       answerkey runs prune --older-than 90 --keep 100
     """
     if context.invoked_subcommand is not None:
-        return 0
+        return
     with opened_store(store) as opened:
         listed = opened.list_runs(limit=limit)
         total = opened.count_runs()
     if as_json:
         print_document({"runs": [_document(info, summary) for info, summary in listed]})
-        return 0
-    from answerkey.report.runs_table import print_runs
+    else:
+        from answerkey.report.terminal_detail import print_runs
 
-    print_runs(listed, total)
-    return 0
+        print_runs(listed, total)
 
 
 @runs.command("rm")
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
 @_yes_flag
-@store_flag
-def remove(references: tuple[str, ...], yes: bool, store: str | None) -> int:
+@with_store()
+def remove(references: tuple[str, ...], yes: bool, store: "SqlStore") -> None:
     """Delete runs with their replies, scores and verdicts; baselines and runs under way are refused.
 
     \b
@@ -70,36 +62,28 @@ def remove(references: tuple[str, ...], yes: bool, store: str | None) -> int:
     """
     from answerkey.store.deleting import delete_runs
 
-    with opened_store(store) as opened:
-        found = {info.id: info for info in map(opened.find_run, references)}
-        _ask_first(list(found.values()), yes)
-        gone = delete_runs(opened, list(found.values()))
+    found = {info.id: info for info in map(store.find_run, references)}
+    _ask_first(list(found.values()), yes)
+    gone = delete_runs(store, list(found.values()))
     click.echo(f"deleted: {_count(gone.runs, 'run')}, {_count(gone.feedback, 'verdict')} on them")
-    return 0
 
 
 @runs.command()
-@click.option("--older-than", type=_days, metavar="DAYS", help="Runs that are older than this.")
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="The newest so many stay in any case.")
-@click.option(
-    "--production",
-    type=_days,
-    metavar="DAYS",
-    help="Production replies that are older than this, with their verdicts.",
-)
-@click.option("--dry-run", is_flag=True, help="Only say which runs would go.")
+@flag("--older-than DAYS", "Runs that are older than this.", type=_days)
+@flag("--keep N", "The newest so many stay in any case.", type=click.IntRange(min=0))
+@flag("--production DAYS", "Production replies that are older than this, with their verdicts.", type=_days)
+@flag("--dry-run", "Only say which runs would go.", is_flag=True)
 @_yes_flag
-@store_flag
-@json_flag
+@with_store()
+@answers
 def prune(
     older_than: float | None,
     keep: int | None,
     production: float | None,
     dry_run: bool,
     yes: bool,
-    store: str | None,
-    as_json: bool,
-) -> int:
+    store: "SqlStore",
+) -> Answer:
     """Delete what is old: runs, and what real users were told. Baselines, runs under way and those tagged keep stay.
 
     \b
@@ -110,37 +94,30 @@ def prune(
     """
     from answerkey.store.deleting import delete_production, delete_runs, old_runs
 
-    with opened_store(store) as opened:
-        by_age = older_than is not None or keep is not None or production is None
-        old = old_runs(opened, older_than_days=older_than, keep=keep) if by_age else []
-        if dry_run:
-            _say_which(old)
-            return 0
-        if old or production is not None:
-            _ask_first(old, yes, production)
-        gone = delete_runs(opened, old)
-        said = None if production is None else delete_production(opened, older_than_days=production)
+    by_age = older_than is not None or keep is not None or production is None
+    old = old_runs(store, older_than_days=older_than, keep=keep) if by_age else []
+    if dry_run:
+        return Answer({"would_go": [info.id for info in old]}, lambda: _say_which(old))
+    if old or production is not None:
+        _ask_first(old, yes, production)
+    gone = delete_runs(store, old)
+    said = None if production is None else delete_production(store, older_than_days=production)
     figures = {
         "runs": gone.runs,
         "production_replies": 0 if said is None else said.production_replies,
         "feedback": gone.feedback + (0 if said is None else said.feedback),
     }
-    if as_json:
-        print_document(figures)
-        return 0
     replies = _count(figures["production_replies"], "production reply", "production replies")
-    click.echo(
-        f"deleted: {_count(gone.runs, 'run')}, {replies}, {_count(figures['feedback'], 'verdict')} on them"
-    )
-    return 0
+    verdicts = _count(figures["feedback"], "verdict")
+    return Answer(figures, f"deleted: {_count(gone.runs, 'run')}, {replies}, {verdicts} on them")
 
 
 @runs.command()
 @click.argument("run")
 @click.argument("tags", nargs=-1, required=True)
-@click.option("--remove", is_flag=True, help="Take the tags away.")
-@store_flag
-def tag(run: str, tags: tuple[str, ...], remove: bool, store: str | None) -> int:
+@flag("--remove", "Take the tags away.", is_flag=True)
+@with_store()
+def tag(run: str, tags: tuple[str, ...], remove: bool, store: "SqlStore") -> None:
     """Give a run tags, which lists show; one tagged keep is never pruned.
 
     \b
@@ -154,15 +131,13 @@ def tag(run: str, tags: tuple[str, ...], remove: bool, store: str | None) -> int
 
     for name in tags:
         check_label(name, "tag")
-    with opened_store(store) as opened:
-        info = opened.find_run(run)
-        if info.status == "running":
-            raise UsageError(f"run {info.id} is under way; tag it when it has ended")
-        kept = [name for name in info.tags if name not in tags]
-        changed = msgspec.structs.replace(info, tags=tuple(kept if remove else [*kept, *dict.fromkeys(tags)]))
-        opened.update_run(changed)
+    info = store.find_run(run)
+    if info.status == "running":
+        raise UsageError(f"run {info.id} is under way; tag it when it has ended")
+    kept = [name for name in info.tags if name not in tags]
+    changed = msgspec.structs.replace(info, tags=tuple(kept if remove else [*kept, *dict.fromkeys(tags)]))
+    store.update_run(changed)
     click.echo(f"{info.name} ({info.id}): {', '.join(changed.tags) or 'no tag'}")
-    return 0
 
 
 def _ask_first(infos: "Sequence[RunInfo]", yes: bool, production: float | None = None) -> None:

@@ -3,13 +3,18 @@
 import click
 
 from answerkey.cli.outcome import print_document
+from answerkey.plugins import load_object
 
-__all__ = ["schema"]
+_SCHEMAS = {
+    "questions": "answerkey.datasets.question_schema:question_schema",
+    "config": "answerkey.config:settings_schema",
+    "run": "answerkey.model.run_schema:run_schema",
+}
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["questions", "config", "run"]))
-def schema(what: str) -> int:
+@click.argument("what", type=click.Choice(list(_SCHEMAS)))
+def schema(what: str) -> None:
     """Print the JSON Schema of a golden set's line, of answerkey.toml, or of the run document.
 
     \b
@@ -17,17 +22,4 @@ def schema(what: str) -> int:
       answerkey schema questions > golden.schema.json
       answerkey schema config > answerkey.schema.json
     """
-    # Each loads what it describes.
-    if what == "questions":
-        from answerkey.datasets.question_schema import question_schema
-
-        print_document(question_schema())
-    elif what == "config":
-        from answerkey.config import settings_schema
-
-        print_document(settings_schema())
-    else:
-        from answerkey.model.run_schema import run_schema
-
-        print_document(run_schema())
-    return 0
+    print_document(load_object(_SCHEMAS[what])())

@@ -1,7 +1,9 @@
 """`answerkey score`: grade recorded replies."""
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,8 +28,6 @@ from answerkey.transcripts.file_bytes import shown_path
 
 if TYPE_CHECKING:
     from answerkey.evaluation.recorded import LogScoring
-
-__all__ = ["score"]
 
 
 @click.command()
@@ -98,10 +98,11 @@ def score(
         return _score_trec_run(replies, qrels, metrics, as_json)
     settings = load_settings()
     how = _log_scoring(replies, outputs, processes, engine, ray_address, every=as_json)
-    from answerkey.cli.progress import progress_for_terminal
+    from answerkey.cli.outcome import progress_for_terminal
     from answerkey.evaluation.api import score_replies
 
-    with stopped_like_ctrl_c():
+    # Own scorers and Ray may print; standard output belongs to what is concluded.
+    with stopped_like_ctrl_c(), redirect_stdout(sys.stderr):
         scored = score_replies(
             replies,
             questions,

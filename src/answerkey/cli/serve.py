@@ -1,51 +1,39 @@
 """`answerkey serve`: the dashboard, its API, and where feedback and production replies are sent to."""
 
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from socket import socket
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from answerkey.cli.flags import opened_store, store_flag
+from answerkey.cli.flags import flag, opened_store, store_flag
 from answerkey.config import load_settings
 from answerkey.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["serve"]
-
 
 @click.command()
-@click.option(
-    "--host", metavar="ADDRESS", help="Where to listen (127.0.0.1). Any other than loopback needs tokens."
+@flag("--host ADDRESS", "Where to listen (127.0.0.1). Any other than loopback needs tokens.")
+@flag("--port N", "Port (8765); 0 takes a free one.", type=int)
+@flag("--allow-host NAME", "A name under which it is addressed.", "allow_hosts", multiple=True)
+@flag("--allow-origin ORIGIN", "A chat page that may send feedback.", "allow_origins", multiple=True)
+@flag(
+    "--public-url URL",
+    "The address that people use, as https://dash.example.com: that of the proxy in front.",
 )
-@click.option("--port", type=int, metavar="N", help="Port (8765); 0 takes a free one.")
-@click.option(
-    "--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="A name under which it is addressed."
-)
-@click.option(
-    "--allow-origin",
-    "allow_origins",
+@flag(
+    "--trust-proxy ADDRESS",
+    "A proxy that is believed about where visitors come from, as 127.0.0.1 or 10.0.0.0/8.",
     multiple=True,
-    metavar="ORIGIN",
-    help="A chat page that may send feedback.",
 )
-@click.option(
-    "--public-url",
-    metavar="URL",
-    help="The address that people use, as https://dash.example.com: that of the proxy in front.",
-)
-@click.option(
-    "--trust-proxy",
-    multiple=True,
-    metavar="ADDRESS",
-    help="A proxy that is believed about where visitors come from, as 127.0.0.1 or 10.0.0.0/8.",
-)
-@click.option("--require-token", is_flag=True, help="Ask who it is on loopback too.")
+@flag("--require-token", "Ask who it is on loopback too.", is_flag=True)
 @store_flag
 def serve(
     host: str | None,
@@ -56,7 +44,7 @@ def serve(
     trust_proxy: tuple[str, ...],
     require_token: bool,
     store: str | None,
-) -> int:
+) -> None:
     """Serve the dashboard on this machine; stop it with Ctrl-C.
 
     \b
@@ -70,7 +58,6 @@ def serve(
         from answerkey.server.settings import server_settings
     except ImportError:
         raise MissingExtraError("the dashboard", "server") from None
-    from answerkey.cli.listening import listening_on
     from answerkey.store.people import People
 
     settings = load_settings()
@@ -99,15 +86,13 @@ def serve(
         sys.stdout.flush()
         taken = msgspec.structs.replace(served, port=listening.getsockname()[1])
         _serve_on(listening, create_app(opener, taken, settings))
-    return 0
 
 
-def _serve_on(listening: socket, app: "Starlette") -> None:
+def _serve_on(listening: socket.socket, app: "Starlette") -> None:
     """Serve until somebody stops it, with what goes on beside the pages."""
     import uvicorn
 
-    from answerkey.server.housekeeping import keep_house
-    from answerkey.server.warming import warm_up
+    from answerkey.server.housekeeping import keep_house, warm_up
 
     Thread(target=warm_up, args=(app,), daemon=True).start()
     stopped = Event()
@@ -120,3 +105,20 @@ def _serve_on(listening: socket, app: "Starlette") -> None:
     finally:
         stopped.set()
         app.state.holder.close()
+
+
+@contextmanager
+def listening_on(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
+    """A listening socket and the address that a browser reaches it by; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+            listening.listen(128)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --port"
+            ) from None
+        shown = f"[{host}]" if ":" in host else host
+        yield listening, f"http://{shown}:{listening.getsockname()[1]}"

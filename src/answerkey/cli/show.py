@@ -1,31 +1,26 @@
 """`answerkey show`: a stored run on the terminal."""
 
+from typing import TYPE_CHECKING
+
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_run_document
+from answerkey.cli.flags import flag, json_flag, with_store
+from answerkey.cli.outcome import print_run, print_run_document
 
-__all__ = ["show"]
+if TYPE_CHECKING:
+    from answerkey.store.sql import SqlStore
 
 
 @click.command()
 @click.argument("run", default="latest")
-@click.option("--failures", is_flag=True, help="Every question that failed, with its reasons.")
-@click.option(
-    "--question", "question_id", metavar="ID", help="One question in full: replies, tool calls, reasons."
-)
-@click.option(
-    "--worst",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="How many of the worst to list.",
-)
-@store_flag
+@flag("--failures", "Every question that failed, with its reasons.", is_flag=True)
+@flag("--question ID", "One question in full: replies, tool calls, reasons.", "question_id")
+@flag("--worst", "How many of the worst to list.", type=click.IntRange(min=0), default=10, show_default=True)
+@with_store()
 @json_flag
 def show(
-    run: str, failures: bool, question_id: str | None, worst: int, store: str | None, as_json: bool
-) -> int:
+    run: str, failures: bool, question_id: str | None, worst: int, store: "SqlStore", as_json: bool
+) -> None:
     """Show a run: by default the latest.
 
     \b
@@ -36,25 +31,20 @@ def show(
       answerkey show latest --json
     """
     from answerkey.evaluation.verdicts import decided_run
-    from answerkey.report.comparison_text import print_comparison
-    from answerkey.report.terminal import make_console, print_report
+    from answerkey.report.terminal import make_console
     from answerkey.report.terminal_detail import print_failures, print_question
     from answerkey.report.view import failures_of, only_failures, only_question
 
-    with opened_store(store) as opened:
-        found = decided_run(opened, run)
-        if question_id is not None:
-            found = only_question(found, question_id)
-        if failures and as_json:
-            found = only_failures(found)
-        if as_json:
-            print_run_document(found)
-        elif question_id is not None:
-            print_question(found, make_console())
-        elif failures:
-            print_failures(found.info, failures_of(found), make_console())
-        else:
-            print_report(found, worst=worst)
-            if found.comparison is not None:
-                print_comparison(found.comparison)
-    return 0
+    found = decided_run(store, run)
+    if question_id is not None:
+        found = only_question(found, question_id)
+    if failures and as_json:
+        found = only_failures(found)
+    if as_json:
+        print_run_document(found)
+    elif question_id is not None:
+        print_question(found, make_console())
+    elif failures:
+        print_failures(found.info, failures_of(found), make_console())
+    else:
+        print_run(found, worst=worst)

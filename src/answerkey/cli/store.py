@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from answerkey.cli.flags import FILE, json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import FILE, flag, opened_store, with_store
+from answerkey.cli.outcome import Answer, answers
 
 if TYPE_CHECKING:
     from answerkey.store.copying import StoreCopy
-
-__all__ = ["store"]
+    from answerkey.store.sql import SqlStore
 
 
 @click.group()
@@ -29,8 +28,8 @@ def store() -> None:
 
 @store.command("check")
 @click.argument("url", required=False)
-@json_flag
-def check(url: str | None, as_json: bool) -> int:
+@answers
+def check(url: str | None) -> Answer:
     """Read every row of a store, and say which cannot be read or does not say what was written; exit 1 if any.
 
     \b
@@ -43,27 +42,26 @@ def check(url: str | None, as_json: bool) -> int:
 
     with opened_store(url) as opened:
         found = check_store(opened)
-    if as_json:
-        print_document({**msgspec.to_builtins(found), "sound": found.sound})
-        return 0 if found.sound else 1
-    for finding in found.findings:
-        click.echo(one_line(finding, 400))
+    lines = [one_line(finding, 400) for finding in found.findings]
     for path in found.journals:
-        click.echo(f"journal {path}: replies of an interrupted run, which `answerkey resume` stores")
+        lines.append(f"journal {path}: replies of an interrupted run, which `answerkey resume` stores")
     rows = f"runs: {found.rows['runs']:,}, replies: {found.rows['replies']:,}"
     if found.sound:
-        click.echo(f"{found.store}: sound; {rows}")
-        return 0
-    click.echo(f"{found.store}: damaged; can be read: {rows}")
-    click.echo(f"copy what is sound to a new store: answerkey store copy --salvage NEW --store {found.store}")
-    return 1
+        lines.append(f"{found.store}: sound; {rows}")
+    else:
+        lines.append(f"{found.store}: damaged; can be read: {rows}")
+        lines.append(
+            f"copy what is sound to a new store: answerkey store copy --salvage NEW --store {found.store}"
+        )
+    document = {**msgspec.to_builtins(found), "sound": found.sound}
+    return Answer(document, "\n".join(lines), 0 if found.sound else 1)
 
 
 @store.command("backup")
 @click.argument("file", type=FILE)
-@store_flag
-@json_flag
-def backup(file: Path, store: str | None, as_json: bool) -> int:
+@with_store()
+@answers
+def backup(file: Path, store: "SqlStore") -> Answer:
     """Copy a store, also while runs write to it, into a new SQLite FILE, and check that.
 
     \b
@@ -72,16 +70,15 @@ def backup(file: Path, store: str | None, as_json: bool) -> int:
     """
     from answerkey.store.copying import back_up
 
-    with opened_store(store) as opened:
-        return _tell(back_up(opened, file), as_json)
+    return _told(back_up(store, file))
 
 
 @store.command("copy")
 @click.argument("to")
-@click.option("--salvage", is_flag=True, help="Of a damaged store, copy the rows that are sound.")
-@store_flag
-@json_flag
-def copy(to: str, salvage: bool, store: str | None, as_json: bool) -> int:
+@flag("--salvage", "Of a damaged store, copy the rows that are sound.", is_flag=True)
+@with_store()
+@answers
+def copy(to: str, salvage: bool, store: "SqlStore") -> Answer:
     """Copy a store into an empty one, of SQLite or PostgreSQL: the same runs with the same documents.
 
     \b
@@ -91,15 +88,11 @@ def copy(to: str, salvage: bool, store: str | None, as_json: bool) -> int:
     """
     from answerkey.store.copying import copy_store
 
-    with opened_store(store) as source, opened_store(to, create=True) as target:
-        return _tell(copy_store(source, target, salvage=salvage), as_json)
+    with opened_store(to, create=True) as target:
+        return _told(copy_store(store, target, salvage=salvage))
 
 
-def _tell(copied: "StoreCopy", as_json: bool) -> int:
-    if as_json:
-        print_document(copied)
-        return 0
-    click.echo(f"{copied.store}: runs: {copied.rows['runs']:,}, replies: {copied.rows['replies']:,}")
-    for table, rows in copied.left_out.items():
-        click.echo(f"left out: {rows:,} damaged rows of {table}")
-    return 0
+def _told(copied: "StoreCopy") -> Answer:
+    said = f"{copied.store}: runs: {copied.rows['runs']:,}, replies: {copied.rows['replies']:,}"
+    left_out = [f"left out: {rows:,} damaged rows of {table}" for table, rows in copied.left_out.items()]
+    return Answer(copied, "\n".join([said, *left_out]))

@@ -4,19 +4,17 @@ from pathlib import Path
 
 import click
 
-from answerkey.cli.flags import json_flag, opened_store, store_flag
-from answerkey.cli.outcome import print_document
+from answerkey.cli.flags import FILE, flag, opened_store, store_flag
+from answerkey.cli.outcome import Answer, answers
 from answerkey.config import load_settings
-
-__all__ = ["weights"]
 
 
 @click.command()
-@click.argument("labelled", required=False, type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resampling.")
+@click.argument("labelled", required=False, type=FILE)
+@flag("--seed", "Seed of the resampling.", type=int, default=0, show_default=True)
 @store_flag
-@json_flag
-def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) -> int:
+@answers
+def weights(labelled: Path | None, seed: int, store: str | None) -> Answer:
     """Say how well the weights in force predict people's verdicts, and which weights would.
 
     Verdicts come from the store's feedback, or from a file with one object a line:
@@ -27,6 +25,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
       answerkey weights
       answerkey weights labelled.jsonl --json
     """
+    from answerkey.report.planning_text import print_weights
     from answerkey.stats.weights_fit import fit_weights
 
     rows = _rows(labelled, store)
@@ -37,13 +36,7 @@ def weights(labelled: Path | None, seed: int, store: str | None, as_json: bool) 
         clusters=[question for question, _, _ in rows],
         seed=seed,
     )
-    if as_json:
-        print_document(found)
-        return 0
-    from answerkey.report.weights_text import print_weights
-
-    print_weights(found)
-    return 0
+    return Answer(found, lambda: print_weights(found))
 
 
 def _rows(labelled: Path | None, store: str | None) -> list[tuple[str, dict[str, float], float]]:

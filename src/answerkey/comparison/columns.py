@@ -14,18 +14,8 @@ import numpy.typing as npt
 
 from answerkey.model.question import GROUP_FIELDS, group_of
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.score_batch import ScoreBatch
-from answerkey.model.trial import Trial
+from answerkey.model.trial import ScoreBatch, Trial
 from answerkey.protocols import Store
-
-__all__ = [
-    "Columns",
-    "Floats",
-    "Ints",
-    "by_name",
-    "columns_from_run",
-    "columns_from_store",
-]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -46,6 +36,8 @@ class Columns(NamedTuple):
     scores: Floats
     latencies: Floats
     costs: Floats
+    # The share of its trials that ended in an error.
+    failures: Floats
     components: dict[str, Floats]
     metrics: dict[str, Floats]
     # Replies by the kind of their error.
@@ -109,7 +101,8 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes
     parts: dict[tuple[str, str], list[tuple[int, Floats]]] = defaultdict(list)
     errors: Counter[str] = Counter()
     for batch in batches:
-        plain = {"score": batch.scores, "latency": batch.latencies_ms, "cost": batch.costs}
+        failed = [kind is not None for kind in batch.error_kinds]
+        plain = {"score": batch.scores, "latency": batch.latencies_ms, "cost": batch.costs, "failed": failed}
         for kind, named in (("plain", plain), ("component", batch.components), ("metric", batch.metrics)):
             for name, values in named.items():
                 parts[kind, name].append((len(ids), np.array(values, dtype=np.float64)))
@@ -127,8 +120,9 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes
         trial_scores = _column(parts["plain", "score"], replies, None)
         ids, hashes = [ids[start] for start in starts.tolist()], [hashes[start] for start in starts.tolist()]
         categories = categories[starts]
-    scores, latencies, costs = (
-        _column(parts.pop(("plain", name), ()), replies, starts) for name in ("score", "latency", "cost")
+    scores, latencies, costs, failures = (
+        _column(parts.pop(("plain", name), ()), replies, starts)
+        for name in ("score", "latency", "cost", "failed")
     )
     found: dict[str, dict[str, Floats]] = {"component": {}, "metric": {}}
     for kind, name in list(parts):
@@ -142,6 +136,7 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes
         scores=scores,
         latencies=latencies,
         costs=costs,
+        failures=failures,
         components=found["component"],
         metrics=found["metric"],
         errors=errors,

@@ -13,12 +13,12 @@ from answerkey.model.scorecard import round_score
 from answerkey.protocols import Direction
 from answerkey.stats.paired import holm, paired_difference, verdict_of
 
-__all__ = ["PairedRuns"]
-
 # Counts of something unwanted; runs that were kept before scorers declared a direction say nothing of them.
 _COUNTS: dict[str, Direction] = dict.fromkeys(
     ("duplicate_sources", "uncited_sources", "unretrieved_citations"), "lower"
 )
+# What gates ask of a judge.
+_OF_JUDGES = ("canaries", "reliable", "unreliable_because", "touches")
 # Scores are compared as rounded to nine decimals.
 _HALF_UNIT = 5e-10
 
@@ -86,9 +86,11 @@ class PairedRuns:
             parts.append(_Part(name, self._first[chosen], self._second[chosen], units))
         return self._corrected(parts, graded=True)
 
-    def lower_is_better(self, name: str, first: Floats, second: Floats) -> Measure | None:
-        """Latency or cost."""
-        part = self._known(name, first, second)._replace(direction="lower", counted=True)
+    def lower_is_better(
+        self, name: str, first: Floats, second: Floats, *, counted: bool = True
+    ) -> Measure | None:
+        """Latency, cost or, which is no count but a share, errors."""
+        part = self._known(name, first, second)._replace(direction="lower", counted=counted)
         return self._corrected([part], graded=False)[0] if len(part.first) else None
 
     def _known(self, name: str, first: Floats, second: Floats) -> _Part:
@@ -187,6 +189,7 @@ def _side(columns: Columns, positions: Ints) -> Side:
         errors=dict(sorted(columns.errors.items())),
         latency_ms=latency,
         cost=_mean(costs) if len(costs) else None,
+        judge={name: info.judge[name] for name in _OF_JUDGES if name in info.judge},
     )
 
 

@@ -16,8 +16,6 @@ from answerkey.model.scorecard import round_score
 from answerkey.stats.paired import unit_sums
 from answerkey.stats.power import Pilot, VarianceSplit, split_variance
 
-__all__ = ["Plan", "plan", "plan_from_guess", "plan_from_pair", "plan_from_run"]
-
 # Standard deviation of question scores where there is no run to learn it from: that of a fair chatbot.
 GUESSED_DEVIATION = 0.3
 # How alike two versions do on the same question, where no second run says so.

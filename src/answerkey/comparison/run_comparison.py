@@ -12,8 +12,6 @@ from answerkey.model.scorecard import round_score
 from answerkey.stats.distributions import t_quantile
 from answerkey.stats.paired import LEAST_UNITS, Difference, unseen_rate
 
-__all__ = ["compare", "compare_runs", "run_notes"]
-
 
 def compare(base: Run, candidate: Run, *, margin: float | None = None) -> Comparison:
     """Compare two runs at hand; `.verdict` says whether the candidate is better.
@@ -60,6 +58,7 @@ def compare_runs(
         pass_rate=runs.pass_rate(),
         latency=runs.lower_is_better("latency_ms", base.latencies, candidate.latencies),
         cost=runs.lower_is_better("cost", base.costs, candidate.costs),
+        error_rate=runs.lower_is_better("error_rate", base.failures, candidate.failures, counted=False),
         new_errors={kind: n for kind, n in sorted(candidate.errors.items()) if kind not in base.errors},
         notes=(*run_notes((base, candidate)), *_pairing_notes(pairing)),
     )
@@ -127,8 +126,10 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             yield from _drift(first, other.info)
     for run in runs:
         info = run.info
-        if info.judge.get("reliable") is False:
-            yield f"the judge of run {info.name} ({info.id}) failed its canaries: what it judged is unreliable"
+        reliable = info.judge.get("reliable", True)
+        if reliable is False or (reliable is None and info.judge.get("canaries")):
+            did = "failed its" if reliable is False else "gave no verdict on some"
+            yield f"the judge of run {info.name} ({info.id}) {did} canaries: what it judged is unreliable"
         if info.status != "complete":
             remedy = "resume" if info.experiment is None else "ab --resume"
             yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
@@ -157,7 +158,7 @@ def _drift(first: RunInfo, other: RunInfo) -> Iterator[str]:
         for info in (first, other)
     ]
     moved = [
-        f"{kind!r} {before:.2f} → {after:.2f}"
+        f"{f'{model}: ' if len({judge for judge, _ in scores[0]}) > 1 else ''}{kind!r} {before:.2f} → {after:.2f}"
         for (model, kind), before in scores[0].items()
         if before is not None and (after := scores[1].get((model, kind))) is not None and before != after
     ]

@@ -6,8 +6,6 @@ import numpy as np
 from answerkey.comparison.columns import Columns, Ints
 from answerkey.model.comparison import Unpaired
 
-__all__ = ["Pairing", "joint_units", "pair"]
-
 
 class Pairing(msgspec.Struct, frozen=True):
     """Which question of the base is which of the candidate."""

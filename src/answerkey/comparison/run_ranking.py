@@ -16,8 +16,6 @@ from answerkey.model.scorecard import grade, round_score
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Difference, clear_sign, holm, paired_difference, verdict_of
 
-__all__ = ["Mean", "Ranked", "RankedPair", "Ranking", "rank", "rank_runs"]
-
 
 class Mean(msgspec.Struct, frozen=True):
     """A mean over questions, with its interval over units."""
@@ -38,7 +36,9 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     interval: Interval | None
     # Letters of the groups it belongs to: runs that share a letter cannot be told apart.
     groups: str = ""
+    # Of a question's trials.
     error_rate: float
+    error_interval: Interval | None
     latency_p50_ms: float | None
     latency_p95_ms: float | None
     # Of a question; and of a point, which is a question answered perfectly.
@@ -204,7 +204,9 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
     latencies, costs = _known(one.of(run.latencies)), one.of(run.costs)
     p50, p95 = (float(np.percentile(latencies, p)) if len(latencies) else None for p in (50, 95))
     score = _mean(one.of(run.scores), units, level)
+    failed = _mean(one.of(run.failures), units, level)
     assert score is not None  # only scored questions are shared
+    assert failed is not None  # and each ended in an error or did not
     numbers = run.categories[one.places]
     categories = {
         run.category_names[number]: _mean(
@@ -223,7 +225,8 @@ def _unranked(one: _Placed, units: Ints | None, level: float) -> Ranked:
         score=score.mean,
         grade=grade(score.mean),
         interval=score.interval,
-        error_rate=round_score(run.errors.total() / run.replies) if run.replies else 0.0,
+        error_rate=failed.mean,
+        error_interval=failed.interval,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         cost=_mean(costs, units, level, bounded=False),

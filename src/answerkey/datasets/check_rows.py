@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
 
 from answerkey.model.graded_rubric import read_check_rubric
 from answerkey.model.question import CHECK_KINDS, Check
@@ -11,8 +11,6 @@ from answerkey.plugins import scorers
 from answerkey.text.json_schema import schema_problem
 from answerkey.text.language import LANGUAGES
 from answerkey.text.patterns import check_pattern
-
-__all__ = ["parse_checks"]
 
 # Of every check, whatever its kind.
 _COMMON = frozenset({"weight", "name"})
@@ -46,7 +44,7 @@ def _check(part: Any, where: str) -> Check:
     name, weight = part.get("name", kind), part.get("weight", 1.0)
     if not _is_text(name):
         raise ValueError(f"{where}: 'name' must be non-empty text")
-    if not _is_limit(weight) or not weight:
+    if not is_limit(weight) or not weight:
         raise ValueError(f"{where}: 'weight' must be a number above 0")
     return Check(kind, expected, name, float(weight))
 
@@ -69,7 +67,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_limit(value: Any) -> bool:
+def is_limit(value: Any) -> TypeGuard[float]:
+    """Whether a value is a number from 0 up."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and isfinite(value)
 
 
@@ -102,7 +101,7 @@ def _is_rubric(value: Any) -> bool | str:
         return str(error)
 
 
-_A_LIMIT = (_is_limit, "must be a number from 0 up")
+_A_LIMIT = (is_limit, "must be a number from 0 up")
 # Kind → whether what a check of it expects is right (or what is wrong with it), and what it must be.
 _EXPECTED: dict[str, tuple[Callable[[Any], bool | str], str]] = {
     "contains": (_are_texts, "must be text or a list of texts"),

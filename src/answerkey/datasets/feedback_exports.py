@@ -14,8 +14,6 @@ from answerkey.model.json_value import Json
 from answerkey.text.moments import read_moment
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["FEEDBACK_FORMATS", "Scale", "plain_feedback", "read_feedback"]
-
 # Verdicts of programs are not people's, and a text is none: these marks leave them out.
 _NOT_PEOPLE = frozenset({"EVAL", "LLM", "CODE", "MODEL", "AUTO_EVAL", "TEXT"})
 # What a verdict is about and what else was said with it, kept as it is.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from answerkey.datasets.check_rows import parse_checks
+from answerkey.datasets.check_rows import is_limit, parse_checks
 from answerkey.errors import InputError
 from answerkey.model.question import (
     GROUP_FIELDS,
@@ -21,23 +21,15 @@ from answerkey.model.question import (
 )
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 from answerkey.text.patterns import check_pattern
+from answerkey.transcripts.fields.content_text import type_in_words
 from answerkey.transcripts.file_bytes import STANDARD_INPUT, shown_path
 from answerkey.transcripts.row_files import Row, open_rows
 from answerkey.transcripts.table_columns import split_cells
 
-__all__ = ["EXPECTATION_FIELDS", "is_field", "parse_csv_question", "parse_question", "read_questions"]
-
 EXPECTATION_FIELDS = frozenset(
     {
-        "expected_tools",
-        "forbidden_tools",
-        "tools",
-        "expected_keywords",
-        "expected_content",
-        "forbidden_keywords",
-        "reference_answer",
-        "relevant_documents",
-        "checks",
+        *("expected_tools", "forbidden_tools", "tools", "expected_keywords", "expected_content"),
+        *("forbidden_keywords", "reference_answer", "relevant_documents", "checks"),
     }
 )
 _NOTES = frozenset({"id", "question", "category", "group", "context", "persona", "tags", "weight", "turns"})
@@ -45,9 +37,14 @@ _KNOWN = EXPECTATION_FIELDS | _NOTES
 # Names that others give to a field, as they read without case and underscores, and fields of a reply that look like a
 # question's but are their own.
 _OTHER_NAMES = {
-    **dict.fromkeys(("keyword", "keywords", "mustcontain", "expectedcontents"), "expected_keywords"),
-    **dict.fromkeys(("tool", "requiredtools"), "expected_tools"),
-    **dict.fromkeys(("reference", "expectedanswer", "goldanswer", "groundtruth"), "reference_answer"),
+    **dict.fromkeys(
+        ("keyword", "keywords", "keywordsexpected", "requiredkeywords", "mustcontain", "expectedcontents"),
+        "expected_keywords",
+    ),
+    **dict.fromkeys(("tool", "requiredtools", "toolsexpected"), "expected_tools"),
+    **dict.fromkeys(
+        ("reference", "expectedanswer", "expectedoutput", "goldanswer", "groundtruth"), "reference_answer"
+    ),
 }
 _REPLY_FIELDS = frozenset({"contexts", "tool_calls", "tools_used"})
 # How alike a name must be to a known one to be taken for a slip.
@@ -266,12 +263,7 @@ def _weight(row: Mapping[str, Any]) -> float:
             value = float(value)
         except ValueError:
             raise ValueError("'weight' must be a number") from None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not value >= 0
-        or value == float("inf")
-    ):
+    if not is_limit(value):
         raise ValueError("'weight' must be a number that is not negative")
     return float(value)
 
@@ -355,7 +347,7 @@ def _documents(row: Mapping[str, Any]) -> dict[str, float]:
         return _NOTHING
     if isinstance(value, dict):
         for name, relevance in value.items():
-            if isinstance(relevance, bool) or not isinstance(relevance, int | float) or not relevance >= 0:
+            if not is_limit(relevance):
                 raise ValueError(
                     f"'relevant_documents': the grade of {name!r} must be a number that is not negative"
                 )
@@ -364,7 +356,4 @@ def _documents(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, str):
-        return "empty text" if not value.strip() else "text"
-    names = {dict: "an object", list: "a list", bool: "true/false", int: "a number", float: "a number"}
-    return names.get(type(value), "null" if value is None else type(value).__name__)
+    return "empty text" if isinstance(value, str) and not value.strip() else type_in_words(value)

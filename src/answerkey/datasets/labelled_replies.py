@@ -8,8 +8,6 @@ from answerkey.model.feedback import read_value
 from answerkey.model.json_value import JsonObject
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["LabelledReply", "read_labelled"]
-
 _VERDICTS = ("verdict", "feedback", "rating", "label", "value")
 
 LabelledReply = tuple[str, dict[str, float], float]

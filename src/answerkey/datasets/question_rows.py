@@ -6,8 +6,6 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.question import Check, ExpectedTool, Question
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword
 
-__all__ = ["question_row"]
-
 _BLANK = Question(id="", question="")
 # Not written: where it stood in a file, and what is written in another way.
 _APART = ("line", "metadata", "turns")

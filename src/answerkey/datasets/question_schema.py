@@ -4,8 +4,6 @@ from typing import Any
 
 from answerkey.model.question import CHECK_KINDS
 
-__all__ = ["question_schema"]
-
 
 def _text(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
@@ -15,36 +13,28 @@ def _list_of(items: Any, description: str) -> dict[str, Any]:
     return {"type": "array", "items": items, "description": description}
 
 
+def _only(required: str, **properties: Any) -> dict[str, Any]:
+    """An object that has these fields and no others."""
+    more = {"required": [required], "additionalProperties": False}
+    return {"type": "object", "properties": properties, **more}
+
+
 _NAMES = {"type": "string", "minLength": 1}
-_PATTERN = {
-    "type": "object",
-    "properties": {"regex": {"type": "string"}},
-    "required": ["regex"],
-    "additionalProperties": False,
-}
-_NUMBER = {
-    "type": "object",
-    "properties": {"number": {"type": "number"}, "tolerance": {"type": "number", "minimum": 0}},
-    "required": ["number"],
-    "additionalProperties": False,
-}
+_PATTERN = _only("regex", regex={"type": "string"})
+_NUMBER = _only("number", number={"type": "number"}, tolerance={"type": "number", "minimum": 0})
 _ONE_KEYWORD = [{"type": ["string", "number"], "minLength": 1}, _NUMBER, _PATTERN]
 _KEYWORD = {"anyOf": [*_ONE_KEYWORD, {"type": "array", "minItems": 1, "items": {"anyOf": _ONE_KEYWORD}}]}
 _TOOL = {
     "anyOf": [
         _NAMES,
-        {
-            "type": "object",
-            "properties": {
-                "name": _NAMES,
-                "arguments": {
-                    "type": ["object", "null"],
-                    "description": 'Argument → a value, a list of acceptable values, {"regex"} or {"ignore": true}.',
-                },
+        _only(
+            "name",
+            name=_NAMES,
+            arguments={
+                "type": ["object", "null"],
+                "description": 'Argument → a value, a list of acceptable values, {"regex"} or {"ignore": true}.',
             },
-            "required": ["name"],
-            "additionalProperties": False,
-        },
+        ),
     ]
 }
 _CHECK = {

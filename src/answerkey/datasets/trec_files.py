@@ -11,21 +11,9 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from answerkey.errors import InputError
 from answerkey.transcripts.file_bytes import read_text
-
-__all__ = [
-    "MOST_GRADE",
-    "Qrels",
-    "TrecRun",
-    "file_kind",
-    "read_beir_corpus_ids",
-    "read_qrels",
-    "read_queries",
-    "read_trec_run",
-]
+from answerkey.transcripts.row_files import read_rows
 
 # Query id → document id → grade.
 Qrels = dict[str, dict[str, int]]
@@ -111,11 +99,11 @@ def _by_query(
 def read_queries(path: str | Path) -> dict[str, str]:
     """Query id → text, from BEIR's `queries.jsonl`, a table `id<TAB>text` or TREC topics (`<num>`, `<title>`)."""
     path = Path(path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return dict(_json_records(path))
     text = read_text(path)
     if "<top>" in text[:4096].lower():
         return _topics(text, path)
-    if path.suffix.lower() in (".jsonl", ".ndjson"):
-        return dict(_json_records(text, path))
     queries: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -129,8 +117,7 @@ def read_queries(path: str | Path) -> dict[str, str]:
 
 def read_beir_corpus_ids(path: str | Path) -> set[str]:
     """The ids of the documents of BEIR's `corpus.jsonl`."""
-    path = Path(path)
-    return {identifier for identifier, _ in _json_records(read_text(path), path, need_text=False)}
+    return {identifier for identifier, _ in _json_records(Path(path), need_text=False)}
 
 
 def file_kind(path: str | Path) -> str:
@@ -146,11 +133,9 @@ def file_kind(path: str | Path) -> str:
             return "queries"
         if len(fields) in (5, 6) and fields[1].upper() == "Q0":
             return "run"
-        if "\t" in line and line.count("\t") == 1:
+        if line.count("\t") == 1:
             return "queries"
-        if _is_beir_header(fields) or len(fields) == 4:
-            return "qrels"
-        if len(fields) == 3 and _whole(fields[2]):
+        if _is_beir_header(fields) or len(fields) == 4 or (len(fields) == 3 and _whole(fields[2])):
             return "qrels"
         return "run" if len(fields) in (5, 6) else "unknown"
     return "unknown"
@@ -173,19 +158,11 @@ def _grade(written: str) -> int:
     return grade
 
 
-def _json_records(text: str, path: Path, *, need_text: bool = True) -> Iterator[tuple[str, str]]:
-    decode = msgspec.json.Decoder().decode
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = decode(line)
-        except msgspec.DecodeError as error:
-            raise InputError(f"not valid JSON: {error}", path=path, line=number) from None
-        identifier = record.get("_id", record.get("id")) if isinstance(record, dict) else None
-        words = record.get("text") if isinstance(record, dict) else None
+def _json_records(path: Path, *, need_text: bool = True) -> Iterator[tuple[str, str]]:
+    for line, record in read_rows(path):
+        identifier, words = record.get("_id", record.get("id")), record.get("text")
         if not isinstance(identifier, str | int) or (need_text and not isinstance(words, str)):
-            raise InputError('expected an object such as {"_id": "1", "text": "…"}', path=path, line=number)
+            raise InputError('expected an object such as {"_id": "1", "text": "…"}', path=path, line=line)
         yield str(identifier), words if isinstance(words, str) else ""
 
 

@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 from answerkey.text.lazy import lazy
 
-__all__ = ["CONCEPTS", "UNSPACED", "find_concepts", "mask_of", "said_in", "said_together"]
-
 CONCEPTS = (
     "sorry", "error", "fail", "cannot", "retry", "later", "machine", "timeout", "limit", "busy", "down", "now", "request",
-    "result", "support", "memory", "load", "but", "explain", "solved", "advise", "absent", "policy", "askback",
+    "result", "support", "memory", "load", "but", "explain", "solved", "advise", "absent", "policy", "askback", "unknown",
 )  # fmt: skip
 # Thai, kana, Han, Hangul: there a term matches anywhere.
 UNSPACED = lazy("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -32,18 +30,22 @@ class _Terms(NamedTuple):
     unspaced: dict[str, _Entries]
     # The first word → the first two letters of the next → terms of several words.
     phrases: dict[str, dict[str, _Entries]]
+    # Words that call for another one.
+    open: set[str]
 
 
 @cache
 def _read_terms() -> _Terms:
-    terms = _Terms({}, {}, {})
+    terms = _Terms({}, {}, {}, set())
     bit = 0
     for line in (files("answerkey.detect") / "data" / "concepts.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
-            bit = mask_of(line.strip("[]"))
+            bit = 0 if line == "[open]" else mask_of(line.strip("[]"))
         elif line and not line.startswith("#"):
             for term in {term.strip().lower() for term in line.partition(" ")[2].split(";")}:
-                if " " in term:
+                if not bit:
+                    terms.open.add(term)
+                elif " " in term:
                     first, following, *_ = term.split()
                     _add(terms.phrases.setdefault(first, {}), following[:2], (term, bit))
                 elif UNSPACED.search(term):
@@ -75,6 +77,14 @@ def said_together(mask: int) -> tuple[int, ...]:
     """Each pair of concepts in a mask, as one number."""
     said = said_in(mask)
     return tuple(one * len(CONCEPTS) + two for one in said for two in said if one < two)
+
+
+def is_open(word: str) -> bool:
+    """Whether a word calls for another one; without spaces, whether its end does."""
+    words = _read_terms().open
+    return word in words or (
+        UNSPACED.search(word) is not None and any(word[-n:] in words for n in (1, 2, 3, 4))
+    )
 
 
 def find_concepts(word: str) -> tuple[int, dict[str, _Entries] | None]:

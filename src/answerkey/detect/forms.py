@@ -6,10 +6,9 @@ import json
 import re
 from typing import Any
 
-from answerkey.detect.detected import DetectedFailure
-from answerkey.text.lazy import lazy
+import msgspec
 
-__all__ = ["TRACE_HINTS", "certain_form", "kind_by_marks", "marked_form"]
+from answerkey.text.lazy import lazy
 
 # White space, control and format characters, and the marks that leave nothing on the screen.
 _INVISIBLE = lazy(
@@ -86,6 +85,22 @@ _CALLS = (
     {"tool", "args"}, {"name", "parameters"}, {"function", "arguments"}, {"tool_name", "arguments"}, {"tool", "input"}, {"tool_use_id"},
     {"role", "content"}, {"choices"}, {"candidates"},
 )  # fmt: skip
+
+
+class DetectedFailure(msgspec.Struct, frozen=True):
+    """Why a reply counts as an error."""
+
+    # A response error of the scoring standard: empty, null, error_text, trace or malformed.
+    kind: str
+    # The telling part of the reply, or what is wrong with it.
+    message: str
+    # Span of the telling part in the reply.
+    start: int = 0
+    end: int = 0
+    # What decided: the name of a form, or words of the reply in quotation marks, figures and concepts, the strongest first.
+    because: tuple[str, ...] = ()
+    # How likely it is an error; 1 where a form is certain.
+    probability: float = 1.0
 
 
 def certain_form(text: str | None, stripped: str) -> DetectedFailure | None:

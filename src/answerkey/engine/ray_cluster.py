@@ -9,8 +9,6 @@ from typing import Any
 
 from answerkey.errors import MissingExtraError, UsageError
 
-__all__ = ["connect", "error_line"]
-
 # Ray starts what it needs for a task within seconds; a cluster that cannot is full or broken.
 _PATIENCE_S = 120.0
 _KNOCK_S = 10.0

@@ -18,8 +18,6 @@ from answerkey.model.options import Options
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, AskAgainError, RetryableError, Target
 
-__all__ = ["RayEngine"]
-
 # So many times what is under way, lost in a row: no worker or node explains that.
 _MOST_LOST = 10
 

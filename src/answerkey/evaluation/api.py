@@ -4,6 +4,7 @@ A door loads only its own flow, so that each starts at once. The synchronous one
 loop.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,15 +25,13 @@ from answerkey.evaluation.assembly import (
     make_options,
     select_questions,
 )
-from answerkey.evaluation.progress import Progress, Silent
 from answerkey.evaluation.stored import find_baseline, open_configured_store
-from answerkey.evaluation.waiting import wait_for
+from answerkey.evaluation.waiting import Progress, Silent, wait_for
 from answerkey.model.options import JudgeSettings, Options, Scoring
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import Scorecard
-from answerkey.protocols import Target
 from answerkey.scorers.plan import make_grader
 from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.conversation import Asked
@@ -40,10 +39,10 @@ from answerkey.transcripts.reply_mapping import reply_from_payload
 
 if TYPE_CHECKING:
     from answerkey.evaluation.experiment import Experiment
+    from answerkey.evaluation.live import Asking
     from answerkey.evaluation.recorded import LogScoring
+    from answerkey.gate import Gate
     from answerkey.store.sql import SqlStore
-
-__all__ = ["ab", "evaluate", "evaluate_async", "rescore", "resume", "score", "score_replies"]
 
 # A judge in the place of a stored run's own, or what is to change of that one.
 JudgeChange = JudgeLike | Callable[[JudgeSettings], JudgeSettings]
@@ -82,6 +81,8 @@ async def evaluate_async(
     **changes: Any,
 ) -> Run:
     """The same, awaited."""
+    from answerkey.evaluation.live import Asking, ask_run
+
     settings = settings or load_settings()
     chosen = make_options(settings, options, changes)
     # Everything that can be wrong is found before the first question is asked.
@@ -101,13 +102,12 @@ async def evaluate_async(
         # Only once the target answers: one that is mistyped leaves no store behind.
         store = open_configured_store(settings, chosen.store)
         spec = given if isinstance(given, str) else None
+        asking = Asking(assembly, golden, opened, spec, store, progress or Silent())
         if chosen.reuse:
-            from answerkey.evaluation.reusing import ask_reusing as ask_run
-        else:
-            from answerkey.evaluation.live import ask_run
-        run = await ask_run(assembly, golden, opened, store, progress or Silent(), target_spec=spec)
+            from answerkey.evaluation.resuming import ask_reusing as ask_run
+        run = await ask_run(asking)
         run = msgspec.structs.replace(run, warnings=(*run.warnings, *_reading_notes(golden)))
-        return await _with_verdicts(run, assembly, opened, baseline, store)
+        return await _with_verdicts(run, asking, baseline)
 
 
 def resume(
@@ -143,15 +143,12 @@ def resume(
     assembly = assemble(options, settings, scorers=scorers)
     baseline = None if options.baseline is None else opened_store.find_run(options.baseline)
 
-    async def conclude(asked: Run, opened: Target) -> Run:
-        return await _with_verdicts(asked, assembly, opened, baseline, opened_store)
-
     return resume_run(
         assembly,
         info,
         opened_store,
         progress or Silent(),
-        conclude,
+        lambda asked, asking: _with_verdicts(asked, asking, baseline),
         target=target,
         wait=wait,
         accept_changes=accept_changes,
@@ -182,11 +179,15 @@ def rescore(
         judge=_changed_judge(judge, own if own.models else settings.judge),
         # Gates were for the run as it was scored then.
         gates=(),
-        baseline=None,
         outputs=(),
     )
     assembly = assemble(options, settings, scorers=scorers)
-    return wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))
+    scored = wait_for(rescore_run(assembly, info, opened, progress or Silent(), questions=questions))
+    if options.baseline is None:
+        return scored
+    from answerkey.evaluation.verdicts import decided
+
+    return decided(scored, opened, gated=False)
 
 
 def ab(
@@ -198,6 +199,7 @@ def ab(
     early_stop: bool = False,
     looks: int = 0,
     resume: str | None = None,
+    gates: Sequence[str] = (),
     scorers: Sequence[Any] = (),
     settings: Settings | None = None,
     progress: Progress | None = None,
@@ -205,7 +207,8 @@ def ab(
 ) -> "Experiment":
     """Ask two chatbots the same questions, interleaved, and say whether `b` is better than `a`.
 
-    `early_stop` may end it after any question, `looks` after each of so many equal parts.
+    `early_stop` may end it after any question, `looks` after each of so many equal parts. `gates` are held against `b`, those
+    on a comparison against its difference to `a`.
     `resume` goes on with an interrupted experiment: the id of either of its runs.
     """
     from answerkey.evaluation.experiment import resume_experiment, run_experiment
@@ -219,14 +222,23 @@ def ab(
         kept = info.options
         again = msgspec.structs.replace(kept, budget=kept.budget if chosen.budget is None else chosen.budget)
         assembly = assemble(again, settings, scorers=scorers)
-        return wait_for(resume_experiment(assembly, info, store, watched))
+        held = _experiment_gates(assembly, gates)
+        return wait_for(resume_experiment(assembly, info, store, watched)).with_gates(held)
     if a is None or b is None:
         raise UsageError("an experiment needs two targets: --a T --b T")
-    # The verdict is the comparison of the two; gates and baselines are for runs.
+    # The configured gates and baseline are for runs.
     assembly = assemble(msgspec.structs.replace(chosen, gates=(), baseline=None), settings, scorers=scorers)
+    held = _experiment_gates(assembly, gates)
     golden = select_questions(golden_set(questions, settings, chosen.map), chosen)
     assembly.grader.check_questions(golden)
-    return wait_for(run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop, looks=looks))
+    asked = run_experiment(assembly, golden, (a, b), watched, early_stop=early_stop, looks=looks)
+    return wait_for(asked).with_gates(held)
+
+
+def _experiment_gates(assembly: Assembly, gates: Sequence[str]) -> "list[Gate]":
+    from answerkey.gate import check_gates  # loaded where there are conditions
+
+    return check_gates(gates, assembly.grader.directions, baseline="a")[: len(gates)]
 
 
 def score(
@@ -331,10 +343,9 @@ def _changed_judge(judge: JudgeChange | None, own: JudgeSettings) -> JudgeSettin
     return judge(own) if callable(judge) else judge_settings(judge, own)
 
 
-async def _with_verdicts(
-    run: Run, assembly: Assembly, target: Target, baseline: RunInfo | None, store: "SqlStore"
-) -> Run:
+async def _with_verdicts(run: Run, asking: "Asking", baseline: RunInfo | None) -> Run:
     """A run that was asked, with its comparison, its flips confirmed and its gates, where it has any."""
+    assembly, store = asking.assembly, asking.store
     if baseline is not None:
         from answerkey.evaluation.verdicts import compare_with_baseline
 
@@ -342,8 +353,9 @@ async def _with_verdicts(
         if assembly.options.confirm:
             from answerkey.evaluation.confirming import confirm_flips
 
-            run = await confirm_flips(run, assembly, target, baseline, store)
-    if assembly.options.outputs:
+            run = await confirm_flips(run, assembly, asking.target, baseline, store)
+    # A job's summary is a report as well.
+    if assembly.options.outputs or os.environ.get("GITHUB_STEP_SUMMARY"):
         from answerkey.evaluation.verdicts import with_earlier_runs
 
         run = with_earlier_runs(run, store)

@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.config import Settings
 from answerkey.evaluation.assembly import assemble, golden_set
-from answerkey.evaluation.configuration_errors import configuration_error
+from answerkey.evaluation.bookkeeping import configuration_error
 from answerkey.model.json_value import Json
 from answerkey.model.options import Options
 from answerkey.model.question import Question
@@ -19,11 +19,8 @@ from answerkey.targets.resolve import TargetLike
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.mapping_proposal import propose_mapping
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.raw_replies import watch_raw
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
+from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload, watch_raw
 from answerkey.transcripts.reply_places import find_places
-
-__all__ = ["Asked", "ask_once", "find_case", "read_by"]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from answerkey.gate import Gate
     from answerkey.judge.configured_judge import Judge
 
-__all__ = [
-    "Assembly",
-    "JudgeLike",
-    "QuestionsLike",
-    "assemble",
-    "golden_set",
-    "judge_settings",
-    "make_options",
-    "select_questions",
-]
-
 JudgeLike = JudgeSettings | str | Sequence[str]
 QuestionsLike = str | Path | QuestionSet | Iterable[Question | Mapping[str, Any]]
 
@@ -66,8 +55,10 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True):
             configured=self.settings.target,
         )
         target, placed = make(), getattr(self.engine, "placed", None)
-        prices, base_url = self.options.prices, getattr(target, "base_url", "")
-        price = prices.get(target.name) or price_of(getattr(target, "model", None), prices, base_url=base_url)
+        prices, model = self.options.prices, getattr(target, "model", None)
+        price = prices.get(target.name)
+        if price is None and model:
+            price = price_of(model, prices, base_url=getattr(target, "base_url", ""))
         target = target if placed is None else placed(target, make)
         return target if price is None else PricedTarget(target, price)
 

@@ -3,7 +3,8 @@
 A golden set whose floor is high does not measure much: the score of a real chatbot lies between the floor and 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from math import fsum
 from typing import Any
 
@@ -12,11 +13,13 @@ import msgspec
 from answerkey.golden.know_nothing_bots import know_nothing_bots
 from answerkey.model.options import Scoring
 from answerkey.model.question import Question, QuestionSet
+from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard, round_score
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.measuring import measuring
 from answerkey.scorers.plan import make_grader
+from answerkey.scorers.response_quality import keyword_names
 from answerkey.text.sanitise import one_line
-
-__all__ = ["Audit", "BotScore", "QuestionFloor", "audit_document", "audit_questions"]
 
 _NAMED = 8
 
@@ -53,21 +56,21 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 def audit_questions(questions: QuestionSet, scoring: Scoring | None = None) -> Audit:
     """Let the bots answer every question, scored as any chatbot is."""
-    grader = make_grader(scoring)
+    marking = _Marking(make_grader(scoring))
     bots = know_nothing_bots(questions)
     scores: dict[str, list[float]] = {name: [] for name in bots}
     passed: dict[str, list[str]] = {name: [] for name in bots}
     floors: list[QuestionFloor] = []
     for question in questions:
-        cards = {
-            name: grader.grade(question, [bot(question, turn) for turn in question.asks])
+        marks = {
+            name: marking.mark(question, [bot(question, turn) for turn in question.asks])
             for name, bot in bots.items()
         }
-        for name, card in cards.items():
-            scores[name].append(card.total or 0.0)
-            if card.passed:
+        for name, mark in marks.items():
+            scores[name].append(mark.points)
+            if mark.passed:
                 passed[name].append(question.id)
-        floors.append(_floor(question, cards))
+        floors.append(_floor(question, marks))
     bot_scores = tuple(
         BotScore(
             name=name,
@@ -91,48 +94,83 @@ def audit_document(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _floor(question: Question, cards: dict[str, Scorecard]) -> QuestionFloor:
-    best = max(cards, key=lambda bot: cards[bot].total or 0.0)
-    card = cards[best]
+class _Mark(msgspec.Struct, frozen=True):
+    """What a bot gets for its answer to a question."""
+
+    points: float
+    passed: bool
+    # Component → its value.
+    values: dict[str, float | None]
+    # The keywords that it says.
+    found: list[str]
+
+
+class _Marking:
+    """Marks answers as a grader does; its words are left out where nobody reads them."""
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader, self._measuring = grader, measuring(grader)
+
+    def mark(self, question: Question, replies: Sequence[Reply]) -> _Mark:
+        measuring = self._measuring
+        if measuring is None or not measuring.looks or not measuring.measures(question):
+            return _mark_of(self._grader.grade(question, replies))
+        (reply,), keywords = replies, question.expected_keywords
+        is_found = [match.found for match in measuring.quality.find(keywords, reply.text)]
+        said = sum(is_found) / len(is_found) if is_found else 1.0
+        tools, used = tuple([tool.name for tool in question.expected_tools]), tuple(reply.tools_used)
+        measured = measuring.plain(tools, used, said, reply.text, lambda _: reply.tool_calls)
+        if measured is None or measured.points is None:
+            return _mark_of(self._grader.grade(question, replies))
+        values = dict(zip(measured.names[0], measured.values[1:], strict=False))
+        found: list[str] = []
+        if any(is_found) and "response_quality" in values:
+            found = _shown(compress(keyword_names(keywords), is_found))
+        return _Mark(measured.points, measured.points >= self._grader.scoring.pass_mark, values, found)
+
+
+def _mark_of(card: Scorecard) -> _Mark:
+    qualities = [turn.components.get("response_quality") for turn in card.turns or (card,)]
+    found = _shown(word for one in qualities if one is not None for word in one.details.get("found", ()))
+    values = {name: score.value for name, score in card.components.items()}
+    return _Mark(card.total or 0.0, card.passed, values, found)
+
+
+def _shown(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(one_line(word, 80) for word in words))
+
+
+def _floor(question: Question, marks: dict[str, _Mark]) -> QuestionFloor:
+    best = max(marks, key=lambda bot: marks[bot].points)
     return QuestionFloor(
         id=question.id,
-        floor=card.total or 0.0,
+        floor=marks[best].points,
         bot=best,
-        because=f"{best}: {'; '.join(_reasons(question, best, cards)) or 'only that it gives no error'}",
-        passed=card.passed,
+        because=f"{best}: {'; '.join(_reasons(question, best, marks)) or 'only that it gives no error'}",
+        passed=marks[best].passed,
     )
 
 
-def _reasons(question: Question, best: str, cards: dict[str, Scorecard]) -> Iterator[str]:
+def _reasons(question: Question, best: str, marks: dict[str, _Mark]) -> Iterator[str]:
     """What the best bot gets for nothing, then the keywords that the others find without knowing anything."""
-    card = cards[best]
-    tools, words = card.components.get("tool_usage"), card.components.get("response_quality")
-    if tools is not None and tools.value:
+    values = marks[best].values
+    if values.get("tool_usage"):
         if not any(turn.expected_tools for turn in question.asks):
             yield "no tool is expected"
         elif best == "every-tool":
             yield "calling every tool is enough for tool usage"
-    if words is not None and words.value and not any(turn.expected_keywords for turn in question.asks):
+    if values.get("response_quality") and not any(turn.expected_keywords for turn in question.asks):
         yield "no keyword is expected"
     said: set[str] = set()
-    for name in (best, *(bot for bot in cards if bot != best)):
+    for name in (best, *(bot for bot in marks if bot != best)):
         # One explanation of a keyword is enough: the best bot's, else the first one's.
-        found = [word for word in _found(cards[name]) if word not in said]
+        found = [word for word in marks[name].found if word not in said]
         if found:
             said.update(found)
             listed = ", ".join(found[:_NAMED]) + (
                 f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
             )
             yield f"{_WHY[name]} {listed}"
-
-
-def _found(card: Scorecard) -> list[str]:
-    found: dict[str, None] = {}
-    for turn in card.turns or (card,):
-        quality = turn.components.get("response_quality")
-        words = quality.details.get("found", ()) if quality is not None else ()
-        found.update(dict.fromkeys(one_line(str(word), 80) for word in words))
-    return list(found)
 
 
 # Why a bot can say a keyword that it does not know.

@@ -1,5 +1,6 @@
-"""How a run begins and ends: what it is, and its summary."""
+"""How a run begins and ends: what it is, its summary, and whether the target was set up as it must be."""
 
+import re
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,31 +11,21 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from answerkey.evaluation.assembly import Assembly
-from answerkey.evaluation.configuration_errors import without_configuration_errors
 from answerkey.evaluation.keeping import RunKeeper
 from answerkey.evaluation.recorder import Recorder
-from answerkey.evaluation.warnings import run_warnings
+from answerkey.evaluation.stored import run_warnings
 from answerkey.model.question import QuestionSet
+from answerkey.model.reply import Failure, HarnessProblem
 from answerkey.model.run import ExperimentLink, Run, RunInfo, StreamedResults
+from answerkey.model.scorecard import unscored_card
 from answerkey.model.tally import summarise
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.store.sql import SqlStore
-from answerkey.targets.version import target_labels, target_version
+from answerkey.targets.resolve import target_labels, target_version
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
-
-__all__ = [
-    "changes_since",
-    "finish_run",
-    "going_on",
-    "keep_results",
-    "new_id",
-    "new_run",
-    "store_writer",
-    "summed_up",
-]
 
 
 def new_id() -> str:
@@ -156,3 +147,56 @@ def summed_up(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, plann
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+# Statuses that say: not with these credentials, not at this address, not by this method, not with this body.
+_STATUS = re.compile(r"HTTP (401|403|404|405|422)\b")
+# Neither the configured expression nor the usual names find a text.
+_UNMAPPED = re.compile(r"reply\.text = .* finds nothing in the reply|the reply has no text under ")
+_REMEDIES = {
+    "401": "check the headers or the login of the target",
+    "403": "check what the target's credentials allow",
+    "404": "check the target's address",
+    "405": "check the target's method",
+    "422": "check the target's body",
+}
+
+
+def without_configuration_errors(store: SqlStore, info: RunInfo, results: Sequence[Trial]) -> Sequence[Trial]:
+    """The results; where every reply is the same configuration error they are unscored, here and in the store."""
+    found = configuration_error(results)
+    if found is None:
+        return results
+    card = unscored_card(info.weights, *found)
+    unscored = tuple(trial.scored(card) for trial in results)
+    # In the place of their scores. The replies stay as they are: they are what was observed.
+    store.add(info, unscored, with_replies=False)
+    return unscored
+
+
+def configuration_error(results: Sequence[Trial]) -> tuple[str, HarnessProblem] | None:
+    """What is wrong with the target, if every reply says the same."""
+    first: Failure | None = None
+    status: str | None = None
+    for trial in results:
+        for reply in trial.replies:
+            if reply.failure is None:
+                return None
+            kind = _kind(reply.failure)
+            if kind is None or (first is not None and kind != status):
+                return None
+            first, status = first or reply.failure, kind
+    if first is None or status is None:
+        return None
+    if status == "mapping":
+        return (
+            f"{first.message}; say where the text is under [targets.NAME.reply]: `answerkey ask` shows what came back",
+            "mapping",
+        )
+    return f"every reply was {first.message}; {_REMEDIES[status]}", "configuration"
+
+
+def _kind(failure: Failure) -> str | None:
+    if failure.kind == "http" and (found := _STATUS.match(failure.message)):
+        return found[1]
+    return "mapping" if failure.kind in ("null", "malformed") and _UNMAPPED.match(failure.message) else None

@@ -22,8 +22,6 @@ from answerkey.stats.corrected_means import Corrected
 from answerkey.store.feedback_book import FeedbackBook
 from answerkey.store.sql import SqlStore
 
-__all__ = ["LabelsLike", "calibrate", "calibrate_stored", "calibration_gates"]
-
 # A file of labels, or question id (with its trial, if asked several times) → right or wrong, or a score from 0 to 1.
 LabelsLike = str | Path | Mapping[Any, bool | float]
 

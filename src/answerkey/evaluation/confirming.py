@@ -24,8 +24,6 @@ from answerkey.protocols import Target
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = ["check_confirm", "confirm_flips"]
-
 # The chance of calling an unstable question broken that is accepted, over all flips of a run.
 _ALPHA = 0.05
 # Flips of either kind that are asked again: more than these are a regression that the mean shows.

@@ -7,7 +7,7 @@ in which they were asked, so that it never depends on which answers are quick.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from math import fsum
@@ -27,18 +27,18 @@ from answerkey.evaluation.bookkeeping import (
     new_run,
     store_writer,
 )
-from answerkey.evaluation.judging import add_stored, judging_on
-from answerkey.evaluation.keeping import RunKeeper, keep_run, replay_journal
-from answerkey.evaluation.progress import Progress, RunningScore, Silent
-from answerkey.evaluation.recorder import Recorder
-from answerkey.evaluation.spending import Spending
-from answerkey.evaluation.store_patience import Patience
+from answerkey.evaluation.keeping import Patience, RunKeeper, keep_run, replay_journal
+from answerkey.evaluation.live import Spending
+from answerkey.evaluation.recorder import Recorder, add_stored, judging_on
 from answerkey.evaluation.stored import open_configured_store, stored_trials
 from answerkey.evaluation.target_pair import TargetPair, own_trial
 from answerkey.evaluation.verdicts import with_wordings
+from answerkey.evaluation.waiting import Progress, RunningScore, Silent
+from answerkey.gate import Gate, evaluate_gates
 from answerkey.model.comparison import Comparison
 from answerkey.model.question import Question, QuestionSet, group_of
-from answerkey.model.run import ExperimentLink, Run, RunInfo
+from answerkey.model.run import ExperimentLink, GateResult, Run, RunInfo
+from answerkey.model.run_document import run_header
 from answerkey.model.trial import Trial
 from answerkey.protocols import Target
 from answerkey.stats.paired import Verdict
@@ -49,8 +49,6 @@ from answerkey.targets.resolve import TargetLike
 
 if TYPE_CHECKING:
     from answerkey.judge.session import JudgingSession
-
-__all__ = ["Experiment", "resume_experiment", "run_experiment"]
 
 ARMS = ("a", "b")
 
@@ -68,6 +66,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     stopped_early: bool
     # What cut the asking short, and what the observers could not tell.
     warnings: tuple[str, ...] = ()
+    # Held against b; those on a comparison, against its difference to a.
+    gates: tuple[GateResult, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As `ab --json` has it."""
@@ -82,8 +82,22 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             "stopped_early": self.stopped_early,
             "sequential": self.sequential,
             "warnings": list(self.warnings),
+            "gates": list(self.gates),
             "comparison": self.comparison.to_dict(),
         }
+
+    def with_gates(self, gates: Sequence[Gate]) -> "Experiment":
+        """The experiment with these gates judged: by the verdict of the test that could stop it, where there was one."""
+        document = run_header(self.runs[1])
+        summary = document["summary"]
+        if self.stopped_early:
+            # Enough was asked, so that the rest is not missing.
+            asked = summary["trials"] + sum(summary["unscored"].values())
+            summary["coverage"] = summary["trials"] / asked
+        compared = self.comparison.to_dict()
+        compared |= {"verdict": self.verdict, "regression": self.verdict == "worse"}
+        compared["difference"] |= self.sequential or {}
+        return msgspec.structs.replace(self, gates=tuple(evaluate_gates(gates, document, compared)))
 
 
 async def run_experiment(

@@ -23,8 +23,6 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import SLEEPING, ToGrade, read_frame, write_frame
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Grading"]
-
 Judged = Sequence[Sequence[Score]]
 _Item = tuple[Trial, Judged]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from answerkey.evaluation.bookkeeping import new_id, store_writer
-from answerkey.evaluation.judging import judging_on
-from answerkey.evaluation.progress import Progress
 from answerkey.evaluation.recorded import LogRun, LogScoring
+from answerkey.evaluation.recorder import judging_on
 from answerkey.evaluation.shard import ShardScorer
 from answerkey.evaluation.shard_processes import Here
+from answerkey.evaluation.waiting import Progress
 from answerkey.model.question import QuestionSet
 from answerkey.model.run import Run
 from answerkey.model.trial import Trial
@@ -23,8 +23,6 @@ from answerkey.store.sql import SqlStore
 if TYPE_CHECKING:
     from answerkey.judge.configured_judge import Judge
     from answerkey.judge.session import JudgingSession
-
-__all__ = ["score_judged"]
 
 # Replies that are read ahead of the one whose judgement is waited for.
 _MOST_AHEAD = 2000
@@ -42,6 +40,7 @@ async def score_judged(
 ) -> Run:
     """Grade recorded replies with a judge. The store remembers what it said, so that it is paid for once."""
     log = LogRun(paths, grader, questions, how, progress)
+    log.recover()
     log.begin()
     scorer = ShardScorer(log.plan, grader)
     try:

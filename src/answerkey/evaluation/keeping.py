@@ -5,23 +5,68 @@ take is set aside in a file of its own; and a run that another process has taken
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from answerkey.errors import InterruptedRunError, RunOwnedError, StoreAwayError, StoreError, StoreFullError
-from answerkey.evaluation.store_patience import Patience
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
+from answerkey.store.judgements import SqlJudgements
 from answerkey.store.ownership import Lease
 from answerkey.store.run_journal import RunJournal, read_journal
 from answerkey.store.sql import SqlStore
 
-__all__ = ["RunKeeper", "keep_run", "replay_journal"]
+if TYPE_CHECKING:
+    from answerkey.model.judge_answer import Answer
 
 _Value = TypeVar("_Value")
+# Seconds until a store that is away is tried again: doubled each time, up to the second.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+
+class Patience:
+    """How long a store that is away is waited for."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        # Set when the run is being stopped: then nothing is waited for.
+        self.stopping = threading.Event()
+
+    def use(self, action: Callable[[], _Value]) -> _Value:
+        """Do something with the store; while it is away, again and again until the patience ends."""
+        pause, since = _FIRST_PAUSE, time.monotonic()
+        while True:
+            try:
+                return action()
+            except StoreAwayError:
+                left = self._seconds - (time.monotonic() - since)
+                if left <= 0 or self.stopping.wait(min(pause, left)):
+                    raise
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+class PatientJudgements(SqlJudgements):
+    """The judgements of a store that may be away for a while."""
+
+    def __init__(self, store: SqlStore, patience: Patience) -> None:
+        super().__init__(store)
+        self._patience = patience
+
+    def find_answers(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """Key → the judge's answer, of those that are there."""
+        return self._patience.use(lambda: SqlJudgements.find_answers(self, keys))
+
+    def add_answers(self, run_id: str, answers: "Sequence[Answer]") -> None:
+        """Keep answers in one durable transaction; the first answer under a key stays."""
+        self._patience.use(lambda: SqlJudgements.add_answers(self, run_id, answers))
+
+
 # Replies replayed at a time.
 _BATCH = 500
 
@@ -72,19 +117,11 @@ class RunKeeper:
 
     def add(self, info: RunInfo, trials: Sequence[Trial], *, with_replies: bool = True) -> None:
         """Store replies and scorecards."""
-
-        def write(part: Sequence[Trial]) -> None:
-            self._store.add(info, part, with_replies=with_replies)
-
-        self._write(write, trials, replies=with_replies)
+        self._write(partial(self._store.add, info, with_replies=with_replies), trials, replies=with_replies)
 
     def add_replies(self, info: RunInfo, trials: Sequence[Trial]) -> None:
         """Store replies that are scored later."""
-
-        def write(part: Sequence[Trial]) -> None:
-            self._store.add_replies(info, part)
-
-        self._write(write, trials, replies=True)
+        self._write(partial(self._store.add_replies, info), trials, replies=True)
 
     def _write(
         self, write: Callable[[Sequence[Trial]], None], trials: Sequence[Trial], *, replies: bool

@@ -11,8 +11,6 @@ from answerkey.model.run import Run, StreamedResults
 from answerkey.model.trial import Trial
 from answerkey.store.sql import SqlStore
 
-__all__ = ["keep_log"]
-
 _BATCH = 1000
 
 

@@ -17,8 +17,6 @@ from answerkey.model.sentence_calibration import SentenceCalibration, calibrate_
 from answerkey.model.trial import Trial
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["calibrate_judge", "calibrate_model"]
-
 # (sentence, whether it is supported)
 Labels = list[tuple[str, bool]]
 

@@ -12,8 +12,6 @@ from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, sho
 from answerkey.transcripts.remote_files import find_remote, remote_stamp, remote_url
 from answerkey.transcripts.row_files import Row, RowFile, open_rows
 
-__all__ = ["LogBlocks", "log_files"]
-
 # Bytes of lines, or rows, that go together: large enough that handing them over costs nothing, small enough for memory.
 _BYTES = 2 * 1024 * 1024
 _ROWS = 4000

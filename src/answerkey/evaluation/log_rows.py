@@ -10,8 +10,6 @@ from answerkey.model.reply import Reply
 from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.recorded_rows import reply_in_row
 
-__all__ = ["LogRows"]
-
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | {
     *("id", "question", "category", "group", "persona", "tags", "weight", "turns", "trial"),

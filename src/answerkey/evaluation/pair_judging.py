@@ -14,8 +14,6 @@ from answerkey.model.run import RunInfo
 from answerkey.store.judgements import SqlJudgements
 from answerkey.store.sql import SqlStore
 
-__all__ = ["judge_runs"]
-
 
 async def judge_runs(store: SqlStore, base: RunInfo, candidate: RunInfo, judge: Judge) -> Pairwise:
     """Judge every question that both runs answered; what was judged before is not asked again."""

@@ -14,11 +14,6 @@ from answerkey.model.reply import Reply, Timings, ToolCall
 from answerkey.transcripts.fields.tool_calls import read_calls
 from answerkey.transcripts.payloads import EVIDENCE
 
-__all__ = [
-    *("LONGEST_MS", "PlainRow", "PlainRows"),
-    *("identity_of", "plain_calls", "plain_question", "plain_reply"),
-]
-
 # Longer ones are no times, and more names no list that a chatbot writes.
 LONGEST_MS = 1e15
 _MOST_CALLS = 20

@@ -12,8 +12,6 @@ from answerkey.model.options import Options
 from answerkey.targets.resolve import kind_and_rest
 from answerkey.transcripts.json_shapes import as_dict, as_dicts
 
-__all__ = ["TARGET_NAME", "Probe", "probe_target"]
-
 # What the configuration that `init` writes calls the chatbot.
 TARGET_NAME = "chatbot"
 _QUESTION = "{{question}}"

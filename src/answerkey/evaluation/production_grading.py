@@ -15,8 +15,6 @@ from answerkey.scorers.plan import make_grader
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
-__all__ = ["ProductionGrading"]
-
 # Replies that are graded anew in one transaction.
 _BATCH = 200
 

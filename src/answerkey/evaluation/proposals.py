@@ -12,8 +12,6 @@ from answerkey.store.feedback_book import FeedbackBook, question_of
 from answerkey.store.production import ProductionReplies
 from answerkey.store.sql import SqlStore
 
-__all__ = ["TAG", "case_id", "proposed_cases", "why_proposed"]
-
 TAG = "from-feedback"
 _REPLY = 2_000
 

@@ -11,8 +11,6 @@ from answerkey.evaluation.shard_processes import ToAddUp
 from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
 
-__all__ = ["RayShards"]
-
 # So many blocks a processor are under way: one that is scored, and one that has arrived.
 _AHEAD = 2
 # A worker process of Ray's lives longer than a log.

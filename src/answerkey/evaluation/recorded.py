@@ -15,26 +15,25 @@ import msgspec
 
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
-from answerkey.evaluation.progress import Progress, RunningScore
 from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
 from answerkey.evaluation.shard_processes import Here, OtherProcesses, Shards
 from answerkey.evaluation.shard_tally import PARTITIONS, ShardPart
-from answerkey.evaluation.warnings import run_warnings
+from answerkey.evaluation.stored import run_warnings
+from answerkey.evaluation.waiting import Progress, RunningScore
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
-from answerkey.model.result_rows import numbered_line
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 
-__all__ = ["LogRun", "LogScoring", "score_recorded"]
-
 # A log of no more blocks than these is scored before another process has started.
 _FEW_BLOCKS = 3
 # Fewer bytes are scored again as fast as they are looked up.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
+# Raised where a journal of before could not be read.
+_JOURNAL = 2
 _WORST_SHOWN = 20
 _IDS_NAMED = 3
 
@@ -71,11 +70,12 @@ def score_recorded(
 ) -> Run:
     """Grade recorded replies, in this process, in several on this machine, or on a cluster."""
     log = LogRun(paths, grader, questions, how, progress)
-    log.begin()
-    plan, todo = log.plan, log.blocks_to_do()
     try:
-        shards, todo = _shards(plan, grader, todo, how)
+        log.recover()
+        shards, todo = _shards(log.plan, grader, log.blocks_to_do(), how)
         with closing(shards):
+            # Whoever watches may start threads, which processes must not begin with.
+            log.begin()
             for part in shards.score(todo):
                 log.add(part)
             return log.run(shards)
@@ -100,7 +100,7 @@ def _shards(
     processes = how.processes
     count = processes or _cores()
     alone = plan.recipe is None or count == 1 or (processes is None and len(first) <= _FEW_BLOCKS)
-    return Here(plan, grader) if alone else OtherProcesses(plan, count), chain(first, blocks)
+    return Here(plan, grader) if alone else OtherProcesses(plan, count, grader), chain(first, blocks)
 
 
 def _cores() -> int:
@@ -140,11 +140,14 @@ class LogRun:
         self._bad: list[tuple[int, bytes]] = []
         self._first_bad: tuple[int, str] | None = None
 
-    def begin(self) -> None:
+    def recover(self) -> None:
         """Take up what an interrupted scoring of the same has left."""
-        self._progress.begin(self.info, planned=None, done=0)
         for part in self.journal.recovered():
             self._count(part)
+
+    def begin(self) -> None:
+        """Tell whoever watches."""
+        self._progress.begin(self.info, planned=None, done=self.running.done)
 
     def blocks_to_do(self) -> Iterator[Block]:
         """The log's blocks that have not been scored yet."""
@@ -154,6 +157,9 @@ class LogRun:
         """Keep a part."""
         self.journal.append(part)
         self._count(part)
+        done, size = self._blocks.bytes_read, self._blocks.size
+        self.running.expected = round(self.running.done * size / done) if size and done else None
+        self._progress.advance(self.running)
 
     def _count(self, part: ShardPart) -> None:
         self._tally.merge(part.tally)
@@ -169,9 +175,6 @@ class LogRun:
             if self._first_bad is None or part.number < self._first_bad[0]:
                 self._first_bad = (part.number, f"{where}: {bad.reason}")
         self.running.add_part(part.trials, part.errors, part.points)
-        done, size = self._blocks.bytes_read, self._blocks.size
-        self.running.expected = round(self.running.done * size / done) if size and done else None
-        self._progress.advance(self.running)
 
     def run(self, shards: Shards) -> Run:
         """What it all comes to."""
@@ -220,7 +223,7 @@ class LogRun:
 
     def _lines(self, numbers: "array[int]") -> Callable[[], Iterator[bytes]]:
         """The rows of the results, as they are written."""
-        return lambda: (numbered_line(*line, number=numbers[place]) for place, line in self.journal.lines())
+        return lambda: (lines.numbered(numbers) for lines in self.journal.lines())
 
     def _notes(self, ambiguous: list[str]) -> Iterator[str]:
         if self._bad:
@@ -261,7 +264,15 @@ def _journal_path(
     stamps = blocks.stamps()
     if stamps is None or (blocks.size or 0) < _WORTH_A_JOURNAL:
         return None
-    key = [stamps, scoring, questions and questions.hash, how.fields, how.keep_results, how.as_lines]
+    key = [
+        _JOURNAL,
+        stamps,
+        scoring,
+        questions and questions.hash,
+        how.fields,
+        how.keep_results,
+        how.as_lines,
+    ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"

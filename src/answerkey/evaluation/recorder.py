@@ -5,28 +5,31 @@ Nothing is stored before the judge is known to work, or has kept silent for long
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from answerkey.evaluation.grading import Grading
-from answerkey.evaluation.progress import Progress, RunningScore
+from answerkey.evaluation.keeping import Patience
+from answerkey.evaluation.stored import stored_trials
+from answerkey.evaluation.waiting import Progress, RunningScore
+from answerkey.model.question import Question
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
+from answerkey.store.sql import SqlStore
 
 if TYPE_CHECKING:
+    from answerkey.judge.configured_judge import Judge
     from answerkey.judge.session import JudgingSession
-
-__all__ = ["Recorder"]
 
 # What arrives within this time is written together; until then the journal has it.
 _FLUSH_SECONDS = 0.2
 _FLUSH_ROWS = 500
 # While the store is slow or away, the asking goes on until so many replies wait for it in memory.
-_MOST_UNWRITTEN = 10_000
+_MOST_UNWRITTEN = 4_000
 # So long, a judge that has not answered yet may still turn out to be unusable, and replies wait in memory.
 _HOLD_SECONDS = 2.0
 # Replies that wait for their judgement in memory, at least; when there are more, the asking waits too, so that the judge
@@ -229,3 +232,40 @@ class Recorder:
         self._hold = False
         self._store.add_replies(self._info, ahead)
         self._store.add(self._info, batch, with_replies=self._judging is None)
+
+
+@asynccontextmanager
+async def judging_on(
+    store: SqlStore | None,
+    judge: "Judge | None",
+    run_id: str,
+    writer: ThreadPoolExecutor | None = None,
+    *,
+    patience: Patience | None = None,
+    beside: bool = False,
+) -> "AsyncIterator[JudgingSession | None]":
+    """A judge opened for a run, with what the store remembers of it; nothing if there is no judge.
+
+    `beside`: its canaries need not be back before the asking begins.
+    """
+    if judge is None:
+        yield None
+        return
+    # Most runs have no judge, and need not load what judging takes.
+    from answerkey.evaluation.keeping import PatientJudgements
+    from answerkey.judge.session import open_judging
+
+    kept = None if store is None else PatientJudgements(store, patience or Patience(0.0))
+    async with open_judging(judge, run_id=run_id, store=kept, executor=writer, beside=beside) as session:
+        yield session
+
+
+async def add_stored(
+    recorder: Recorder, store: SqlStore, info: RunInfo, questions: Iterable[Question]
+) -> None:
+    """Judge and score the stored replies that still count, and forget scores of any others."""
+    counted: set[tuple[int, int]] = set()
+    for trial in stored_trials(store, info, questions):
+        counted.add((trial.position, trial.number))
+        await recorder.add(trial, stored=True)
+    store.drop_scorecards(info, but=counted)

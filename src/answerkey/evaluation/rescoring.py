@@ -8,17 +8,14 @@ import msgspec
 
 from answerkey.evaluation.assembly import Assembly
 from answerkey.evaluation.bookkeeping import store_writer, summed_up
-from answerkey.evaluation.judging import add_stored, judging_on
-from answerkey.evaluation.progress import Progress, RunningScore, Silent
-from answerkey.evaluation.recorder import Recorder
+from answerkey.evaluation.recorder import Recorder, add_stored, judging_on
 from answerkey.evaluation.stored import stored_trials
+from answerkey.evaluation.waiting import Progress, RunningScore, Silent
 from answerkey.model.question import Question, QuestionSet
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.store.sql import SqlStore
-
-__all__ = ["rescore_run", "score_again"]
 
 _BATCH = 500
 

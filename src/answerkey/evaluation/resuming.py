@@ -1,6 +1,8 @@
-"""Resuming: a run goes on where it stopped. What it was asked with must be as it was; else a new run is made of it."""
+"""Beginning with replies that are there: a run goes on where it stopped, or a new one uses what still holds of another."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -8,21 +10,19 @@ import msgspec
 from answerkey.datasets.golden_sets import read_questions
 from answerkey.errors import UsageError
 from answerkey.evaluation.assembly import Assembly, select_questions
-from answerkey.evaluation.bookkeeping import changes_since, new_id, new_run
+from answerkey.evaluation.bookkeeping import changes_since
 from answerkey.evaluation.keeping import replay_journal
-from answerkey.evaluation.live import ask_again
-from answerkey.evaluation.progress import Progress
-from answerkey.evaluation.stored import load_stored_run
-from answerkey.evaluation.waiting import wait_for
+from answerkey.evaluation.live import Asking, ask_again, ask_from, ask_run
+from answerkey.evaluation.stored import load_stored_run, stored_trials
+from answerkey.evaluation.waiting import Progress, wait_for
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
+from answerkey.model.reply import Timings
 from answerkey.model.run import Run, RunInfo
-from answerkey.protocols import Target
+from answerkey.model.trial import Trial
 from answerkey.store.ownership import Lease, claim_run
 from answerkey.store.sql import SqlStore
-from answerkey.targets.resolve import TargetLike
-
-__all__ = ["resume_run"]
+from answerkey.targets.resolve import TargetLike, target_labels
 
 
 def resume_run(
@@ -30,7 +30,7 @@ def resume_run(
     info: RunInfo,
     store: SqlStore,
     progress: Progress,
-    conclude: Callable[[Run, Target], Awaitable[Run]],
+    conclude: Callable[[Run, Asking], Awaitable[Run]],
     *,
     target: TargetLike | None,
     wait: bool,
@@ -46,23 +46,14 @@ def resume_run(
 
         async def ask() -> Run:
             async with assembly.target(given) as opened:
-                run = await _go_on(assembly, info, questions, opened, store, progress, lease, accept_changes)
-                return await conclude(run, opened)
+                asking = Asking(assembly, questions, opened, info.target_spec, store, progress)
+                return await conclude(await _go_on(asking, info, lease, accept_changes), asking)
 
         return wait_for(ask())
 
 
-async def _go_on(
-    assembly: Assembly,
-    info: RunInfo,
-    questions: QuestionSet,
-    target: Target,
-    store: SqlStore,
-    progress: Progress,
-    lease: Lease,
-    accept_changes: bool,
-) -> Run:
-    changed = changes_since(info, assembly, target, questions)
+async def _go_on(asking: Asking, info: RunInfo, lease: Lease, accept_changes: bool) -> Run:
+    changed = changes_since(info, asking.assembly, asking.target, asking.questions)
     if changed and not accept_changes:
         verb = "has" if len(changed) == 1 else "have"
         raise UsageError(
@@ -70,21 +61,12 @@ async def _go_on(
             f"begins with the replies that still hold: answerkey resume {info.id} --accept-changes"
         )
     if changed:
-        new = _made_from(info, assembly, target, questions)
-        with claim_run(store.database, new.id) as lease:
-            store.create_run(new, questions)
-            store.copy_replies(info, new)
-            return await ask_again(assembly, new, questions, target, store, progress, lease)
-    if info.status == "complete" and assembly.judge is None:
+        new = asking.new_run(name=info.name, made_from=info.id)
+        return await ask_from(asking, new, partial(asking.store.copy_replies, info))
+    if info.status == "complete" and asking.assembly.judge is None:
         # Evidence, with nothing left to ask.
-        return load_stored_run(store, info.id)
-    return await ask_again(assembly, info, questions, target, store, progress, lease)
-
-
-def _made_from(old: RunInfo, assembly: Assembly, target: Target, questions: QuestionSet) -> RunInfo:
-    """What a run is that goes on from another."""
-    begun = new_run(assembly, target, questions, run_id=new_id(), target_spec=old.target_spec, name=old.name)
-    return msgspec.structs.replace(begun, made_from=old.id)
+        return load_stored_run(asking.store, info.id)
+    return await ask_again(asking, info, lease)
 
 
 def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> QuestionSet:
@@ -103,3 +85,38 @@ def _target_of(info: RunInfo) -> str:
             f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"
         )
     return info.target_spec
+
+
+# Runs in which a reply of the same chatbot is looked for.
+_MOST_RUNS = 200
+_BATCH = 200
+
+
+async def ask_reusing(asking: Asking) -> Run:
+    """Ask what the newest run of the same chatbot has no good reply to; without such a run, everything."""
+    store, target = asking.store, asking.target
+    version = target_labels(asking.target_spec, asking.assembly.settings.targets).version
+    known = (
+        info
+        for info in store.list_infos(limit=_MOST_RUNS)
+        # Another version by its name is another chatbot, whatever is known of it.
+        if info.target_hash == target.fingerprint and info.target_version.version == version
+    )
+    old = next((info for info in known if info.status != "running"), None)
+    if old is None:
+        return await ask_run(asking)
+
+    def fill(new: RunInfo) -> None:
+        good = _good_trials(store, old, new, asking.questions)
+        while batch := list(islice(good, _BATCH)):
+            store.add_replies(new, batch)
+
+    return await ask_from(asking, asking.new_run(made_from=old.id), fill)
+
+
+def _good_trials(store: SqlStore, old: RunInfo, new: RunInfo, questions: QuestionSet) -> Iterator[Trial]:
+    """Replies that hold: no failure among them, which may have been the day's, and not timed, which was another day's."""
+    for trial in stored_trials(store, old, questions):
+        if trial.number <= new.repeat and all(reply.failure is None for reply in trial.replies):
+            timeless = (msgspec.structs.replace(reply, timings=Timings()) for reply in trial.replies)
+            yield trial.answered(tuple(timeless))

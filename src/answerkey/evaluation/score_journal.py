@@ -14,13 +14,11 @@ from typing import IO
 import msgspec
 
 from answerkey.evaluation.shard_tally import ShardPart
-from answerkey.model.result_rows import RowLine
+from answerkey.model.result_rows import RowLines
 from answerkey.model.trial import Trial
 
-__all__ = ["ScoreJournal", "read_batches"]
-
 _LENGTHS = struct.Struct("<QQ")
-_read_lines = msgspec.msgpack.Decoder(list[tuple[int, RowLine]]).decode
+_read_lines = msgspec.msgpack.Decoder(RowLines).decode
 _read_trials = msgspec.msgpack.Decoder(list[tuple[int, Trial]]).decode
 
 
@@ -68,9 +66,8 @@ class ScoreJournal:
         lengths = ([len(packed) for packed in records], [len(packed) for packed in results])
         header = pickle.dumps((part, *lengths), protocol=pickle.HIGHEST_PROTOCOL)
         start = self._file.seek(0, os.SEEK_END)
-        body = b"".join([*records, *results])
-        self._file.write(_LENGTHS.pack(len(header), len(body)) + header)
-        self._file.write(body)
+        self._file.write(_LENGTHS.pack(len(header), sum(map(sum, lengths))) + header)
+        self._file.writelines([*records, *results])
         self._file.flush()
         self._place(part.number, start + _LENGTHS.size + len(header), *lengths)
 
@@ -95,9 +92,9 @@ class ScoreJournal:
         """The kept results with their places, in the log's order."""
         return (found for packed in self._packed() for found in _read_trials(packed))
 
-    def lines(self) -> Iterator[tuple[int, RowLine]]:
+    def lines(self) -> Iterator[RowLines]:
         """The same, where they were kept as lines."""
-        return (found for packed in self._packed() for found in _read_lines(packed))
+        return map(_read_lines, self._packed())
 
     def _packed(self) -> Iterator[bytes]:
         for number in sorted(self._results):

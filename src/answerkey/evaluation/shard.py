@@ -12,18 +12,17 @@ from typing import Any
 import msgspec
 
 from answerkey.evaluation.log_rows import LogRows
+from answerkey.evaluation.plain_lines import PlainLines
 from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
-from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
+from answerkey.scorers.plan import GraderRecipe
 from answerkey.transcripts.row_files import decode_line
-
-__all__ = ["Block", "ShardPlan", "ShardScorer"]
 
 
 class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,8 +75,9 @@ class ShardScorer:
         self._grade, self._too_costly, self.prepare = grader.grade, grader.too_costly, grader.prepare
         # Called with the place of each row before it is scored.
         self.before_row: Callable[[int], None] | None = None
-        # Results that nobody reads need no words.
-        self._measuring = None if plan.keep_results else measuring(grader)
+        # Results that nobody reads need no words, and lines of plain rows are filled in.
+        self._lines = PlainLines(grader) if plan.as_lines and PlainLines.fit(grader) else None
+        self._measuring = None if plan.keep_results and self._lines is None else measuring(grader)
         self._rows = LogRows(plan.questions)
         self._lowest = Lowest()
 
@@ -145,8 +145,9 @@ class ShardScorer:
         This loop is what a log of millions waits for: names of its own for all that it touches, and no object a row.
         """
         measure, named, whole = measuring.plain, tally.named, tally.tally.whole
+        share_said, find = measuring.quality.share_said, measuring.quality.find
+        lines, keep_line, before_row = self._lines, tally.keep, self.before_row
         add_number, add_values = tally.plain[0].append, tally.plain[1].append
-        before_row = self.before_row
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
         for read in rows:
             row = read[3]
@@ -166,17 +167,22 @@ class ShardScorer:
             ):
                 question = None
             text, used, taken = row.answer, row.tools_used, row.latency_ms
-            if (
-                question is None
-                or (taken is not None and not 0.0 <= taken < LONGEST_MS)
-                or (text is not None and "\0" in text)
-            ):
+            is_time = taken is None or 0.0 <= taken < LONGEST_MS
+            if question is None or not is_time or (text is not None and "\0" in text):
                 yield read
                 continue
-            found = measure(question.tools, question.keywords, used or (), text, plain_calls)
+            if lines is None:
+                said = share_said(question.keywords, text)
+            else:
+                matches = find(question.keywords, text)
+                where = tuple([match.found for match in matches])
+                said = where.count(True) / len(where) if where else 1.0
+            found = measure(question.tools, used or (), said, text, plain_calls)
             if found is None or (points := found.points) is None:
                 yield read
                 continue
+            if lines is not None:
+                keep_line(read[1], lines.line(question, row, matches, where, found))
             add_number(question.number)
             add_values(found)
             if used is None:
@@ -188,6 +194,8 @@ class ShardScorer:
                     slow_from = whole.slow_from
             if row.trial:
                 question.add_trial(row.trial)
+            elif lines is not None:
+                question.add_place(read[1])
             if points < 1 and points <= limit:
                 tally.add_low(points, read[1], row)
                 limit = lowest.limit
@@ -226,7 +234,7 @@ class ShardScorer:
         return Trial(question, number, position, replies)
 
     def _add(self, trial: Trial, place: int, tally: ShardTally) -> None:
-        if self._measuring is not None:
+        if self._measuring is not None and self._lines is None:
             found = self._measuring.any(trial.question, trial.replies)
             if found is not None and tally.add_measured(trial, place, found):
                 return

@@ -1,5 +1,6 @@
 """Processes that score the blocks of a log: this one alone, or several others that are fed block by block."""
 
+import gc
 import os
 import pickle
 import queue
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
@@ -19,8 +21,6 @@ from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import SLEEPING, read_frame
-
-__all__ = ["Here", "OtherProcesses", "Shards", "ToAddUp"]
 
 # A partition to add up: its journal, and where the records are in it.
 ToAddUp = tuple[str, list[tuple[int, int]]]
@@ -65,11 +65,17 @@ class Here:
 class OtherProcesses:
     """Several processes, each fed by a thread of this one."""
 
-    def __init__(self, plan: ShardPlan, count: int) -> None:
+    def __init__(self, plan: ShardPlan, count: int, grader: Grader) -> None:
         self._plan = plan
         # Whether new processes tell each row: a block took longer than a row may.
         self._careful = False
-        self._processes = [_start(plan) for _ in range(count)]
+        # Loaded once, and shared by copies.
+        grader.prepare()
+        # A copy of this process can score at once, but threads are not copied, nor is what they hold let go of.
+        copies = sys.platform == "linux" and threading.active_count() == 1
+        self._processes: list[_Process] = [
+            _Copy(plan, grader) if copies else _start(plan) for _ in range(count)
+        ]
 
     def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
         """As they are done."""
@@ -148,12 +154,61 @@ class OtherProcesses:
             process.wait()
 
 
-def _answer(process: "subprocess.Popen[bytes]", item: object) -> tuple[object | None, int | None]:
+class _Process(Protocol):
+    """A process that answers, as `subprocess` has it."""
+
+    @property
+    def stdin(self) -> Any: ...
+    @property
+    def stdout(self) -> Any: ...
+    def kill(self) -> None: ...
+    def wait(self) -> int: ...
+
+
+class _Copy:
+    """A process that begins as a copy of this one, with all that it has loaded."""
+
+    def __init__(self, plan: ShardPlan, grader: Grader) -> None:
+        given, ask = os.pipe()
+        answered, answer = os.pipe()
+        self._id = os.fork()
+        if not self._id:
+            try:
+                os.close(ask)
+                os.close(answered)
+                for number in (signal.SIGTERM, signal.SIGHUP):
+                    signal.signal(number, signal.SIG_DFL)
+                os.dup2(2, 1)
+                gc.freeze()
+                _serve(os.fdopen(given, "rb"), os.fdopen(answer, "wb"), plan, grader)
+            finally:
+                # Nothing of what the parent still has to write or to close.
+                os._exit(1)
+        os.close(given)
+        os.close(answer)
+        self.stdin, self.stdout = os.fdopen(ask, "wb"), os.fdopen(answered, "rb")
+        # How it ended; its number may be another process's then.
+        self._ended: int | None = None
+
+    def kill(self) -> None:
+        if self._ended is None:
+            os.kill(self._id, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self._ended is None:
+            self._ended = os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
+            for stream in (self.stdin, self.stdout):
+                with suppress(OSError):
+                    stream.close()
+        return self._ended
+
+
+def _answer(process: _Process, item: object) -> tuple[object | None, int | None]:
     """What a process makes of an item (None: it died), and the row that it told last."""
     row: int | None = None
     try:
-        _write(cast("BinaryIO", process.stdin), item)
-        while (content := read_frame(cast("BinaryIO", process.stdout))) is not None:
+        _write(process.stdin, item)
+        while (content := read_frame(process.stdout)) is not None:
             found = pickle.loads(content)  # noqa: S301  # from our own child
             if not isinstance(found, int):
                 return found, row
@@ -177,17 +232,27 @@ def _write(stream: BinaryIO, value: object) -> None:
     stream.flush()
 
 
-def _serve() -> None:
+def _main() -> None:
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # Whatever a scorer prints must not stand among the answers.
     os.dup2(2, 1)
+    first = read_frame(given)
+    if first is not None:
+        sys.path[:], plan, careful = pickle.loads(first)  # noqa: S301  # from our own parent
+        _serve(given, answers, plan, careful=careful)
+
+
+def _serve(
+    given: BinaryIO,
+    answers: BinaryIO,
+    plan: ShardPlan,
+    grader: Grader | None = None,
+    *,
+    careful: bool = False,
+) -> None:
     # Ctrl-C is for the parent, which closes the pipe when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    first = read_frame(given)
-    if first is None:
-        return
-    sys.path[:], plan, careful = pickle.loads(first)  # noqa: S301  # from our own parent
-    scorer = ShardScorer(plan)
+    scorer = ShardScorer(plan, grader)
 
     def tell(row: int) -> None:
         _write(answers, row)
@@ -219,4 +284,4 @@ def _limit(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    _main()

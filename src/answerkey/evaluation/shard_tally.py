@@ -12,15 +12,14 @@ from zlib import crc32
 import msgspec
 
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
-from answerkey.model.question import Question, group_of
+from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines
-from answerkey.model.result_rows import RowLine, row_line
-from answerkey.model.tally import Names, Signature, Tally, Values, length_of, signature_of, values_of
+from answerkey.model.result_rows import RowLines, row_line
+from answerkey.model.slice_sums import Names, Signature, Values, length_of, signature_of
+from answerkey.model.tally import Tally, values_of
 from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
 from answerkey.text.keyword import Keyword
-
-__all__ = ["PARTITIONS", "BadRow", "LoggedQuestion", "Lowest", "ShardPart", "ShardTally"]
 
 # Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
 PARTITIONS = 64
@@ -92,8 +91,8 @@ class LoggedQuestion:
     """A question of a block: what its rows expect, and what its replies have in common."""
 
     __slots__ = (
-        *("add_time", "first", "group", "highest", "id", "keywords", "number", "numbered", "places"),
-        *("plain", "question", "signature", "told", "tools", "wording"),
+        *("add_time", "category", "first", "group", "highest", "id", "keywords", "number", "numbered"),
+        *("places", "plain", "question", "shown", "signature", "told", "tools", "wording"),
     )
 
     def __init__(self, identity: str, text: str, first: int, number: int, signature: int) -> None:
@@ -115,13 +114,22 @@ class LoggedQuestion:
         # and what is expected.
         self.tools: tuple[str, ...] = ()
         self.keywords: Sequence[Keyword] = ()
+        self.category = UNCATEGORISED
         # Takes the time of a reply.
         self.add_time: Callable[[float], None]
+        # Its id, words, category and keywords as a row has them; None: no row was made yet.
+        self.shown: tuple[bytes, bytes, bytes, list[bytes]] | None = None
 
     def add_trial(self, number: int) -> None:
         """Count a reply that has a trial number."""
         self.numbered += 1
         self.highest = max(self.highest, number)
+
+    def add_place(self, place: int) -> None:
+        """Remember where a reply without a number is, to number it by."""
+        if self.places is None:
+            self.places = []
+        self.places.append(place)
 
 
 class ShardTally:
@@ -151,7 +159,8 @@ class ShardTally:
         self._imperfect = self._failed = self._errors = 0
         self._points = 0.0
         self._bad: list[BadRow] = []
-        self._kept: list[tuple[int, Trial | RowLine]] = []
+        # Results with their places: trials, of which some are packed already, or the lines that will be written.
+        self._kept: list[tuple[int, Any]] = []
         self._packed: list[bytes] = []
 
     def add(self, trial: Trial, place: int) -> None:
@@ -168,10 +177,8 @@ class ShardTally:
             self._imperfect += 1
             self._failed += not card.passed
             self.add_low(-1.0 if card.total is None else card.total, place, trial)
-        if self._keep:
-            self._kept.append((place, row_line(trial) if self._as_lines else trial))
-            if len(self._kept) >= _PACKED:
-                self._pack_kept()
+        if self._keep or self._as_lines:
+            self.keep(place, row_line(trial) if self._as_lines else trial)
 
     def add_measured(self, trial: Trial, place: int, measured: Measured) -> bool:
         """Count a trial by its values; False: it may be among the lowest, or has no score, and must be graded."""
@@ -212,9 +219,7 @@ class ShardTally:
         if trial.number:
             found.add_trial(trial.number)
         elif self._keep:
-            if found.places is None:
-                found.places = []
-            found.places.append(place)
+            found.add_place(place)
         return signature
 
     def _new(self, identity: str, text: str, first: int, signature: int) -> LoggedQuestion:
@@ -238,6 +243,7 @@ class ShardTally:
             found.group = group_of(question)
             found.tools = tuple(tool.name for tool in question.expected_tools)
             found.keywords = question.expected_keywords
+            found.category = question.category
             found.plain = True
         return self._named(found, row) if found.plain else None
 
@@ -256,6 +262,7 @@ class ShardTally:
             signature = self._plain_signatures[key] = self._place_of(signature_of(question))
         found = self._new(identity, text, place, signature)
         found.tools, found.keywords, found.told, found.plain = tools, keywords, row, True
+        found.category = row.category or UNCATEGORISED
         return self._named(found, row)
 
     def _named(self, found: LoggedQuestion, row: PlainRow) -> LoggedQuestion:
@@ -269,8 +276,14 @@ class ShardTally:
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
         self.tally.whole.add_unscored(f"bad row: {reason}")
 
+    def keep(self, place: int, result: Trial | bytes) -> None:
+        """Keep a result: a trial, or the line that will be written."""
+        self._kept.append((place, result))
+        if len(self._kept) >= _PACKED:
+            self._pack_kept()
+
     def _pack_kept(self) -> None:
-        self._packed.append(_pack(self._kept))
+        self._packed.append(_pack(RowLines.of(self._kept) if self._as_lines else self._kept))
         self._kept = []
 
     def part(self, number: int, graded: Callable[[PlainRow, int], Trial] | None = None) -> ShardPart:

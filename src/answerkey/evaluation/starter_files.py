@@ -13,8 +13,6 @@ from answerkey.errors import UsageError
 from answerkey.evaluation.asking import Asked
 from answerkey.evaluation.probing import TARGET_NAME, Probe
 
-__all__ = ["CONFIG", "GOLDEN", "installed_from", "starter_files", "write_new"]
-
 CONFIG = "answerkey.toml"
 GOLDEN = "golden.yaml"
 _WORKFLOW = ".github/workflows/answerkey.yml"

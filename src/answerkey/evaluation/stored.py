@@ -1,19 +1,18 @@
-"""Stored runs: the store that settings mean, and runs read from it as every reader shows them."""
+"""Stored runs: the store that settings mean, and runs read from it as every reader shows them, with what he must know of them."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from answerkey.config import Settings
-from answerkey.evaluation.warnings import run_warnings
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
-
-__all__ = ["find_baseline", "load_stored_run", "open_configured_store", "stored_trials"]
 
 
 def open_configured_store(settings: Settings, url: str | None = None, *, create: bool = True) -> SqlStore:
@@ -45,3 +44,72 @@ def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question])
         for number, replies in store.trials_of(info, question.ask_hash):
             if number <= info.repeat:
                 yield Trial(question, number, position, replies)
+
+
+def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
+    """One line for each thing that was not observed, not asked or not scored."""
+    lines = []
+    going_on = f"{'resume' if info.experiment is None else 'ab --resume'} {info.id}"
+    if info.status != "complete" or summary.coverage < 1:
+        never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
+        remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
+        lines.append(
+            f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
+            f"{summary.planned - summary.trials} have no score{remedy}"
+        )
+    if info.stopped:
+        lines.append(f"asking stopped: {info.stopped}; go on with: answerkey {going_on} --budget …")
+    if info.options.reuse and info.made_from:
+        lines.append(
+            f"replies of run {info.made_from} were used again where question and target are unchanged: their latency is "
+            "not counted, and what stands behind an address is taken to be as it was"
+        )
+    if summary.expecting_nothing:
+        lines.append(
+            f"{summary.expecting_nothing} of {summary.questions} questions expect nothing: any reply that is not an "
+            "error scores 1.0 there; give them keywords, tools or a reference answer"
+        )
+    expects_tools = any(part.name != "(none)" for part in summary.slices.get("tools", ()))
+    if summary.tools_unobserved and expects_tools:
+        lines.append(
+            f"tool calls were not observed in {summary.tools_unobserved} of {summary.replies} replies and count as "
+            "none used; supply them as 'tools_used' or 'tool_calls' in the reply, map them in the "
+            "configuration, or observe them from outside (--traces, --proxy)"
+        )
+    if cut := summary.finishes.get("length"):
+        lines.append(
+            f"{cut} of {summary.replies} replies were cut off at the model's limit of tokens; raise the limit, such as "
+            "parameters = { max_tokens = … } of the target"
+        )
+    for reason, count in summary.unscored.items():
+        lines.append(f"not scored: {reason} ({count} of {summary.planned})")
+    return (*lines, *_judge_warnings(info.judge, info.id))
+
+
+def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
+    if not judge:
+        return
+    because = "; ".join(judge.get("unreliable_because", ()))
+    if judge.get("reliable") is False:
+        yield f"the judge's scores are unreliable: {because}; use another model, and see answerkey judge calibrate"
+    elif judge.get("reliable") is None and because:
+        yield f"whether the judge is reliable is not known: {because}"
+    for kind, found in judge.get("unscored_because", {}).items():
+        many = f"{found['count']} of {judge['judged'] + judge['unscored']} replies"
+        if kind == "budget":
+            yield (
+                f"judging stopped: {found['reason']}; {many} were not judged; "
+                f"go on with: answerkey resume {run_id} --judge-budget …"
+            )
+        else:
+            yield f"{many} were not judged ({kind}), for example: {found['reason']}"
+    weighed = judge.get("probabilities") or {}
+    if weighed.get("plain"):
+        yield (
+            f"{weighed['plain']} of {weighed['plain'] + weighed['weighed']} verdicts came without probabilities: "
+            "the grades that the judge wrote count in them"
+        )
+    claims = judge.get("claims") or {}
+    if claims.get("unscored"):
+        many = f"{claims['unscored']} of {claims['checked'] + claims['unscored']} replies"
+        yield f"the judge did not check the claims of {many}, for example: {claims['unscored_because']}"

@@ -9,8 +9,6 @@ from answerkey.model.reply import Reply
 from answerkey.model.trial import Trial
 from answerkey.protocols import Ask, Target
 
-__all__ = ["TargetPair", "own_trial"]
-
 
 class TargetPair:
     """Both targets behind one: odd trials are the first target's, even ones the second's.

@@ -8,8 +8,6 @@ from answerkey.datasets.trec_files import read_qrels, read_trec_run
 from answerkey.errors import InputError, UsageError
 from answerkey.scorers.retrieval.retrieval_measures import Evaluator, parse_measures
 
-__all__ = ["TREC_MEASURES", "evaluate_trec_run"]
-
 # What is computed when no measure is named.
 TREC_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR")
 

@@ -19,16 +19,6 @@ from answerkey.model.trial import Trial
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = [
-    "check",
-    "compare_with_baseline",
-    "decided_run",
-    "gates_of_stored",
-    "judge_gates",
-    "with_earlier_runs",
-    "with_wordings",
-]
-
 # Flipped questions that are looked up: no reader is shown more.
 _MOST_WORDINGS = 50
 _LONGEST_TEXT = 2_000
@@ -54,15 +44,19 @@ def compare_with_baseline(
 
 
 def decided_run(store: "SqlStore", reference: str) -> Run:
-    """A stored run with all that its report decides by: the runs before it, its baseline and its gates, held against it anew."""
-    run = with_earlier_runs(load_stored_run(store, reference), store)
+    """A stored run with all that its report decides by: the runs before it, its baseline and its gates."""
+    return decided(with_earlier_runs(load_stored_run(store, reference), store), store)
+
+
+def decided(run: Run, store: "SqlStore", *, gated: bool = True) -> Run:
+    """A run with its baseline held against it anew, and its gates unless they are not to decide."""
     options = run.info.options
     gates = [parse_gate(gate) for gate in options.gates]
     try:
         if options.baseline is not None:
             run = compare_with_baseline(run, store.find_run(options.baseline), store, margin=options.margin)
             gates += [] if any(gate.needs_comparison for gate in gates) else [parse_gate("no regression")]
-        return judge_gates(run, gates)
+        return judge_gates(run, gates) if gated else run
     except AnswerkeyError as error:
         # The baseline may be gone, or a metric that a gate names.
         warning = f"this run's baseline and gates cannot be held against it any more: {error}"
@@ -88,17 +82,16 @@ def with_earlier_runs(run: Run, store: "SqlStore") -> Run:
 
 def judge_gates(run: Run, gates: Sequence[Gate]) -> Run:
     """The run with its gates judged, over its document and its comparison."""
-    header = run_header(run)
-    return msgspec.structs.replace(run, gates=tuple(evaluate_gates(gates, header, header.get("comparison"))))
+    return msgspec.structs.replace(run, gates=tuple(_evaluated(run, gates)))
 
 
 def check(run: Run, *conditions: str) -> GateResults:
     """Judge conditions on a run that has ended; a name that it does not have is refused."""
     measures = (*run.summary.components, *run.summary.metrics)
     baseline = None if run.comparison is None else run.comparison.base.id
-    gates = check_gates(conditions, measures, baseline=baseline)[: len(conditions)]
-    header = run_header(run)
-    return GateResults(evaluate_gates(gates, header, header.get("comparison")))
+    return GateResults(
+        _evaluated(run, check_gates(conditions, measures, baseline=baseline)[: len(conditions)])
+    )
 
 
 def gates_of_stored(
@@ -107,9 +100,12 @@ def gates_of_stored(
     """Gates judged on a stored run, and on its comparison."""
     if not gates:
         return []
-    return evaluate_gates(
-        gates, run_header(store.load_run(info)), None if comparison is None else comparison.to_dict()
-    )
+    return _evaluated(msgspec.structs.replace(store.load_run(info), comparison=comparison), gates)
+
+
+def _evaluated(run: Run, gates: Sequence[Gate]) -> list[GateResult]:
+    header = run_header(run)
+    return evaluate_gates(gates, header, header.get("comparison"))
 
 
 def with_wordings(comparison: Comparison, store: "SqlStore", candidate: RunInfo) -> Comparison:

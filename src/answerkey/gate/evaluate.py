@@ -12,8 +12,6 @@ from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult
 from answerkey.model.summary import Latency
 
-__all__ = ["check_gates", "evaluate_gates"]
-
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operators.ge,
     ">": operators.gt,
@@ -28,7 +26,7 @@ _SHORTENED = ("components", "usage", "metrics")
 _PLACES = {
     "score_low": "interval.low",
     "score_high": "interval.high",
-    **{f"{statistic}_latency_ms": f"latency_ms.{statistic}" for statistic in Latency.__struct_fields__},
+    **{f"{statistic}_latency_ms": f"latency_ms.{statistic}" for statistic in Latency.FIGURES},
 }
 # What a gate may name in any run, whichever scorers it has; a run in which nothing of it was seen has no value there.
 _ALWAYS = {
@@ -101,35 +99,50 @@ def evaluate_gates(
 
     A value that is missing (no latency was measured, say) fails its gate; a name that is unknown is an error. A run with
     coverage below 1 fails every gate but those on the coverage, unless there is one on it, and it holds: what was not scored
-    may be what would fail. So does a judge that failed its canaries, or gave no verdict, with every number that it touches.
+    may be what would fail. So does a judge that failed its canaries, or gave no verdict, with every number that it touches:
+    of a comparison either run's judge.
     """
     results = [_evaluate(gate, document, comparison) for gate in gates]
     allowed = {gate.name for gate, result in zip(gates, results, strict=True) if result.passed}
-    doubts = [_doubt(gate, document, allowed) if gate.name not in _ALLOWING else None for gate in gates]
+    doubts = [
+        _doubt(gate, document, comparison, allowed) if gate.name not in _ALLOWING else None for gate in gates
+    ]
     return [
-        GateResult(result.gate, False, result.value, doubt) if result.passed and doubt else result
+        GateResult(result.gate, False, result.value, doubt)
+        if doubt and (result.passed or result.value is None)
+        else result
         for result, doubt in zip(results, doubts, strict=True)
     ]
 
 
-def _doubt(gate: Gate, document: Mapping[str, Any], allowed: Set[str]) -> str | None:
+def _doubt(
+    gate: Gate, document: Mapping[str, Any], comparison: Mapping[str, Any] | None, allowed: Set[str]
+) -> str | None:
     """Why a gate cannot pass whatever its number is, unless another gate allows that."""
     coverage = document["summary"].get("coverage")
     if coverage is not None and coverage < 1 and "coverage" not in allowed:
         allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
         return f"coverage is {coverage:.1%}; allow that with a gate such as {allow}"
-    judge = document.get("judge") or {}
+    doubt = _judge_doubt(gate, document.get("judge") or {}, allowed)
+    if doubt or comparison is None or not gate.needs_comparison:
+        return doubt
+    unscored = sum(item["reason"] == "not scored" for item in comparison.get("unpaired", ()))
+    if unscored and "coverage" not in allowed:
+        return f"the baseline has no score of {unscored} questions; allow that with a gate such as coverage >= 0.9"
+    return _judge_doubt(gate, comparison.get("base", {}).get("judge", {}), allowed, of=" of the baseline")
+
+
+def _judge_doubt(gate: Gate, judge: Mapping[str, Any], allowed: Set[str], of: str = "") -> str | None:
+    """Why what this judge touches cannot pass."""
     missing = judge.get("touches", {}).get(_subject(gate))
     if missing is None:
         return None
     if judge.get("canaries") and not judge.get("reliable") and "judge.reliable" not in allowed:
         because = "; ".join(judge.get("unreliable_because", ())[:2])
         remedy = "" if judge["reliable"] is None else ", or allow it with the gate judge.reliable >= 0"
-        return f"the judge is not reliable: {because}; use another judge{remedy}"
+        return f"the judge{of} is not reliable: {because}; use another judge{remedy}"
     if missing and "judge.unscored" not in allowed:
-        return (
-            f"{missing} replies were not judged; allow that with a gate such as judge.unscored <= {missing}"
-        )
+        return f"{missing} replies{of} were not judged; allow that with a gate such as judge.unscored <= {missing}"
     return None
 
 

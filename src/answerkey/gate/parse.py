@@ -17,8 +17,6 @@ import msgspec
 
 from answerkey.errors import UsageError
 
-__all__ = ["COMPARISON_NAMES", "DIFFERENCE_NAMES", "GRADES", "KINDS", "Gate", "parse_gate"]
-
 # Worst to best, so that a letter's index orders it.
 GRADES = "FDCBA"
 KINDS = ("category", "persona", "tag", "tools", "length")

@@ -9,8 +9,6 @@ from answerkey.model.question import Question
 from answerkey.text.keyword import Keyword, describe_keyword
 from answerkey.text.sanitise import one_line
 
-__all__ = ["SEVERITIES", "Finding", "Severity", "finding", "quoted", "worst_severity"]
-
 # The worst first. An error makes a question unfair or meaningless, a warning makes it weaker, info is worth a look.
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

@@ -7,8 +7,6 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.model.reply import Evidence, Reply, ToolCall
 from answerkey.text.keyword import Alternatives, Keyword, NumberKeyword, PatternKeyword
 
-__all__ = ["Bot", "know_nothing_bots"]
-
 # A bot gives a reply to one turn of a question.
 Bot = Callable[[Question, Question], Reply]
 

@@ -1,13 +1,12 @@
-"""The set as a whole: tools that look mistyped, thin categories, questions asked twice or that expect nothing."""
+"""`lint`: what is wrong with a set as a whole, as mistyped tools, thin categories, questions asked twice, and all findings."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from answerkey.golden.findings import Finding, finding, quoted
+from answerkey.golden.findings import SEVERITIES, Finding, finding, quoted
+from answerkey.golden.lint_keywords import Vocabulary, check_keywords
 from answerkey.model.question import UNCATEGORISED, Question, QuestionSet, question_id
-
-__all__ = ["check_set"]
 
 # Fewer questions than this say nothing about a category.
 THIN = 3
@@ -178,3 +177,13 @@ def _expectations(question: Question) -> Iterator[Finding]:
             "no-id",
             "has no id of its own: correcting its wording will make it another question to `compare`",
         )
+
+
+def lint_questions(questions: QuestionSet) -> list[Finding]:
+    """All findings, in the order of the file, the worst first for each question."""
+    vocabulary = Vocabulary(questions)
+    findings = [finding for question in questions for finding in check_keywords(question, vocabulary)]
+    findings.extend(check_set(questions))
+    place = {question.id: index for index, question in enumerate(questions)}
+    findings.sort(key=lambda finding: (place.get(finding.id or "", -1), SEVERITIES.index(finding.severity)))
+    return findings

@@ -12,8 +12,6 @@ from answerkey.grounded.words import Words, meaning
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["ClaimedSentence", "Verifier", "claimed_sentences"]
-
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?。！？](?=\s|$)|(?<=[。！？])|\n|$)")
 # Fewer content words than this claim nothing: "Sure!", "Warm regards".
 _LEAST_WORDS = 2
@@ -75,16 +73,14 @@ class Verifier:
 def _premises(evidence: Evidence) -> list[tuple[str, str]]:
     """(where, text): passages in pieces, and each record as "name: value" lines."""
     found: list[tuple[str, str]] = []
-    for root, spots in groupby(evidence.spots, key=lambda spot: (spot.root, spot.record)):
-        lines = [
-            f"{spot.path[-1] if spot.path else ''}: {evidence.value(spot)}"
-            for spot in spots
-            if spot.cell or not spot.path
-        ]
-        text = "\n".join(line.removeprefix(": ") for line in lines)
-        pieces = [text[at : at + _PREMISE] for at in range(0, len(text), _PREMISE)]
-        if found and found[-1][0] == root[0] and len(found[-1][1]) + len(text) < _PREMISE:
-            found[-1] = (root[0], f"{found[-1][1]}\n{text}")
+    for number, record in enumerate(evidence.records):
+        text = "\n".join(
+            f"{spot.key}: {spot.text}" if record.path is not None else spot.text
+            for spot in evidence.spots_of(number, len(evidence.spots))
+            if spot.cell or record.path is None
+        )
+        if found and found[-1][0] == record.root and len(found[-1][1]) + len(text) < _PREMISE:
+            found[-1] = (record.root, f"{found[-1][1]}\n{text}")
         else:
-            found += [(root[0], piece) for piece in pieces]
+            found += [(record.root, text[at : at + _PREMISE]) for at in range(0, len(text), _PREMISE)]
     return found

@@ -2,36 +2,31 @@
 
 import re
 from bisect import bisect_left
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 
 from answerkey.text.dates import month_number
-from answerkey.text.normalise import FUNCTION_WORDS, fold_accents, stem
-
-__all__ = ["WORD", "Sentences", "Words", "meaning", "novelty_of", "word_key"]
+from answerkey.text.normalise import FUNCTION_WORDS, Remembered, fold_accents, stem
 
 WORD = re.compile(r"[^\W_]+")
 _PARTED = re.compile(r"([^\W_]+)")
-_BREAK = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+|;\s")
-_LONGEST_KEPT = 40
-_MOST_KEPT = 200_000
+_PARTED_ASCII = re.compile(r"([A-Za-z0-9]+)")
+_BREAK = re.compile(r"[.!?;\n。！？](?:(?<=[\n。！？])\n*|\s+)")
 
 
-class _Keys(dict[str, str]):
-    """Each distinct word is folded and stemmed once; the names of a month are one."""
-
-    def __missing__(self, word: str) -> str:
-        folded = fold_accents(word)
-        month = month_number(folded)
-        key = stem(folded) if month is None else f"#{month}"
-        if len(word) <= _LONGEST_KEPT:
-            if len(self) >= _MOST_KEPT:
-                self.clear()
-            self[word] = key
-        return key
+def _key(word: str) -> str:
+    """Folded and stemmed; the names of a month are one."""
+    folded = fold_accents(word)
+    month = month_number(folded)
+    return stem(folded) if month is None else f"#{month}"
 
 
-word_key = _Keys().__getitem__
+word_key = Remembered(_key).__getitem__
 _EMPTY = frozenset(map(word_key, FUNCTION_WORDS))
+
+
+def words_of(text: str) -> list[str]:
+    """The keys of a text's words, in order."""
+    return list(map(word_key, WORD.findall(text)))
 
 
 class Words:
@@ -39,9 +34,13 @@ class Words:
 
     def __init__(self, text: str) -> None:
         # What parts the words and the words in turn: all of this runs in C.
-        pieces = _PARTED.split(text)
+        pieces = (_PARTED_ASCII if text.isascii() else _PARTED).split(text)
         self.starts = list(accumulate(map(len, pieces)))[:-1:2]
         self.keys = list(map(word_key, pieces[1::2]))
+
+    def end(self, text: str, index: int) -> int:
+        """Where a word ends."""
+        return WORD.match(text, self.starts[index]).end()  # type: ignore[union-attr]  # it begins there
 
     def between(self, start: int, end: int) -> set[str]:
         """The words of a stretch that carry meaning; digits do not."""
@@ -66,7 +65,7 @@ class Sentences:
 
 def meaning(keys: list[str]) -> set[str]:
     """Those that carry meaning."""
-    return {key for key in keys if key not in _EMPTY and not key.isdigit()}
+    return set(filterfalse(str.isdigit, set(keys) - _EMPTY))
 
 
 def novelty_of(said: Words, evidence: Words) -> float | None:

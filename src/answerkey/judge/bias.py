@@ -12,25 +12,19 @@ from answerkey.stats.rates import mcnemar_p_value
 if TYPE_CHECKING:
     from answerkey.judge.pairwise import PairVerdict
 
-__all__ = ["Lean", "OwnKind", "PairBias", "Place", "Side", "bias_of", "bias_warnings"]
-
 Place = Literal["first", "second"]
 Side = Literal["base", "candidate"]
 # Families of models, by what their names hold.
-_FAMILIES = (
-    *(
-        ("gpt", r"gpt|\bo[134]\b|o[134]-"),
-        ("claude", "claude"),
-        ("gemini", "gemini|gemma"),
-        ("llama", "llama"),
-    ),
-    *(
-        ("mistral", "mistral|mixtral|ministral"),
-        ("qwen", "qwen|qwq"),
-        ("deepseek", "deepseek"),
-        ("grok", "grok"),
-    ),
-)
+_FAMILIES = {
+    "gpt": r"gpt|\bo[134]\b|o[134]-",
+    "claude": "claude",
+    "gemini": "gemini|gemma",
+    "llama": "llama",
+    "mistral": "mistral|mixtral|ministral",
+    "qwen": "qwen|qwq",
+    "deepseek": "deepseek",
+    "grok": "grok",
+}
 
 
 class Lean(msgspec.Struct, frozen=True):
@@ -127,7 +121,7 @@ def _own_kinds(equal: Sequence["PairVerdict"], targets: Mapping[Side, str]) -> I
 
 
 def _family(name: str) -> str | None:
-    return next((family for family, words in _FAMILIES if re.search(words, name.lower())), None)
+    return next((family for family, words in _FAMILIES.items() if re.search(words, name.lower())), None)
 
 
 def _lean(preferred: Iterable[bool]) -> Lean | None:

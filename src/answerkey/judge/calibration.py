@@ -24,17 +24,6 @@ from answerkey.stats.correlation import correlate
 from answerkey.stats.intervals import Interval, mean_interval, wilson_interval
 from answerkey.stats.rates import mcnemar_p_value, newcombe_interval
 
-__all__ = [
-    "Calibration",
-    "Change",
-    "JudgedReplies",
-    "Rate",
-    "calibrate_judge",
-    "change_between",
-    "draw_to_label",
-    "judged_replies",
-]
-
 # Below this many labels, or with fewer than this of each kind, the numbers say little.
 _FEW, _FEW_OF_A_KIND = 30, 5
 
@@ -56,7 +45,11 @@ class JudgedReplies(msgspec.Struct, frozen=True):
         known = [key for key in labels.scores if self.values.get(key) is not None and key in self.lengths]
         beyond = [(self.values[key] or 0.0) - labels.scores[key] for key in known]
         found = correlate([log1p(self.lengths[key]) for key in known], beyond)
-        return None if found is None else Rate(found.r, found.pairs, Interval(found.low, found.high, 0.95))
+        if found is None:
+            return None
+        # Of replies that lie on one line Fisher's interval is a point, however few they are.
+        interval = None if abs(found.r) == 1.0 else Interval(found.low, found.high, 0.95)
+        return Rate(found.r, found.pairs, interval)
 
     def sample(self, labels: Labels, *, passes: bool) -> JudgedSample:
         """The labelled replies and the others, as passes or as values; people's label is 0 or 1, or their score."""

@@ -15,8 +15,6 @@ from answerkey.judge.rubric import Rubric
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 
-__all__ = ["Canaries", "Canary", "CanaryResult", "PairCanary", "ask_canaries", "load_canaries", "reliability"]
-
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A reply that is plainly bad (or, one of them, plainly good)."""

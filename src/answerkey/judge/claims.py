@@ -16,8 +16,6 @@ from answerkey.model.scorecard import Score, round_score
 from answerkey.model.sentence_calibration import NOT_CALIBRATED
 from answerkey.scorers.groundedness import has_evidence
 
-__all__ = ["GROUNDEDNESS", "Claim", "ClaimCheck", "parse_claims"]
-
 # The metric's name, whoever gives it.
 GROUNDEDNESS = "groundedness"
 # An answer with more is no list of a reply's claims, but a model that cannot stop.

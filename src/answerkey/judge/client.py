@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.engine.pacing import LONGEST_WAIT, Pacer, backoff
+from answerkey.engine.local_engine import LONGEST_WAIT, Pacer, backoff
 from answerkey.judge.ledger import spent_on
 from answerkey.judge.seat import FORMS, Seat
 from answerkey.judge.verdict import UnjudgedError
@@ -21,8 +21,6 @@ from answerkey.targets.http_reply import retry_after_seconds
 from answerkey.targets.http_session import is_refused
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
-
-__all__ = ["Completion", "JudgeClient"]
 
 _MOST_BYTES = 4 * 1024 * 1024
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504, 529))

@@ -20,8 +20,6 @@ from answerkey.model.prices import Price
 from answerkey.model.sentence_calibration import NOT_CALIBRATED, read_calibration
 from answerkey.protocols import Direction
 
-__all__ = ["LOCAL", "Judge", "make_judge"]
-
 # The name of the small model that comes in a package and needs no key.
 LOCAL = "local"
 

@@ -18,8 +18,6 @@ from answerkey.judge.rubric import Rubric
 from answerkey.judge.verdict import Graded, UnjudgedError, Verdict, json_body, parse_verdict
 from answerkey.providers.model_api import SaidToken
 
-__all__ = ["check_scale", "is_told_by_first_token", "keep_with_probabilities", "read_with_probabilities"]
-
 _LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # A token may begin before its grade: with a space, or with what ends the name.
 _GRADE = re.compile(r'[\s":]*(-?\d*)')

@@ -11,8 +11,6 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.text.keyword import describe_keyword
 
-__all__ = ["Item", "item_of", "pair_of"]
-
 # Of a conversation, the judge sees so many earlier turns.
 _EARLIER_TURNS = 10
 

@@ -15,8 +15,6 @@ from answerkey.model.judge_answer import Answer
 if TYPE_CHECKING:
     from answerkey.store.judgements import SqlJudgements
 
-__all__ = ["JudgementCache"]
-
 _GATHERING_S = 0.01
 
 

@@ -13,8 +13,6 @@ from answerkey.judge.verdict import UnjudgedError, Verdict
 from answerkey.model.scorecard import Score, round_score
 from answerkey.stats.agreement import krippendorff_alpha
 
-__all__ = ["JUDGE", "Judgement", "JudgementCounts", "combine", "scores_of", "worthless"]
-
 # The metric's name; each criterion's is this with its name behind.
 JUDGE = "judge"
 

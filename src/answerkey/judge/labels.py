@@ -11,8 +11,6 @@ from answerkey.errors import InputError, UsageError
 from answerkey.model.feedback import Feedback, read_value
 from answerkey.transcripts.row_files import read_rows
 
-__all__ = ["Key", "Labels", "labels_from_feedback", "labels_from_file", "labels_from_mapping"]
-
 _FIELDS = ("correct", "verdict", "score", "label", "human", "value")
 _RIGHT = frozenset(("pass", "passed", "correct", "right", "ok", "accept", "accepted"))
 _WRONG = frozenset(("fail", "failed", "incorrect", "wrong", "reject", "rejected"))

@@ -9,8 +9,6 @@ from answerkey.model.judge_answer import Spent
 from answerkey.model.prices import Price
 from answerkey.model.reply import Usage
 
-__all__ = ["Ledger", "spent_on"]
-
 # Before the first verdict nobody knows how long they are; later the longest seen counts.
 _OUTPUT_GUESS = 600
 # Fewer characters per token than any usual tokenizer, so that the guess is on the safe side.

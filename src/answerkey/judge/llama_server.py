@@ -19,8 +19,6 @@ import msgspec
 from answerkey.errors import MissingExtraError, UsageError
 from answerkey.model.options import JudgeSettings
 
-__all__ = ["ADDRESS_PREFIX", "find_weights", "local_settings", "serve", "started"]
-
 # What the server prints when it can be asked, before its address.
 ADDRESS_PREFIX = "judge at "
 _START_SECONDS = 120.0

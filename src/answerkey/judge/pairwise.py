@@ -19,8 +19,6 @@ from answerkey.model.reply import Reply
 from answerkey.stats.intervals import Interval, mean_interval
 from answerkey.stats.paired import Verdict, paired_difference, verdict_of
 
-__all__ = ["Pair", "PairVerdict", "Pairwise", "ask_pair_canaries", "judge_pair", "sum_up_pairs"]
-
 Outcome = Literal["base", "candidate", "tie"]
 _NOTHING = (Reply(),)
 # What an outcome is worth to the candidate.
@@ -75,6 +73,7 @@ class Pairwise(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float | None
     # Share of asked pairs on which every judge said the same in both orders: below 1, position matters to it.
     self_consistency: float | None
+    consistency_interval: Interval | None = None
     verdict: Verdict
     results: tuple[PairVerdict, ...] = ()
     calls: int = 0
@@ -246,8 +245,9 @@ def sum_up_pairs(
     reliable, wrong = reliability(canaries)
     found = "no clear difference" if reliable is False else verdict_of(difference)
     bias = bias_of(verdicts, targets or {})
-    asked = [verdict.consistent for verdict in verdicts if verdict.consistent is not None]
-    steady = sum(asked) / len(asked) if asked else None
+    asked = [verdict for verdict in verdicts if verdict.consistent is not None]
+    kept = [float(verdict.consistent is True) for verdict in asked]
+    steady = sum(kept) / len(kept) if kept else None
     warnings = [*_doubts(verdicts, steady), *bias_warnings(bias)]
     if wrong:
         failed = "the judge failed pairs whose better reply is known, so it decides nothing"
@@ -265,6 +265,7 @@ def sum_up_pairs(
         interval=mean_interval(means, units),
         p_value=p_value,
         self_consistency=steady,
+        consistency_interval=mean_interval(kept, [unit_of[verdict.id] for verdict in asked]),
         verdict=found,
         results=tuple(verdicts),
         calls=calls,

@@ -26,8 +26,6 @@ from answerkey.model.judge_answer import Answer
 from answerkey.model.options import JudgeSettings
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["Inquiry", "Panel", "outcomes"]
-
 _Read = TypeVar("_Read")
 
 

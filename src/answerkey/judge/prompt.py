@@ -15,16 +15,6 @@ from typing import Any
 from answerkey.judge.item import Item
 from answerkey.judge.rubric import PairRubric, Rubric
 
-__all__ = [
-    "CLAIMS_HASH",
-    "PROMPT_HASH",
-    "again_messages",
-    "claims_messages",
-    "encode_data",
-    "judge_messages",
-    "pair_messages",
-]
-
 _SYSTEM = """\
 You are an impartial examiner of chatbots. {task}
 

@@ -14,16 +14,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.graded_rubric import GradedExample, Scale, grades_of, read_check_rubric
 
-__all__ = [
-    "CHECK",
-    "Criterion",
-    "PairRubric",
-    "Rubric",
-    "check_rubric",
-    "load_pair_rubric",
-    "load_rubric",
-]
-
 # The criterion of a golden case's own rubric.
 CHECK = "rubric"
 

@@ -15,8 +15,6 @@ from answerkey.targets.http_client import Endpoint, read_endpoint
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.json_shapes import as_dict
 
-__all__ = ["FORMS", "Seat"]
-
 # Ways to ask for JSON, strictest first; an endpoint that refuses one is asked in the next.
 FORMS = ("json_schema", "json_object", "plain")
 _OF_FORM = (
@@ -61,8 +59,10 @@ class Seat:
         parts = urlsplit(self.base_url)
         self.address = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         loopback = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        # What a judgement's key knows of it. The local judge has another port each time it is started.
-        self.endpoint = endpoint or (parts.netloc if kind == "openai" else f"{kind} {parts.netloc}")
+        # What a judgement's key knows of it: a gateway has several models of one name under several paths. The local judge has
+        # another port each time it is started.
+        place = parts.netloc + parts.path.rstrip("/").removesuffix("/v1")
+        self.endpoint = endpoint or (place if kind == "openai" else f"{kind} {place}")
         self._key_env = _key_env(own, settings, api)
         self._key = self._read_key(secrets, optional=loopback)
         self.price = own.prices or settings.prices or price_of(self.model, prices, base_url=self.base_url)

@@ -28,8 +28,6 @@ from answerkey.model.scorecard import Score
 if TYPE_CHECKING:
     from answerkey.store.judgements import SqlJudgements
 
-__all__ = ["JudgingSession", "open_judging"]
-
 
 class JudgingSession:
     """Judges replies, and keeps count."""

@@ -9,20 +9,6 @@ import msgspec
 from answerkey.judge.rubric import Rubric
 from answerkey.text.sanitise import for_terminal
 
-__all__ = [
-    "PAIR_SCHEMA",
-    "Graded",
-    "UnjudgedError",
-    "Verdict",
-    "json_body",
-    "object_schema",
-    "parse_pair",
-    "parse_verdict",
-    "quoted",
-    "read_object",
-    "verdict_schema",
-]
-
 _QUOTED = 120
 
 

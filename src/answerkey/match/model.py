@@ -14,8 +14,6 @@ import msgspec
 
 from answerkey.text.keyword import Threshold
 
-__all__ = ["DIRECTIONS", "Trees", "shipped_score", "shipped_trees"]
-
 _FOLDER = resources.files("answerkey.match")
 # A feature's name to its direction, in the order in which the model reads them; each is explained in the file.
 DIRECTIONS: dict[str, int] = tomllib.loads(_FOLDER.joinpath("features.toml").read_text("utf-8"))

@@ -1,68 +1,52 @@
-"""One reply to one question, read once for all keywords: its words and stems with their places, and the cues of its sentences."""
+"""One reply to one question, read once for all keywords: its words with their places, and the cues of its sentences."""
 
 import math
 import re
 from bisect import bisect_right
-from functools import cached_property, lru_cache
+from collections.abc import Callable
 from itertools import accumulate
+from typing import Generic, TypeVar
 
-from answerkey.match.vocabulary import CUE_BITS, CUES, WORDS
+from answerkey.match.vocabulary import CUE_BITS, CUES
 from answerkey.match.wanted import Asked
 from answerkey.text.dates import Date, find_dates
-from answerkey.text.normalise import folded_text, stem
+from answerkey.text.normalise import FUNCTION_WORDS, Remembered, folded_chunk, stem
 from answerkey.text.quantities import Quantity, find_quantities
 
-__all__ = ["Reply"]
-
-_CLOSING = "\"”’')*]"
 _EDGES = '.,;:!?"()[]{}*“”‘’…–—|'
-# A stop after a title or an initial ends no sentence.
-_TITLE = re.compile(r"(?:^|\W)(?:[A-Za-z]|[DMS][rst]|Mrs|etc|vs|No)\.$")
-_NUMBERED = re.compile(r" no (?=[a-z]*[0-9])")
-_ABSTAINS = re.compile(
-    r"(?:could|can|did|do|was|am|is|has|have)(?:\s*not|n['’]t)(?: been)?(?: able to| aware| sure)?"
-    r"(?: find| know| have| determine| provide| any| enough)* (?:any |enough |the |specific )*"
-    r"(?:information|answer|record|data|evidence)"
-    r"|not sure|unable to|no information|don['’]t know|not clear|unclear|can(?:no|['’])t (?:say|tell|find|determine)",
-    re.IGNORECASE,
+_CHUNK = re.compile(r"\S+")
+# The end of a sentence or line; a stop after a title or an initial is none.
+_END = re.compile(
+    r"[.!?…。！？\n](?:(?<=\n)|(?<!\b[A-Za-z]\.)(?<!\b[DMS][rst]\.)(?<!\b(?:Mrs|etc)\.)(?<!\b(?:vs|No)\.)"
+    r"[\"”’')*\]]*(?!\S))"
 )
-# Looked for in the beginning only, where there is a cue.
-_BEGINNING = 400
-_JOINS, _CLAUSE, _SENTENCE, _QUESTION = -1, 1, 2, 3
-_LONGEST, _MOST_REMEMBERED, _MOST_PLACES = 48, 200_000, 8
+_NUMBERED = re.compile(r" no (?=[a-z]*[0-9])")
+# Further places of a word are not looked at.
+_MOST_PLACES = 4
 _NOT_FOUND = CUES["denies"] | CUES["unknowns"]
-_UNKNOWING = CUES["denies"] | CUES["hedges"]
 
 
-class _Chunks(dict[str, tuple[str, int, int, int]]):
-    """Each distinct chunk to its folded words, how many they are, what it ends (or begins), and its width with the space."""
-
-    def __missing__(self, chunk: str) -> tuple[str, int, int, int]:
-        folded = folded_text(chunk)[1:].lstrip()
-        written = chunk.rstrip()
-        core = written.rstrip(_CLOSING)
-        mark = 0
-        if core.endswith((".", "!", "?", "…", "。", "！", "？")) and not _TITLE.search(core):
-            mark = _QUESTION if core[-1] in "?？" else _SENTENCE
-        elif "\n" in chunk:
-            mark = _SENTENCE
-        elif written.endswith((",", ";", "–", "—", "(", ")", "|")):
-            mark = _CLAUSE
-        elif written in WORDS["joins"]:
-            mark = _JOINS
-        # A space that was put after the end of a line is not in the text.
-        read = folded, folded.count(" "), mark, len(chunk) + (not chunk.endswith("\n"))
-        if len(chunk) <= _LONGEST and len(self) < _MOST_REMEMBERED:
-            self[chunk] = read
-        return read
+_Value = TypeVar("_Value")
 
 
-_CHUNKS = _Chunks()
+class _Once(Generic[_Value]):
+    """A property worked out when first asked for: `cached_property` without the lock that it takes in Python 3.11."""
+
+    def __init__(self, make: Callable[["Reply"], _Value]) -> None:
+        self._make, self._name = make, make.__name__
+
+    def __get__(self, reply: "Reply", owner: object) -> _Value:
+        value = reply.__dict__[self._name] = self._make(reply)
+        return value
 
 
-@lru_cache(maxsize=1024)
-def _beginning_with(letter: str) -> re.Pattern[str]:
-    return re.compile(f"(?<= ){re.escape(letter)}[^ ]{{3,}}")
+def _mark(chunk: str) -> str:
+    """What stands between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks."""
+    end = _END.search(chunk)
+    return folded_chunk(chunk) + ("" if end is None else "?\0" if end[0][0] in "?？" else "\0")
+
+
+_marked = Remembered(_mark).__getitem__
 
 
 class Reply:
@@ -70,137 +54,136 @@ class Reply:
 
     def __init__(self, text: str, asked: Asked) -> None:
         self.text, self.asked = text, asked
-        self._chunks = (text.replace("\n", "\n ") if "\n" in text else text).split(" ")
-        folded, counts, marks, self._widths = zip(*map(_CHUNKS.__getitem__, self._chunks), strict=False)
-        # The number of each chunk's first word, and behind the last one that of all words.
-        self._firsts: list[int] = list(accumulate(counts, initial=0))
-        # The first word of each clause and sentence; whether a sentence ends in a question mark.
-        self.clauses, self.sentences, self.asks = clauses, sentences, asks = [0], [0], [False]
-        for index, mark in [pair for pair in enumerate(marks) if pair[1]]:
-            at = self._firsts[index + (mark > 0)]
-            if at > clauses[-1]:
-                clauses.append(at)
-            if mark > _CLAUSE and at > sentences[-1]:
-                sentences.append(at)
-                asks[-1] = mark == _QUESTION
-                asks.append(False)
+        folded = "\0".join(["".join(map(_marked, line.split())) for line in text.split("\n")])
+        self._sentences = folded.split("\0")
+        # The first word of each sentence, and behind the last one the number of all words.
+        self._starts = list(accumulate([sentence.count(" ") for sentence in self._sentences], initial=0))
         # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
-        joined = " " + "".join(folded)
+        joined = " " + folded.replace("\0", "").replace("?", "")
         # "No. 5" is no denial.
         self.joined = _NUMBERED.sub(" number ", joined) if " no " in joined else joined
         self.words = self.joined.split()
         self.stems = list(map(stem, self.words))
-        self.stem_set = frozenset(self.stems)
+        self._stemmed = f" {' '.join(self.stems)} "
         self.length = round(math.log1p(len(self.words)), 1)
-        self._around: dict[int, tuple[float, ...]] = {}
-        # How many words tell something that the question does not.
-        self.told = len(self.words) - sum(map(asked.plain.__contains__, self.stems)) or 1
+        self._around: dict[int, tuple[bool, tuple[float, ...]]] = {}
 
-    def places(self, stem: str) -> list[int]:
+    @_Once
+    def _bounds(self) -> list[int]:
+        """Where each sentence begins in the text, and behind the last one its end."""
+        return [0, *[end.end() for end in _END.finditer(self.text)], len(self.text)]
+
+    def phrase(self, phrase: str) -> list[int]:
+        """The first places of words in a row, with a space before and mostly one behind them."""
+        return _places(phrase, self.joined)
+
+    def stem_places(self, stem: str) -> list[int]:
         """The first places of a stem."""
-        found: list[int] = []
-        if stem in self.stem_set:
-            for _ in range(min(_MOST_PLACES, self.stems.count(stem))):
-                found.append(self.stems.index(stem, found[-1] + 1 if found else 0))
-        return found
-
-    def clause_at(self, place: int) -> int:
-        """The number of the clause that a word stands in."""
-        return bisect_right(self.clauses, place) - 1
+        return _places(f" {stem} ", self._stemmed)
 
     def sentence_at(self, place: int) -> int:
         """The number of the sentence that a word stands in."""
-        return bisect_right(self.sentences, place) - 1
+        return min(bisect_right(self._starts, place), len(self._sentences)) - 1
 
-    def sentence_range(self, sentence: int) -> tuple[int, int]:
-        """From its first word to behind its last."""
-        ends = self.sentences
-        return ends[sentence], ends[sentence + 1] if sentence + 1 < len(ends) else len(self.words)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """Where each chunk begins in the text."""
-        return list(accumulate(self._widths, initial=0))
+    def before(self, place: int, most: int) -> list[str]:
+        """The last words of its sentence before a word."""
+        return self.words[max(self._starts[self.sentence_at(place)], place - most) : place]
 
     def word_at(self, offset: int) -> int:
         """The number of the word that is written at an offset of the text."""
-        return min(self._firsts[bisect_right(self._starts, offset) - 1], len(self.words) - 1)
+        sentence = min(bisect_right(self._bounds, offset), len(self._sentences)) - 1
+        before = self.text[self._bounds[sentence] : offset].split()
+        return min(
+            self._starts[sentence] + "".join(map(folded_chunk, before)).count(" "), len(self.words) - 1
+        )
 
     def span(self, first: int, last: int) -> tuple[int, int]:
         """The span in the text of the words from `first` to `last` as they are written."""
-        one, other = bisect_right(self._firsts, first) - 1, bisect_right(self._firsts, last) - 1
-        begin, end = self._chunks[one], self._chunks[other].rstrip()
-        margin = len(begin) - len(begin.lstrip(_EDGES))
-        return self._starts[one] + margin, self._starts[other] + len(end.rstrip(_EDGES))
+        begin = self._chunk(first)
+        end = begin if last == first else self._chunk(last)
+        return begin.end() - len(begin[0].lstrip(_EDGES)), end.start() + len(end[0].rstrip(_EDGES))
 
-    @cached_property
-    def quantities(self) -> list[tuple[Quantity, int]]:
-        """The amounts, each with its word."""
-        return [(quantity, self.word_at(quantity.start)) for quantity in find_quantities(self.text)]
+    def _chunk(self, place: int) -> re.Match[str]:
+        """What stands between spaces and has a word."""
+        sentence = self.sentence_at(place)
+        passed = self._starts[sentence]
+        chunks = _CHUNK.finditer(self.text, self._bounds[sentence], self._bounds[sentence + 1])
+        for chunk in chunks:
+            passed += folded_chunk(chunk[0]).count(" ")
+            if passed > place:
+                return chunk
+        raise IndexError(place)
 
-    @cached_property
+    @_Once
+    def told(self) -> int:
+        """How many words tell something that the question does not."""
+        return len(self.words) - sum(map(self.asked.plain.__contains__, self.stems)) or 1
+
+    @_Once
+    def quantities(self) -> list[Quantity]:
+        return find_quantities(self.text)
+
+    @_Once
     def dates(self) -> list[Date]:
         return list(find_dates(self.text))
 
-    @cached_property
+    @_Once
+    def initials(self) -> str:
+        """The first letters of all words, and of those that are no function words."""
+        telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
+        return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
+
+    @_Once
     def squeezed(self) -> str:
         """Without spaces: what stands in the reply as two words stands here as one."""
         return self.joined.replace(" ", "")
 
-    def beginning(self, letter: str) -> list[str]:
-        """The distinct words of four letters and more that begin with a letter."""
-        return list(dict.fromkeys(_beginning_with(letter).findall(self.joined)))
-
-    @cached_property
-    def cues(self) -> list[int]:
+    @_Once
+    def _cues(self) -> list[int]:
         """The cues of each sentence, as bits."""
-        found = [0] * len(self.asks)
+        found = [0] * len(self._sentences)
         if not CUE_BITS.keys().isdisjoint(self.words):
             for place in [place for place, word in enumerate(self.words) if word in CUE_BITS]:
                 found[self.sentence_at(place)] |= CUE_BITS[self.words[place]]
         return found
 
-    @cached_property
-    def general(self) -> tuple[float, float, bool]:
-        """Whether the reply begins by saying that it does not know; sentences where something is not found; tells of now."""
-        first = self.cues[:20]
-        abstains = (
-            any(bits & _UNKNOWING for bits in first) and _ABSTAINS.search(self.text[:_BEGINNING]) is not None
-        )
-        not_found = min(2, sum(bits & _NOT_FOUND == _NOT_FOUND for bits in first))
-        return float(abstains), float(not_found), any(bits & CUES["current"] for bits in first)
+    @_Once
+    def _overlaps(self) -> tuple[list[float], float]:
+        """How much of the question each sentence repeats, and the most that one does."""
+        weights = self.asked.weights
+        found = [0.0] * len(self._sentences)
+        for one in weights:
+            for sentence in set(map(self.sentence_at, self.stem_places(one))):
+                found[sentence] += weights[one] / self.asked.total
+        return found, max(found)
 
-    @cached_property
-    def overlaps(self) -> tuple[list[float], list[int]]:
-        """How much of the question each clause repeats; how many of the question's names and figures each sentence."""
-        weights, names = self.asked.weights, self.asked.names
-        clauses, sentences = [0.0] * len(self.clauses), [0] * len(self.asks)
-        for one in [known for known in weights if known in self.stem_set]:
-            places = self.places(one)
-            for clause in set(map(self.clause_at, places)):
-                clauses[clause] += weights[one]
-            if one in names:
-                for sentence in set(map(self.sentence_at, places)):
-                    sentences[sentence] += 1
-        return clauses, sentences
+    @_Once
+    def _not_found(self) -> float:
+        """Sentences at the beginning where something is not found, given or known, up to two."""
+        return float(min(2, [bits & _NOT_FOUND for bits in self._cues[:20]].count(_NOT_FOUND)))
 
-    def around(self, clause: int, sentence: int) -> tuple[float, ...]:
-        """What a clause tells of any hit in it, from `hedges` to `not_found`."""
-        known = self._around.get(clause)
-        if known is None:
-            bits, total, names = self.cues[sentence], self.asked.total, self.asked.names
-            abstains, not_found, tells_now = self.general
-            clauses, sentences = self.overlaps
-            own = clauses[clause]
-            known = self._around[clause] = (
-                float(bits & CUES["hedges"] > 0),
-                float(bits & CUES["contrasts"] > 0),
-                float(self.asks[sentence]),
-                float(bits & CUES["outdated"] > 0 and tells_now),
-                round(own / total, 1),
-                round((max(clauses) - own) / total, 1),
-                round((max(sentences) - sentences[sentence]) / len(names), 1) if names else 0.0,
-                abstains,
-                not_found,
+    def around(self, sentence: int) -> tuple[bool, tuple[float, ...]]:
+        """Whether a sentence denies; and what it tells of any hit in it, from `doubts` to `not_found`."""
+        if sentence not in self._around:
+            bits, (overlaps, most) = self._cues[sentence], self._overlaps
+            self._around[sentence] = (
+                bits & CUES["denies"] > 0,
+                (
+                    float(bits & CUES["doubts"] > 0),
+                    float(bits & CUES["contrasts"] > 0),
+                    float(self._sentences[sentence][-1:] == "?"),
+                    round(overlaps[sentence], 1),
+                    round(most - overlaps[sentence], 1),
+                    self._not_found,
+                ),
             )
-        return known
+        return self._around[sentence]
+
+
+def _places(phrase: str, joined: str) -> list[int]:
+    found: list[int] = []
+    at = joined.find(phrase)
+    while at >= 0 and len(found) < _MOST_PLACES:
+        found.append(joined.count(" ", 0, at))
+        at = joined.find(phrase, at + 1)
+    return found

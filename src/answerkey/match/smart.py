@@ -2,33 +2,24 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from answerkey.match.align import Presence, align
-from answerkey.match.found import Match, Probability
+from answerkey.match.align import align
 from answerkey.match.model import DIRECTIONS, shipped_score, shipped_trees
 from answerkey.match.reply import Reply
-from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS, WORDS
+from answerkey.match.standard import EMPTY, Match, Probability, ReplyText
+from answerkey.match.vocabulary import CUE_BITS, CUES, WORDS
 from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
 from answerkey.text.keyword import Alternatives, Keyword, Threshold
 from answerkey.text.normalise import fold_accents
 from answerkey.text.numbers import parse_number, whole_number_end, with_commas
 
-__all__ = ["Candidate", "SmartKeyword", "SmartKeywords", "is_plain"]
-
-# A golden set's alternatives beyond this many are not looked at, nor are a way's further places.
-_MOST_WAYS, _MOST_PLACES = 100, 4
-# How surely a word is recognised by each way.
-_WAYS = {
-    "initial": 0.3, "other unit": 0.3, "misspelt": 0.5, "compound": 0.7, "abbreviation": 0.8, "inflected": 0.9,
-    "date": 1.0, "number": 1.0, "word": 1.0, "absent": 0.0,
-}  # fmt: skip
-_DENIES = CUES["denies"]
-_EMPTY = Match(False, "none", why="empty keyword")
+# A golden set's alternatives beyond this many are not looked at.
+_MOST_WAYS = 100
 _AS_IT_IS = "it stands in the reply as it is, and nothing there denies or doubts anything"
-_CAUTIOUS = CUES["denies"] | CUES["hedges"] | CUES["contrasts"] | CUES["outdated"]
+_CAUTIOUS = CUES["denies"] | CUES["doubts"] | CUES["contrasts"]
 _CAUTIONS = frozenset(word.encode() for word, bits in CUE_BITS.items() if bits & _CAUTIOUS)
 _PARTS = frozenset(":-–/")
 _LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte in range(256))
@@ -39,11 +30,11 @@ class Candidate(NamedTuple):
     """One way to say a keyword at one place of a reply."""
 
     wanted: Wanted
-    # From its first word to its last; -1 where nothing of it is there.
+    # From its first word to its last.
     first: int
     last: int
-    # Of each term; empty where its words stand there in a row.
-    present: list[Presence]
+    # How it was recognised.
+    way: str
     # Its features, in the order of `DIRECTIONS`.
     values: tuple[float, ...]
 
@@ -67,14 +58,14 @@ class SmartKeywords:
             smart = SmartKeyword(texts, question, threshold, probability) if texts else None
             self._keywords.append((smart, others))
 
-    def match(self, text: str, match_other: Callable[[Keyword], Match]) -> tuple[Match, ...]:
+    def match(self, said: ReplyText) -> tuple[Match, ...]:
         """One Match for each keyword, in order."""
-        lowered = text.lower()
+        text, lowered = said.text, said.lowered
         plain = is_plain(text, lowered)
         reply = None
         matches = []
         for smart, others in self._keywords:
-            match = _EMPTY
+            match = EMPTY
             if smart is not None:
                 certain = smart.certain(text, lowered) if plain else None
                 if certain is None and reply is None:
@@ -83,7 +74,7 @@ class SmartKeywords:
             for option in others:
                 if match.found:
                     break
-                match = match_other(option)
+                match = said.look(option, True)
             matches.append(match)
         return tuple(matches)
 
@@ -100,16 +91,10 @@ class SmartKeyword:
     ) -> None:
         self._options, self._question, self._probability = options, question, probability
         asked = prepare_asked(question)
-        ways: dict[str, Wanted] = {}
+        ways = [way for option in options[:_MOST_WAYS] for way in prepare_wanted(option, asked)]
+        self._wanted = list({way.phrase: way for way in ways if way.terms}.values())[:_MOST_WAYS]
         # Keywords without words: punctuation or articles, found only as they stand.
-        self._odd: list[re.Pattern[str]] = []
-        for option in options[:_MOST_WAYS]:
-            for wanted in prepare_wanted(option, asked):
-                if wanted.terms:
-                    ways.setdefault(wanted.phrase, wanted)
-                else:
-                    self._odd.append(_as_it_stands(option))
-        self._wanted = list(ways.values())[:_MOST_WAYS]
+        self._odd = [_as_it_stands(way.text) for way in ways if not way.terms]
         self._choices = round(math.log(max(1, len(options))), 1)
         thresholds = shipped_trees().thresholds
         self._threshold, self._surest = thresholds[threshold], max(thresholds.values())
@@ -147,43 +132,35 @@ class SmartKeyword:
             chance = max(self._probability(self._question, option, reply.text) for option in self._options)
             highest = math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
         if highest <= self._threshold:
-            for pattern in self._odd:
-                found = pattern.search(reply.text)
-                if found:
-                    return Match(
-                        True, "smart:literal", *found.span(), found[0], "it stands in the reply as it is"
-                    )
-            if best is None or best.first < 0:
-                return Match(False, "none", why="nothing of it is in the reply")
-            return Match(False, "none", why=_because(best, highest))
-        if best is None or best.first < 0:
+            for found in filter(None, [pattern.search(reply.text) for pattern in self._odd]):
+                return Match(
+                    True, "smart:literal", *found.span(), found[0], "it stands in the reply as it is"
+                )
+            why = "nothing of it is in the reply" if best is None else _because(best, highest)
+            return Match(False, "none", why=why)
+        if best is None:
             return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
         start, end = reply.span(best.first, best.last)
-        ways = [one.way for one in best.present if one.strength]
-        rule = min(ways, key=_WAYS.__getitem__) if ways else "phrase"
-        return Match(True, f"smart:{rule}", start, end, reply.text[start:end], _because(best, highest))
+        return Match(True, f"smart:{best.way}", start, end, reply.text[start:end], _because(best, highest))
 
     def candidates(self, reply: Reply) -> Iterator[Candidate]:
-        """Each way to say it at each place of the reply where it may stand."""
-        if not reply.words:
-            return
-        joined = reply.joined
+        """Each way to say it at each place of the reply where it may stand, with its features."""
         for wanted in self._wanted:
-            # A figure is found by its value: its sign and its unit are not in the folded words.
-            at = -1 if wanted.figure else joined.find(wanted.phrase)
-            if at < 0:
-                present = align(wanted, reply)
-                for place in _places(wanted, reply, present):
-                    values = _features(wanted, reply, present, place, place, self._choices)
-                    yield Candidate(wanted, place, place, present, values)
-            for _ in range(_MOST_PLACES):
-                if at < 0:
-                    break
-                first = joined.count(" ", 0, at)
-                last = first + wanted.size - 1
-                values = _features(wanted, reply, [], first, last, self._choices)
-                yield Candidate(wanted, first, last, [], values)
-                at = joined.find(wanted.phrase, at + 1)
+            places, way, values = align(wanted, reply)
+            more = wanted.size - 1 if way == "phrase" else 0
+            for place in places:
+                precision = min(1.0, round(2 * len(wanted.telling) * values[0] / reply.told, 1))
+                features = (
+                    *values,
+                    precision,
+                    reply.length,
+                    self._choices,
+                    wanted.is_value,
+                    wanted.is_name,
+                    wanted.echoes,
+                    *_context(wanted, reply, place),
+                )
+                yield Candidate(wanted, place, place + more, way, features)
 
 
 def is_plain(text: str, lowered: str) -> bool:
@@ -219,92 +196,14 @@ def _because(best: Candidate, score: float) -> str:
     return f"“{name}” {score:+.1f}: recall {values[0]:g}{against}"
 
 
-def _places(wanted: Wanted, reply: Reply, present: list[Presence]) -> list[int]:
-    """Those of its figure; else that of the heaviest term in the sentence that has most of them; -1 for none."""
-    if wanted.figure:
-        places = next(p.places for t, p in zip(wanted.terms, present, strict=True) if t is wanted.telling[0])
-        return list(places[:_MOST_PLACES]) or [-1]
-    weights: dict[int, float] = {}
-    for term, one in zip(wanted.terms, present, strict=True):
-        for place in one.places[:_MOST_PLACES]:
-            weights[place] = max(term.weight, weights.get(place, 0.0))
-    sentences: dict[int, float] = {}
-    for place, weight in weights.items():
-        sentence = reply.sentence_at(place)
-        sentences[sentence] = sentences.get(sentence, 0.0) + weight
-    best = max(sentences, key=sentences.__getitem__, default=-1)
-    inside = [place for place in weights if reply.sentence_at(place) == best]
-    return [max(inside, key=weights.__getitem__, default=-1)]
-
-
-def _features(
-    wanted: Wanted, reply: Reply, present: list[Presence], first: int, last: int, choices: float
-) -> tuple[float, ...]:
-    """The features in the order of `DIRECTIONS`, rounded so that equal cases are equal."""
-    sentence = reply.sentence_at(first) if first >= 0 else 0
-    recall, here, way, other_value = 1.0, 1.0, 1.0, False
-    if present:
-        start, end = reply.sentence_range(sentence)
-        recall = here = 0.0
-        found = []
-        for term, one in zip(wanted.terms, present, strict=True):
-            if one.strength:
-                share = one.strength * term.weight
-                recall += share
-                if any(start <= place < end for place in one.places):
-                    here += share
-            if term.weight >= wanted.least:
-                found += [_WAYS[one.way]] if one.strength else []
-                other_value |= one.clash and one.way == "absent"
-        recall, here = round(recall / wanted.total, 2), round(here / wanted.total, 1)
-        way = min(found, default=0.0)
-    return (
-        recall,
-        here,
-        way,
-        float(other_value),
-        _other_name(wanted, reply, present) if present and wanted.is_name else 0.0,
-        min(1.0, round(2 * len(wanted.telling) * recall / reply.told, 1)),
-        reply.length,
-        choices,
-        wanted.is_value,
-        wanted.is_name,
-        wanted.echoes,
-        *(_context(wanted, reply, first, sentence) if first >= 0 else _NO_CONTEXT),
-    )
-
-
-_NO_CONTEXT = (0.0,) * 10
-
-
-def _other_name(wanted: Wanted, reply: Reply, present: list[Presence]) -> float:
-    """Whether a missing word of a name has another capitalised word in its place: Neil Sedaka for Neil Young."""
-    known = [one for term, one in zip(wanted.terms, present, strict=True) if term.weight >= wanted.least]
-    for one, beside, step in [pair for a, b in pairwise(known) for pair in ((a, b, 1), (b, a, -1))]:
-        if one.way != "word" or beside.strength >= 0.3:
-            continue
-        place = one.places[0] + step
-        if not 0 <= place < len(reply.words) or reply.clause_at(place) != reply.clause_at(one.places[0]):
-            continue
-        plain = reply.stems[place] in reply.asked.plain or reply.words[place] in LIGHT_WORDS
-        if not plain and reply.text[reply.span(place, place)[0]].isupper():
-            return 1.0
-    return 0.0
-
-
-def _context(wanted: Wanted, reply: Reply, first: int, sentence: int) -> tuple[float, ...]:
+def _context(wanted: Wanted, reply: Reply, place: int) -> tuple[float, ...]:
     """What stands around the hit, from `denied` to `not_found`."""
-    clause = reply.clause_at(first)
+    denies, around = reply.around(reply.sentence_at(place))
     denied = 0.0
-    if reply.cues[sentence] & _DENIES and wanted.deniable:
-        start = reply.sentences[sentence]
+    if denies and wanted.deniable:
         # The word that follows a denial tells whether it is one: "not only 42".
-        pairs = list(pairwise([*reply.words[max(start, first - 40) : first], ""]))
-        denials = [
-            len(pairs) - index
-            for index, (word, following) in enumerate(pairs)
-            if CUE_BITS.get(word, 0) & _DENIES and following not in WORDS["not_denials"]
-        ]
-        if denials:
-            denied = round(max(0.0, 1.2 - 0.2 * denials[-1]), 1)
-    return (denied, *reply.around(clause, sentence))
+        for distance, (following, word) in enumerate(pairwise(["", *reversed(reply.before(place, 6))]), 1):
+            if CUE_BITS.get(word, 0) & CUES["denies"] and following not in WORDS["not_denials"]:
+                denied = round(max(0.0, 1.2 - 0.2 * distance), 1)
+                break
+    return (denied, *around)

@@ -5,8 +5,6 @@ from importlib import resources
 
 from answerkey.text.units import UNIT_SPELLINGS
 
-__all__ = ["CUES", "CUE_BITS", "EQUIVALENTS", "EXCLUSIVE", "LIGHT_WORDS", "WORDS"]
-
 _READ = tomllib.loads(resources.files("answerkey.match").joinpath("vocabulary.toml").read_text("utf-8"))
 WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _READ["words"].items()}
 # Light in a name, but not in a term: "state tax" is not federal tax.

@@ -2,13 +2,13 @@
 
 import re
 from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 
 from answerkey.match.vocabulary import CUE_BITS, CUES, LIGHT_WORDS
 from answerkey.text.dates import Date, find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, folded_text, folded_words, stem
 from answerkey.text.quantities import Quantity, find_quantities
-
-__all__ = ["Asked", "Term", "Wanted", "prepare_asked", "prepare_wanted"]
 
 _PARENTHESES = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
 # What follows is another way to say it ("Gurkha or Nepalese", "(accept Duke of Cambridge)").
@@ -33,31 +33,22 @@ _FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 TELLING = 0.5
 
 
-class Term:
+class Term(NamedTuple):
     """One word, amount, date or code of what is wanted."""
 
-    __slots__ = ("code", "date", "quantity", "stem", "weight", "word")
-
-    def __init__(
-        self,
-        word: str,
-        weight: float,
-        quantity: Quantity | None = None,
-        date: Date | None = None,
-        code: re.Pattern[str] | None = None,
-    ) -> None:
-        # Folded; of a value as it is written.
-        self.word, self.stem = word, stem(word)
-        # How much it tells, from 0.1 for a word of the question to 2 for a date.
-        self.weight = weight
-        # The code finds itself however its parts are set apart; one of digits may also be an amount.
-        self.quantity, self.date, self.code = quantity, date, code
+    # Folded; of a value as it is written.
+    word: str
+    stem: str
+    # How much it tells, from 0.1 for a word of the question to 2 for a date.
+    weight: float
+    quantity: Quantity | None = None
+    date: Date | None = None
+    # Finds itself however its parts are set apart; one of digits may also be an amount.
+    code: re.Pattern[str] | None = None
 
 
 class Asked:
     """A question's words: what a reply repeats of them tells nothing, and where they stand the answer is looked for."""
-
-    __slots__ = ("folded", "names", "negative", "plain", "stems", "total", "weights")
 
     def __init__(self, question: str) -> None:
         question = question[:_TOO_LONG]
@@ -72,15 +63,12 @@ class Asked:
         telling = [word for word in words if word not in FUNCTION_WORDS]
         self.weights = {stem(w): 2.0 if w in names or w[0].isdigit() else 1.0 for w in telling}
         self.total = sum(self.weights.values()) or 1.0
-        self.names = frozenset(one for one, weight in self.weights.items() if weight > 1)
         # "Which of these is not …?" turns denials round.
         self.negative = _NEGATIVE.search(question) is not None
 
 
-@lru_cache(maxsize=8192)
-def prepare_asked(question: str) -> Asked:
-    """The question's words, prepared once."""
-    return Asked(question)
+# A question's words, prepared once.
+prepare_asked = lru_cache(maxsize=8192)(Asked)
 
 
 class Wanted:
@@ -113,29 +101,30 @@ class Wanted:
 
 def _read_terms(text: str, asked: Asked) -> list[Term]:
     """Dates first, then codes and amounts, then the words around them."""
-    terms: list[tuple[int, Term]] = []
-    taken: list[tuple[int, int]] = []
     values: list[tuple[int, int, Quantity | Date | None]] = [(d.start, d.end, d) for d in find_dates(text)]
     values += [(*code.span(), None) for code in _CODE.finditer(text)]
     values += [(quantity.start, quantity.end, quantity) for quantity in find_quantities(text)]
+    taken: list[tuple[int, int, Term | None]] = []
     for start, end, value in values:
-        if any(start < last and first < end for first, last in taken):
+        if any(start < last and first < end for first, last, _ in taken):
             continue
-        taken.append((start, end))
-        written = text[start:end]
+        written = text[start:end].lower()
         weight = 0.2 if folded_text(written) in asked.folded else 1.5
         if isinstance(value, Date):
-            terms.append((start, Term(written, 2.0, None, value)))
+            term = Term(written, written, 2.0, None, value)
         elif value is not None:
-            terms.append((start, Term(written, weight, value)))
+            term = Term(written, written, weight, value)
         else:
             amount = next(iter(find_quantities(written)), None) if written.isdigit() else None
-            terms.append((start, Term(written.lower(), weight, amount, None, _code_pattern(written))))
+            term = Term(written, written, weight, amount, None, _code_pattern(written))
+        taken.append((start, end, term))
+    terms: list[Term] = []
     at = 0
-    for start, end in (*sorted(taken), (len(text), len(text))):
-        terms.extend((at, Term(word, _weight(word, asked))) for word in folded_words(text[at:start]))
+    for start, end, value_term in (*sorted(taken, key=itemgetter(0)), (len(text), len(text), None)):
+        terms.extend(Term(word, stem(word), _weight(word, asked)) for word in folded_words(text[at:start]))
+        terms.extend([value_term] if value_term else [])
         at = end
-    return [term for _, term in sorted(terms, key=lambda pair: pair[0])]
+    return terms
 
 
 def _code_pattern(code: str) -> re.Pattern[str]:

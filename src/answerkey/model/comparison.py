@@ -6,8 +6,6 @@ import msgspec
 
 from answerkey.stats.paired import Difference, Verdict
 
-__all__ = ["AskedAgain", "Comparison", "Confirmation", "Flip", "Measure", "Side", "Unpaired"]
-
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two runs, over the questions that both have."""
@@ -24,6 +22,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     errors: dict[str, int]
     latency_ms: dict[str, float] | None = None
     cost: float | None = None
+    # What gates must know of its judge, as the run document has it; empty without one.
+    judge: dict[str, Any] = {}
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +127,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     pass_rate: dict[str, Any]
     latency: Measure | None
     cost: Measure | None
+    # Of a question's trials.
+    error_rate: Measure | None
     # Kinds of error that the base did not have, with how often.
     new_errors: dict[str, int]
     # What the reader should know before believing any of it: different scoring, missing questions, …
@@ -184,6 +186,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             "pass_rate": self.pass_rate,
             "latency_ms": None if self.latency is None else self.latency.to_dict(),
             "cost": None if self.cost is None else self.cost.to_dict(),
+            "error_rate": None if self.error_rate is None else self.error_rate.to_dict(),
             "new_errors": self.new_errors,
             "notes": list(self.notes),
             "confirmation": msgspec.to_builtins(self.confirmation),

@@ -1,4 +1,4 @@
-"""Feedback: a person's verdict on a reply, and the production replies that people give verdicts on."""
+"""Feedback: a person's verdict on a reply, the production replies that people give verdicts on, and what verdicts add up to."""
 
 import math
 from typing import Any, Literal
@@ -8,16 +8,6 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
-
-__all__ = [
-    "COMMENT_LIMIT",
-    "POSITIVE",
-    "Feedback",
-    "FeedbackSource",
-    "ProductionReply",
-    "ReplyKey",
-    "read_value",
-]
 
 FeedbackSource = Literal["user", "review", "import"]
 # A verdict from here on counts as positive: satisfaction is positive ÷ all.
@@ -139,3 +129,65 @@ def read_value(value: Any) -> float:
 
 def _wrong(value: Any) -> str:
     return f'value {str(value)[:60]!r}: give "up", "down", true, false or a number from 0 to 1'
+
+
+class CategoryFeedback(msgspec.Struct, frozen=True):
+    """Verdicts on one category's replies."""
+
+    category: str
+    feedback: int
+    positive: int
+    satisfaction: float
+
+
+class DayFeedback(msgspec.Struct, frozen=True):
+    """Verdicts of one day."""
+
+    day: str
+    feedback: int
+    positive: int
+    satisfaction: float
+
+
+class FeedbackTheme(msgspec.Struct, frozen=True):
+    """What several comments have in common."""
+
+    words: str
+    comments: int
+    negative: int
+    example: str
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """How people's verdicts agree with answerkey's scores of the same replies."""
+
+    pairs: int
+    # Pearson's r with its 95% interval; None with too few pairs or where everybody said the same.
+    correlation: float | None
+    low: float | None
+    high: float | None
+    mean_score_positive: float | None
+    mean_score_negative: float | None
+
+
+class FeedbackStats(msgspec.Struct, frozen=True, kw_only=True):
+    """All feedback in figures. Reviewers' verdicts are counted apart: they are no users."""
+
+    feedback: int
+    positive: int
+    negative: int
+    # Positive ÷ all; None without any.
+    satisfaction: float | None
+    # The replies that users could have judged: production's, and those of runs whose replies were judged by users.
+    queries: int
+    # Feedback on those replies ÷ their number; None when no such reply is known.
+    feedback_rate: float | None
+    comments: int
+    # Verdicts whose reply is not known (yet).
+    unmatched: int
+    reviews: int
+    reviews_trusted: int
+    categories: tuple[CategoryFeedback, ...]
+    days: tuple[DayFeedback, ...]
+    themes: tuple[FeedbackTheme, ...]
+    agreement: Agreement

@@ -4,8 +4,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["DEFAULT_SCALE", "CheckRubric", "GradedExample", "Scale", "grades_of", "read_check_rubric"]
-
 # Grade → what it means, whole numbers; "pass/fail" is short for 0 and 1.
 Scale = dict[str, str] | Literal["pass/fail"]
 DEFAULT_SCALE = {1: "", 5: ""}

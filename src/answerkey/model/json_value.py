@@ -5,7 +5,5 @@ Fields that msgspec decodes itself cannot have it (a recursive alias): there `An
 
 from typing import TypeAlias
 
-__all__ = ["Json", "JsonObject"]
-
 Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 JsonObject: TypeAlias = dict[str, Json]

@@ -2,8 +2,6 @@
 
 import msgspec
 
-__all__ = ["Answer", "Spent"]
-
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens and money that calls took."""

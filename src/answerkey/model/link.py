@@ -2,8 +2,6 @@
 
 import msgspec
 
-__all__ = ["Link"]
-
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     """One figure, date, name, id or quote of a reply."""

@@ -6,8 +6,6 @@ import msgspec
 
 from answerkey.model.reply import Source, ToolCall, Usage
 
-__all__ = ["Message", "Part", "PartKind", "Role"]
-
 # Who speaks; dialects with other names are read into these.
 Role = Literal["user", "assistant", "tool", "system"]
 # `aside`: something that is neither said nor called (images, marks of a step); `unread`: not understood.

@@ -12,18 +12,6 @@ from answerkey.model.scorecard import DEFAULT_WEIGHTS, PASS_MARK
 from answerkey.model.target_version import check_label
 from answerkey.text.keyword import MatchMode, Threshold
 
-__all__ = [
-    "TOOL_MODES",
-    "GroundedSettings",
-    "JudgeModel",
-    "JudgeSettings",
-    "MatchSettings",
-    "Options",
-    "Scoring",
-    "ToolMode",
-    "check_weights",
-]
-
 ToolMode = Literal["standard", "partial", "f1", "ordered", "arguments"]
 TOOL_MODES: tuple[ToolMode, ...] = get_args(ToolMode)
 

@@ -11,8 +11,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Reply, Usage
 
-__all__ = ["Price", "price_of", "priced"]
-
 # What follows a model's name in the names of its versions.
 _VERSION = re.compile(r"(?:-\d{4}-\d\d-\d\d|[-@]\d{8}|-\d{3}|-latest)\Z")
 
@@ -48,10 +46,8 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.reply + (read * self.input - cheaper + (used.output_tokens or 0) * self.output) / 1e6
 
 
-def price_of(model: str | None, configured: Mapping[str, Price], *, base_url: str = "") -> Price | None:
+def price_of(model: str, configured: Mapping[str, Price], *, base_url: str = "") -> Price | None:
     """What a model costs: as configured, or else as listed, unless it is served on this machine."""
-    if not model:
-        return None
     names = list(_spellings(model))
     found = next((configured[name] for name in names if name in configured), None)
     if found is not None or urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1"):

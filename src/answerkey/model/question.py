@@ -9,20 +9,6 @@ import msgspec
 
 from answerkey.text.keyword import Keyword
 
-__all__ = [
-    "CHECK_KINDS",
-    "GROUP_FIELDS",
-    "RUBRIC_PREFIX",
-    "UNCATEGORISED",
-    "Check",
-    "ExpectedTool",
-    "Question",
-    "QuestionSet",
-    "group_of",
-    "question_id",
-    "rubric_name",
-]
-
 UNCATEGORISED = "uncategorised"
 # Fields of a golden set that say which questions belong together, the first that is there; all but `group` are metadata.
 GROUP_FIELDS = ("group", "template", "cluster", "conversation", "conversation_id")

@@ -5,9 +5,8 @@ from operator import itemgetter
 
 import msgspec
 
-from answerkey.model.tally import Names, Signature, Tally, Values
-
-__all__ = ["SEVERAL", "AddedUp", "QuestionLine", "QuestionLines", "add_up"]
+from answerkey.model.slice_sums import Names, Signature, Values
+from answerkey.model.tally import Tally
 
 # In the place of a checksum, where one id stands for several questions.
 SEVERAL = -1

@@ -4,23 +4,6 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-__all__ = [
-    "ERROR_KINDS",
-    "HARNESS_PROBLEMS",
-    "RESPONSE_ERRORS",
-    "SYSTEM_ERRORS",
-    "ErrorKind",
-    "Evidence",
-    "Failure",
-    "Finish",
-    "HarnessProblem",
-    "Reply",
-    "Source",
-    "Timings",
-    "ToolCall",
-    "Usage",
-]
-
 _SystemError = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 _ResponseError = Literal["empty", "null", "error_text", "trace", "malformed"]
 # What the harness itself could not do; never charged to the chatbot.

@@ -1,5 +1,6 @@
 """One row per reply: the document that row files (.jsonl, .csv, .parquet, .xlsx) hold of each result."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,10 +9,8 @@ from answerkey.model.run_document import result_document
 from answerkey.model.trial import Trial
 from answerkey.text.sanitise import without_surrogates
 
-__all__ = ["RowLine", "encode", "numbered_line", "row_document", "row_line"]
-
-# A row on its line, and where in it the trial's number stands that only the whole log gives it; 0: it has its own.
-RowLine = tuple[int, bytes]
+# In the place of a trial's number that only the whole log gives it; no JSON has a zero byte.
+OPEN = b"\0"
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
@@ -30,16 +29,28 @@ def encode(document: object) -> bytes:
         return _encoder.encode(without_surrogates(document))
 
 
-def row_line(result: Trial) -> RowLine:
-    """A result's row, made where it was scored; one without a number is taken for its question's first."""
-    if result.number:
-        return 0, encode(row_document(result)) + b"\n"
+def row_line(result: Trial) -> bytes:
+    """A result's row, made where it was scored."""
     document = row_document(result)
-    document["trial"] = 1
-    # It stands behind the id, which is the first field.
-    return len(b'{"id":,"trial":') + len(encode(document["id"])), encode(document) + b"\n"
+    if not result.number:
+        document["trial"] = msgspec.Raw(OPEN)
+    return encode(document) + b"\n"
 
 
-def numbered_line(at: int, line: bytes, number: int) -> bytes:
-    """A row's line with the number that the whole log gives it."""
-    return line if not at or number == 1 else b"%b%d%b" % (line[:at], number, line[at + 1 :])
+class RowLines(msgspec.Struct, array_like=True):
+    """Rows of a log on their lines, one after the other."""
+
+    # A format: %d stands for each number that is open.
+    text: bytes
+    # The places in the log of the rows that these are of.
+    places: list[int]
+
+    @classmethod
+    def of(cls, lines: Sequence[tuple[int, bytes]]) -> "RowLines":
+        """Lines put together, each with its row's place."""
+        text = b"".join([line for _, line in lines]).replace(b"%", b"%%").replace(OPEN, b"%d")
+        return cls(text, [place for place, line in lines if OPEN in line])
+
+    def numbered(self, numbers: Sequence[int]) -> bytes:
+        """The text with the number that the whole log gives to the row at each place."""
+        return self.text % tuple(map(numbers.__getitem__, self.places))

@@ -16,17 +16,6 @@ from answerkey.model.target_version import TargetVersion
 from answerkey.model.trial import Trial
 from answerkey.stats.intervals import Interval
 
-__all__ = [
-    "EarlierRun",
-    "ExperimentLink",
-    "GateResult",
-    "GateResults",
-    "LoggedResults",
-    "Run",
-    "RunInfo",
-    "StreamedResults",
-]
-
 
 class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     """What makes a run one of the two of an interleaved experiment."""
@@ -153,6 +142,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def passed(self) -> bool:
         """Whether every gate was passed."""
         return all(gate.passed for gate in self.gates)
+
+    @property
+    def misconfigured(self) -> bool:
+        """Whether no reply counts, since the target is not set up as it must be."""
+        summary = self.summary
+        wrong = summary.harness.get("configuration", 0) + summary.harness.get("mapping", 0)
+        return wrong > 0 and not summary.trials and wrong == sum(summary.unscored.values())
 
     @property
     def score(self) -> float | None:

@@ -12,8 +12,6 @@ from answerkey.model.trial import Trial
 if TYPE_CHECKING:
     from answerkey.model.run import Run
 
-__all__ = ["SCHEMA", "reply_document", "result_document", "run_document", "run_header", "scorecard_document"]
-
 # Version of the document's layout.
 SCHEMA = 1
 # What it says of the run itself, under the names of RunInfo.
@@ -86,12 +84,13 @@ def scorecard_document(card: Scorecard) -> dict[str, Any]:
         "score": card.total,
         "grade": card.grade,
         "passed": card.passed,
-        "components": {name: _score_document(score) for name, score in card.components.items()},
+        "components": {name: score_document(score, score.weight) for name, score in card.components.items()},
     }
 
 
-def _score_document(score: Score) -> dict[str, Any]:
-    return {"score": score.value, "weight": score.weight, "reason": score.reason, **score.details}
+def score_document(score: Score, weight: float | None) -> dict[str, Any]:
+    """A component with its weight."""
+    return {"score": score.value, "weight": weight, "reason": score.reason, **score.details}
 
 
 def reply_document(replies: Sequence[Reply], card: Scorecard | None = None) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.run_document import SCHEMA
 
-__all__ = ["run_schema"]
-
 _TEXT: Json = {"type": "string"}
 _NUMBER: Json = {"type": ["number", "null"]}
 _COUNT: Json = {"type": "integer", "minimum": 0}

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from answerkey.model.run import Run
     from answerkey.model.trial import Trial
 
-__all__ = ["data_frame", "result_row", "run_html"]
-
 # Rows that a notebook shows; all of them are in `rows()`.
 _MOST_ROWS = 20
 _STYLE = "text-align:left;padding:2px 8px"

@@ -8,22 +8,6 @@ import msgspec
 
 from answerkey.model.reply import Failure, HarnessProblem
 
-__all__ = [
-    "COMPONENTS",
-    "DEFAULT_WEIGHTS",
-    "PASS_MARK",
-    "UNSCORED",
-    "Score",
-    "Scorecard",
-    "grade",
-    "harness_problem",
-    "round_down",
-    "round_score",
-    "shown_score",
-    "total",
-    "unscored_card",
-]
-
 COMPONENTS = ("tool_usage", "response_quality", "error_handling")
 DEFAULT_WEIGHTS: dict[str, float] = {"tool_usage": 0.40, "response_quality": 0.40, "error_handling": 0.20}
 PASS_MARK = 0.70

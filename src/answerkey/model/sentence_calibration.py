@@ -8,8 +8,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.stats.intervals import Interval, wilson_interval
 
-__all__ = ["NOT_CALIBRATED", "SentenceCalibration", "calibrate_sentences", "read_calibration"]
-
 NOT_CALIBRATED = "not calibrated: see answerkey judge calibrate --sentences"
 
 

@@ -1,16 +1,15 @@
-"""SliceSums: what the replies and questions of a slice come to, in sums that merge in any order."""
+"""Slices: which of them a question is in, and what their replies and questions come to, in sums that merge in any order."""
 
 from collections import Counter
+from functools import lru_cache
 
 import msgspec
 
+from answerkey.model.question import Question
 from answerkey.model.scorecard import grade, round_score
 from answerkey.model.summary import Cost
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import Interval
-from answerkey.stats.unit_moments import UnitMoments
-
-__all__ = ["COST", "Names", "Replies", "SliceSums", "Values", "columns_of", "cost_of", "is_bounded"]
+from answerkey.stats.intervals import Interval, UnitMoments, mean_of_wholes
 
 # What a scorecard's values are called: its components, its metrics.
 Names = tuple[tuple[str, ...], tuple[str, ...]]
@@ -18,12 +17,24 @@ Names = tuple[tuple[str, ...], tuple[str, ...]]
 Values = tuple[float | None, ...]
 # What a question cost stands among its metrics under this name, which no metric has; what of it was paid for a score, and that.
 COST, _PAID, _WORTH = "$cost", "$paid", "$worth"
+# What replies have: errors, milliseconds; and those of each tool's calls.
+ERRORS, TAKEN, TOOL = "$errors", "$taken", "$tool "
+# Column → its sum over a question's replies as a whole number, and how many there are.
+ReplySums = dict[str, list[int]]
+# Longer names than these are for people; the bounds are words in the question.
+_SHORT, _MEDIUM = 8, 20
+_LENGTHS = ("short (up to 8 words)", "medium (9 to 20 words)", "long (over 20 words)")
+# The slices that a question is in: category, persona, tags, expected tools, and the place of its length in _LENGTHS; and whether
+# it expects nothing.
+Signature = tuple[str, str | None, tuple[str, ...], str, int, bool]
+# Kind and name of a slice.
+SliceKey = tuple[str, str]
 
 
 class Replies:
     """What is counted reply by reply, of the questions in some slices."""
 
-    __slots__ = ("errors", "replies", "taken", "trials")
+    __slots__ = ("errors", "moments", "replies", "taken", "trials")
 
     def __init__(self) -> None:
         # Trials that have a score.
@@ -31,6 +42,26 @@ class Replies:
         self.replies = 0
         self.errors: dict[str, int] = {}
         self.taken = Durations()
+        # The column's name → its moments, over questions that are units themselves and whose replies came together.
+        self.moments: dict[str, UnitMoments] = {}
+
+    def add_unit(self, sums: ReplySums) -> None:
+        """Count what the replies of a unit, which were all counted, add up to."""
+        for column, (total, size) in sums.items():
+            if size:
+                self.moments.setdefault(column, UnitMoments()).add(
+                    total, size, bounded=column == ERRORS and mean_of_wholes(total, size) <= 1
+                )
+
+    def interval(self, column: str, replies: int) -> Interval | None:
+        """The interval of a mean over so many replies; None where the units of some are not known."""
+        found = self.moments.get(column)
+        if found is None or found.count != replies:
+            return None
+        interval = found.interval()
+        if interval is None:
+            return None
+        return Interval(max(0.0, round(interval.low, 6)), round(interval.high, 6), interval.level)
 
     def merge(self, other: "Replies") -> None:
         self.trials += other.trials
@@ -38,6 +69,15 @@ class Replies:
         for kind, times in other.errors.items():
             self.errors[kind] = self.errors.get(kind, 0) + times
         self.taken.merge(other.taken)
+        for column, moments in other.moments.items():
+            self.moments.setdefault(column, UnitMoments()).merge(moments)
+
+
+def add_sums(sums: ReplySums, column: str, total: int, size: int) -> None:
+    """Add to a column of sums."""
+    found = sums.setdefault(column, [0, 0])
+    found[0] += total
+    found[1] += size
 
 
 class SliceSums:
@@ -111,3 +151,41 @@ def cost_of(sums: SliceSums) -> Cost | None:
     paid, worth = sums.moments(_PAID), sums.moments(_WORTH)
     point = round_score(paid.total / worth.total) if worth.total > 0 else None
     return Cost(questions=sums.moments(COST).count, question=mean, interval=interval, point=point)
+
+
+def length_of(question: str) -> int:
+    """The place of a question's length in _LENGTHS."""
+    words = len(question.split())
+    return 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
+
+
+def signature_of(question: Question) -> Signature:
+    """The slices that a question is in."""
+    return (
+        question.category,
+        question.persona,
+        question.tags,
+        _tools_of(question),
+        length_of(question.question),
+        question.expects_nothing,
+    )
+
+
+def _tools_of(question: Question) -> str:
+    if not question.turns and len(question.expected_tools) == 1:
+        return question.expected_tools[0].name
+    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
+    return " + ".join(tools) or "(none)"
+
+
+@lru_cache(maxsize=10_000)
+def keys_of(signature: Signature) -> tuple[SliceKey, ...]:
+    """The slices, by kind and name."""
+    category, persona, tags, tools, length, _ = signature
+    return (
+        ("category", category),
+        *((("persona", persona),) if persona else ()),
+        *(("tag", tag) for tag in tags),
+        ("tools", tools),
+        ("length", _LENGTHS[length]),
+    )

@@ -1,15 +1,18 @@
 """Summary: a run's results added up, overall and by slice, each mean with an interval and its coverage."""
 
+from typing import ClassVar
+
 import msgspec
 
-from answerkey.model.scorecard import shown_score
+from answerkey.model.scorecard import Scorecard, shown_score
 from answerkey.stats.intervals import Interval
-
-__all__ = ["Cost", "Latency", "Slice", "SlowQuestion", "Summary"]
 
 
 class Latency(msgspec.Struct, frozen=True):
     """Latency of replies in milliseconds."""
+
+    # What it tells, as tables list it.
+    FIGURES: ClassVar = ("mean", "p50", "p90", "p95", "p99", "max")
 
     mean: float
     p50: float
@@ -17,6 +20,8 @@ class Latency(msgspec.Struct, frozen=True):
     p95: float
     p99: float
     max: float
+    # Of the mean, over units; None where the units are not known, as in a log, or there is only one.
+    mean_interval: Interval | None = None
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +57,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     grades: dict[str, int]
     errors: dict[str, int]
     error_rate: float
+    # None where the units are not known, as in a log.
+    error_interval: Interval | None = None
     latency_ms: Latency | None
     metrics: dict[str, float | None]
     metric_intervals: dict[str, Interval | None] = {}
@@ -95,8 +102,40 @@ class Summary(Slice, frozen=True, kw_only=True):
         score = "unscored" if self.score is None else f"{shown_score(self.score)} {self.grade}"
         return f"<Summary: {score}, {self.passed} of {self.questions} questions passed>"
 
-    @property
-    def misconfigured(self) -> bool:
-        """Whether no reply counts, since the target is not set up as it must be."""
-        wrong = self.harness.get("configuration", 0) + self.harness.get("mapping", 0)
-        return wrong > 0 and not self.trials and wrong == sum(self.unscored.values())
+
+class QuestionFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of a run over its trials."""
+
+    id: str
+    # Its place in the set, from 0.
+    position: int
+    question: str
+    category: str
+    # The mean of its trials.
+    score: float | None
+    grade: str | None
+    passed: bool
+    trials: int
+    trials_passed: int
+    # The kind of an error that one of its replies ended in.
+    error: str | None = None
+    # Of its slowest trial.
+    latency_ms: float | None = None
+    cost: float | None = None
+    tools: tuple[str, ...] = ()
+    persona: str | None = None
+    tags: tuple[str, ...] = ()
+    # Of its trials: the lowest and the highest score.
+    lowest: float | None = None
+    highest: float | None = None
+    # Every component and metric, as the mean of the trials that have a value.
+    measures: dict[str, float | None] = {}
+    # The beginning of what was said last in its first trial.
+    reply: str = ""
+
+
+class QuestionRow(QuestionFigures, frozen=True, kw_only=True):
+    """A question as the store lists it."""
+
+    # Its worst trial, for the reasons of lost points.
+    scorecard: Scorecard

@@ -6,7 +6,6 @@ cells, so a tally of millions is small; one that has too many is folded into mom
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import groupby
 
 from answerkey.model.question import Question, group_of
@@ -14,44 +13,33 @@ from answerkey.model.reply import HARNESS_PROBLEMS, Reply
 from answerkey.model.scorecard import PASS_MARK, grade, round_score
 from answerkey.model.slice_sums import (
     COST,
+    ERRORS,
+    TAKEN,
+    TOOL,
     Names,
     Replies,
+    ReplySums,
+    Signature,
+    SliceKey,
     SliceSums,
     Values,
+    add_sums,
     columns_of,
     cost_of,
     is_bounded,
+    keys_of,
+    signature_of,
 )
 from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.model.trial import Trial
 from answerkey.model.whole_tally import WholeTally
 from answerkey.stats.durations import Durations
-from answerkey.stats.unit_moments import mean_of_wholes, whole
-
-__all__ = [
-    "Names",
-    "Signature",
-    "Tally",
-    "Values",
-    "length_of",
-    "signature_of",
-    "summarise",
-    "values_of",
-]
+from answerkey.stats.intervals import mean_of_wholes, whole
 
 GRADES = "ABCDF"
-# Longer names than these are for people; the bounds are words in the question.
-_SHORT, _MEDIUM = 8, 20
-_LENGTHS = ("short (up to 8 words)", "medium (9 to 20 words)", "long (over 20 words)")
 # More different cells than these are folded.
 _MOST_CELLS = 50_000
 _OVERALL = ("overall", "overall")
-
-# The slices that a question is in: category, persona, tags, expected tools, and the place of its length in _LENGTHS; and whether
-# it expects nothing.
-Signature = tuple[str, str | None, tuple[str, ...], str, int, bool]
-# Kind and name of a slice.
-_Key = tuple[str, str]
 
 
 class Tally:
@@ -65,28 +53,40 @@ class Tally:
         # Questions that are units themselves: how many have these slices and values; and those of each group.
         self._cells: Counter[tuple[Signature, Names, Values]] = Counter()
         self._groups: dict[str, Counter[tuple[Signature, Names, Values]]] = {}
+        # What the replies of each group's questions add up to; and, of groups that were closed, slice by slice.
+        self._group_replies: dict[str, list[tuple[Signature, ReplySums]]] = {}
+        self._closed: dict[SliceKey, Replies] = {}
         # What they come to, slice by slice, as far as they were folded.
-        self._slices: dict[_Key, SliceSums] = {}
+        self._slices: dict[SliceKey, SliceSums] = {}
         # Where each list of names, and each combination of slices, was seen first.
         self._names: dict[Names, int] = {}
         self._firsts: dict[Signature, int] = {}
 
-    def add_reply(self, trial: Trial, signature: Signature) -> None:
-        """Count what is counted reply by reply."""
+    def add_reply(self, trial: Trial, signature: Signature, sums: ReplySums | None = None) -> None:
+        """Count what is counted reply by reply, in the sums of its question too."""
         part = self._replies.get(signature)
         if part is None:
             part = self._replies[signature] = Replies()
         card = trial.scorecard
         part.trials += card.total is not None
         part.replies += len(trial.replies)
-        for turn in card.turns or (card,):
-            if turn.error is not None:
-                part.errors[turn.error.kind] = part.errors.get(turn.error.kind, 0) + 1
-        for reply in trial.replies:
-            taken = reply.timings.latency_ms
-            own = reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS
-            if taken is not None and not own:
-                part.taken.add(taken)
+        errors = [turn.error.kind for turn in card.turns or (card,) if turn.error is not None]
+        for kind in errors:
+            part.errors[kind] = part.errors.get(kind, 0) + 1
+        taken = [
+            reply.timings.latency_ms
+            for reply in trial.replies
+            if reply.timings.latency_ms is not None
+            and (reply.failure is None or reply.failure.kind not in HARNESS_PROBLEMS)
+        ]
+        part.taken.extend(taken)
+        if sums is not None:
+            add_sums(sums, ERRORS, whole(len(errors)), len(trial.replies))
+            add_sums(sums, TAKEN, sum(map(whole, taken)), len(taken))
+            for reply in trial.replies:
+                for call in reply.tool_calls:
+                    if call.duration_ms is not None:
+                        add_sums(sums, TOOL + call.name, whole(call.duration_ms), 1)
         self.whole.add(trial)
 
     def add_measured(self, identity: str, reply: Reply, error: str | None, signature: Signature) -> None:
@@ -116,10 +116,12 @@ class Tally:
         first: int,
         values: Mapping[tuple[Names, Values], int],
         questions: int = 1,
+        replies: ReplySums | None = None,
     ) -> None:
         """Count a question, whose replies were all counted: its unit (None: itself), its place, and its trials' values.
 
-        Several questions may be counted together that are alike in all but their places, of which the first is given.
+        Several questions may be counted together that are alike in all but their places, of which the first is given. What
+        its replies add up to is given where they came together, as in a log they do not.
         """
         if len(values) == 1:
             ((names, means),) = values
@@ -131,10 +133,14 @@ class Tally:
             self._firsts[signature] = first
         if group is None:
             self._cells[signature, names, means] += questions
+            if replies is not None:
+                self._replies.setdefault(signature, Replies()).add_unit(replies)
             if len(self._cells) > _MOST_CELLS:
                 self._fold_cells()
         else:
             self._groups.setdefault(group, Counter())[signature, names, means] += questions
+            if replies is not None:
+                self._group_replies.setdefault(group, []).append((signature, replies))
 
     def merge(self, other: "Tally") -> None:
         """Add what another has counted; a group's questions must all be in one of them."""
@@ -144,6 +150,10 @@ class Tally:
         self._cells.update(other._cells)
         for group, cells in other._groups.items():
             self._groups.setdefault(group, Counter()).update(cells)
+        for group, replies in other._group_replies.items():
+            self._group_replies.setdefault(group, []).extend(replies)
+        for key, part in other._closed.items():
+            self._closed.setdefault(key, Replies()).merge(part)
         for key, sums in other._slices.items():
             self._slices.setdefault(key, SliceSums()).merge(sums)
         for names, first in other._names.items():
@@ -158,11 +168,21 @@ class Tally:
         for cells in self._groups.values():
             self._fold_unit(cells)
         self._groups.clear()
+        for replies in self._group_replies.values():
+            units: dict[SliceKey, ReplySums] = {}
+            for signature, sums in replies:
+                for key in (_OVERALL, *keys_of(signature)):
+                    unit = units.setdefault(key, {})
+                    for column, (total, size) in sums.items():
+                        add_sums(unit, column, total, size)
+            for key, unit in units.items():
+                self._closed.setdefault(key, Replies()).add_unit(unit)
+        self._group_replies.clear()
 
     def _fold_cells(self) -> None:
         for (signature, names, values), times in self._cells.items():
             columns = columns_of(names, values, self.pass_mark)
-            for key in (_OVERALL, *_keys(signature)):
+            for key in (_OVERALL, *keys_of(signature)):
                 sums = self._sums(key)
                 sums.add_question(values[0], times, self.pass_mark)
                 sums.units += times
@@ -173,10 +193,10 @@ class Tally:
 
     def _fold_unit(self, cells: Counter[tuple[Signature, Names, Values]]) -> None:
         """Add one unit of several questions to all slices that it is in."""
-        units: dict[_Key, dict[str, list[int]]] = {}
+        units: dict[SliceKey, dict[str, list[int]]] = {}
         for (signature, names, values), times in cells.items():
             columns = columns_of(names, values, self.pass_mark)
-            for key in (_OVERALL, *_keys(signature)):
+            for key in (_OVERALL, *keys_of(signature)):
                 sums = self._sums(key)
                 sums.add_question(values[0], times, self.pass_mark)
                 sums.expecting_nothing += times * (signature[-1] and "checks" not in names[0])
@@ -192,7 +212,7 @@ class Tally:
             for column, (total, size, bounded) in unit.items():
                 sums.moments(column).add(total, size, bounded=bool(bounded))
 
-    def _sums(self, key: _Key) -> "SliceSums":
+    def _sums(self, key: SliceKey) -> "SliceSums":
         sums = self._slices.get(key)
         if sums is None:
             sums = self._slices[key] = SliceSums()
@@ -204,7 +224,7 @@ class Tally:
         self._fold_cells()
         whole_run = self.whole
         ordered = sorted(self._firsts, key=lambda signature: (self._firsts[signature], repr(signature)))
-        listed = list(dict.fromkeys(key for signature in ordered for key in _keys(signature)))
+        listed = list(dict.fromkeys(key for signature in ordered for key in keys_of(signature)))
         replies = self._replies_by_slice(listed)
         slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
         overall = slices.pop(_OVERALL)
@@ -227,19 +247,24 @@ class Tally:
                 for kind in kinds
                 if kind != "category"
             },
-            tool_latency_ms={name: _latency(taken) for name, taken in sorted(whole_run.tool_ms.items())},
+            tool_latency_ms={
+                name: _latency(taken, replies[_OVERALL], TOOL + name)
+                for name, taken in sorted(whole_run.tool_ms.items())
+            },
             phases_ms=whole_run.phases_ms(),
             slowest=whole_run.slowest(),
         )
 
-    def _replies_by_slice(self, listed: Sequence[_Key]) -> dict[_Key, "Replies"]:
+    def _replies_by_slice(self, listed: Sequence[SliceKey]) -> dict[SliceKey, "Replies"]:
         found = {key: Replies() for key in (_OVERALL, *listed)}
         for signature, part in self._replies.items():
-            for key in (_OVERALL, *_keys(signature)):
+            for key in (_OVERALL, *keys_of(signature)):
                 found.setdefault(key, Replies()).merge(part)
+        for key, part in self._closed.items():
+            found.setdefault(key, Replies()).merge(part)
         return found
 
-    def _slice(self, key: _Key, replies: "Replies") -> Slice:
+    def _slice(self, key: SliceKey, replies: "Replies") -> Slice:
         sums = self._sums(key)
         score, interval = sums.mean("score")
         components, metrics = self._listed(0), self._listed(1)
@@ -264,7 +289,8 @@ class Tally:
             error_rate=round_score(sum(replies.errors.values()) / replies.replies)
             if replies.replies
             else 0.0,
-            latency_ms=_latency(replies.taken) if replies.taken.count else None,
+            error_interval=replies.interval(ERRORS, replies.replies),
+            latency_ms=_latency(replies.taken, replies, TAKEN) if replies.taken.count else None,
             metrics={name: means[name][0] for name in metrics},
             metric_intervals={name: means[name][1] for name in metrics},
             cost=cost_of(sums),
@@ -313,47 +339,12 @@ def _mean(counted: Sequence[tuple[float, int]]) -> float | None:
     return mean_of_wholes(total, sum(times for _, times in counted))
 
 
-def length_of(question: str) -> int:
-    """The place of a question's length in _LENGTHS."""
-    words = len(question.split())
-    return 0 if words <= _SHORT else 1 if words <= _MEDIUM else 2
-
-
-def signature_of(question: Question) -> Signature:
-    """The slices that a question is in."""
-    return (
-        question.category,
-        question.persona,
-        question.tags,
-        _tools_of(question),
-        length_of(question.question),
-        question.expects_nothing,
+def _latency(taken: Durations, replies: Replies, column: str) -> Latency:
+    """Times taken, as they are reported; the replies know the units of those in a column."""
+    mean, half, p90, p95, p99, longest = (
+        round(figure, 3) for figure in (taken.mean, *taken.percentiles((50, 90, 95, 99)), taken.longest)
     )
-
-
-def _tools_of(question: Question) -> str:
-    if not question.turns and len(question.expected_tools) == 1:
-        return question.expected_tools[0].name
-    tools = sorted({tool.name for turn in question.asks for tool in turn.expected_tools})
-    return " + ".join(tools) or "(none)"
-
-
-@lru_cache(maxsize=10_000)
-def _keys(signature: Signature) -> tuple[_Key, ...]:
-    category, persona, tags, tools, length, _ = signature
-    return (
-        ("category", category),
-        *((("persona", persona),) if persona else ()),
-        *(("tag", tag) for tag in tags),
-        ("tools", tools),
-        ("length", _LENGTHS[length]),
-    )
-
-
-def _latency(taken: Durations) -> Latency:
-    """Times taken, as they are reported."""
-    figures = (taken.mean, *taken.percentiles((50, 90, 95, 99)), taken.longest)
-    return Latency(*[round(figure, 3) for figure in figures])
+    return Latency(mean, half, p90, p95, p99, longest, replies.interval(column, taken.count))
 
 
 def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
@@ -361,13 +352,15 @@ def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float
     tally = Tally(pass_mark)
     for place, (_, trials) in enumerate(groupby(results, key=lambda trial: trial.question.id)):
         values: Counter[tuple[Names, Values]] = Counter()
+        sums: ReplySums = {}
         question: Question | None = None
         for trial in trials:
             if question is None:
                 question = trial.question
                 signature = signature_of(question)
-            tally.add_reply(trial, signature if trial.question is question else signature_of(trial.question))
+            own = signature if trial.question is question else signature_of(trial.question)
+            tally.add_reply(trial, own, sums)
             values[values_of(trial)] += 1
         if question is not None:
-            tally.add_question(signature, group_of(question), place, values)
+            tally.add_question(signature, group_of(question), place, values, replies=sums)
     return tally.summary(planned)

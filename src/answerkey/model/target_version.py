@@ -4,8 +4,6 @@ import msgspec
 
 from answerkey.errors import UsageError
 
-__all__ = ["TargetVersion", "check_label"]
-
 _LONGEST = 60
 
 

@@ -1,15 +1,14 @@
-"""Trial: one question asked once, from plan to scorecard."""
+"""Trial: one question asked once, from plan to scorecard; and ScoreBatch: scores column by column."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from typing import NamedTuple
 
 import msgspec
 
 from answerkey.model.question import Question
 from answerkey.model.reply import Failure, Reply
 from answerkey.model.scorecard import UNSCORED, Score, Scorecard, shown_score
-
-__all__ = ["Trial", "total_latency"]
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -111,3 +110,18 @@ def total_latency(replies: Iterable[Reply]) -> float | None:
     """Milliseconds that replies took together; None if none was timed."""
     taken = [reply.timings.latency_ms for reply in replies if reply.timings.latency_ms is not None]
     return fsum(taken) if taken else None
+
+
+class ScoreBatch(NamedTuple):
+    """Some trials, column by column, grouped by question. A missing value is None, or NaN in an array."""
+
+    ids: Sequence[str]
+    # 16 bytes each.
+    content_hashes: Sequence[bytes]
+    categories: Sequence[str]
+    scores: Sequence[float | None]
+    error_kinds: Sequence[str | None]
+    latencies_ms: Sequence[float | None]
+    costs: Sequence[float | None]
+    components: Mapping[str, Sequence[float | None]]
+    metrics: Mapping[str, Sequence[float | None]]

@@ -9,8 +9,6 @@ from answerkey.model.summary import SlowQuestion
 from answerkey.model.trial import Trial
 from answerkey.stats.durations import Durations
 
-__all__ = ["WholeTally"]
-
 _SLOWEST_LISTED = 5
 # Reasons may hold a message of any kind: so many different ones are kept apart, so many are listed, up to this length.
 _REASONS_KEPT = 1000

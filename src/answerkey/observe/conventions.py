@@ -9,155 +9,125 @@ from typing import Any, Literal, NamedTuple
 from answerkey.observe.span import Span
 from answerkey.transcripts.plain_json import decode_json
 
-__all__ = [
-    "CONVENTIONS",
-    "FINISHED",
-    "USAGE",
-    "Convention",
-    "SpanKind",
-    "conventions_of",
-    "nested",
-    "value_at",
-]
-
 SpanKind = Literal["model", "tool", "retrieval"]
+Part = Literal["name", "id", "input", "output"]
 
 
 class Convention(NamedTuple):
     """Where one convention has what."""
 
-    # Whose it is.
-    owner: str
-    kind: SpanKind
-    # The attribute that tells, and the values by which it does; none: any.
+    # The attribute that tells, and what its values say that a span is; "" stands for any value.
     mark: str
-    values: frozenset[str] = frozenset()
-    # Of a tool; without an attribute for it, the span is called after the tool.
-    name: tuple[str, ...] = ()
-    id: tuple[str, ...] = ()
+    kinds: dict[str, SpanKind]
     # What went in: a tool's arguments, or the messages that a model got.
     input: tuple[str, ...] = ()
     # What came out: a tool's result, the messages that a model gave, or documents.
     output: tuple[str, ...] = ()
+    # Of a tool; without an attribute for it, the span is called after the tool.
+    name: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
 
 
-_GEN_AI = "OpenTelemetry GenAI"
 _OPERATION = "gen_ai.operation.name"
 
 CONVENTIONS: tuple[Convention, ...] = (
+    # OpenTelemetry's own, for generative AI.
     Convention(
-        *(_GEN_AI, "tool", _OPERATION, frozenset({"execute_tool"})),
-        name=("gen_ai.tool.name",),
-        id=("gen_ai.tool.call.id",),
+        _OPERATION,
+        {"execute_tool": "tool"},
         # LangSmith has a tool's input and output under the names of a model's.
         input=("gen_ai.tool.call.arguments", "gen_ai.prompt"),
         output=("gen_ai.tool.call.result", "gen_ai.completion"),
+        name=("gen_ai.tool.name",),
+        id=("gen_ai.tool.call.id",),
     ),
     Convention(
-        *(
-            _GEN_AI,
-            "model",
-            _OPERATION,
-            frozenset({"chat", "generate_content", "text_completion", "completion"}),
-        ),
+        _OPERATION,
+        dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
         # The older names are JSON or one attribute for each field; Traceloop's old ones too.
         input=("gen_ai.input.messages", "gen_ai.prompt"),
         output=("gen_ai.output.messages", "gen_ai.completion"),
     ),
     Convention(
-        *(_GEN_AI, "retrieval", _OPERATION, frozenset({"retrieval", "vector_db_retrieve"})),
+        _OPERATION,
+        {"retrieval": "retrieval", "vector_db_retrieve": "retrieval"},
         output=("gen_ai.retrieval.documents", "traceloop.entity.output"),
     ),
+    # MCP.
     Convention(
-        *("MCP", "tool", "mcp.method.name", frozenset({"tools/call"})),
-        name=("gen_ai.tool.name", "mcp.tool.name", "mcp.request.argument.name"),
-        id=("gen_ai.tool.call.id",),
+        "mcp.method.name",
+        {"tools/call": "tool"},
         input=("gen_ai.tool.call.arguments", "mcp.request.argument.arguments"),
         output=("gen_ai.tool.call.result",),
+        name=("gen_ai.tool.name", "mcp.tool.name", "mcp.request.argument.name"),
+        id=("gen_ai.tool.call.id",),
     ),
+    # OpenInference; a document's id is often in the output only.
     Convention(
-        *("OpenInference", "tool", "openinference.span.kind", frozenset({"TOOL"})),
+        "openinference.span.kind",
+        {"TOOL": "tool", "RETRIEVER": "retrieval"},
+        input=("input.value",),
+        output=("retrieval.documents", "output.value"),
         name=("tool.name",),
         id=("tool_call.id", "tool.id"),
-        input=("input.value",),
-        output=("output.value",),
     ),
     Convention(
-        *("OpenInference", "model", "openinference.span.kind", frozenset({"LLM"})),
+        "openinference.span.kind",
+        {"LLM": "model"},
         input=("llm.input_messages",),
         output=("llm.output_messages", "output.value"),
     ),
+    # Traceloop.
     Convention(
-        *("OpenInference", "retrieval", "openinference.span.kind", frozenset({"RETRIEVER"})),
-        # The id is often in the output only.
-        output=("retrieval.documents", "output.value"),
-    ),
-    Convention(
-        *("Traceloop", "tool", "traceloop.span.kind", frozenset({"tool"})),
-        name=("traceloop.entity.name",),
+        "traceloop.span.kind",
+        {"tool": "tool"},
         input=("traceloop.entity.input",),
         output=("traceloop.entity.output",),
+        name=("traceloop.entity.name",),
     ),
     Convention(
-        *("Traceloop", "model", "llm.request.type", frozenset({"chat", "completion"})),
+        "llm.request.type",
+        {"chat": "model", "completion": "model"},
         input=("gen_ai.prompt",),
         output=("gen_ai.completion",),
     ),
+    # Langfuse.
     Convention(
-        *("Langfuse", "tool", "langfuse.observation.type", frozenset({"tool"})),
+        "langfuse.observation.type",
+        {"tool": "tool", "generation": "model", "retriever": "retrieval"},
         input=("langfuse.observation.input",),
         output=("langfuse.observation.output",),
     ),
+    # LangSmith.
     Convention(
-        *("Langfuse", "model", "langfuse.observation.type", frozenset({"generation"})),
-        input=("langfuse.observation.input",),
-        output=("langfuse.observation.output",),
-    ),
-    Convention(
-        *("Langfuse", "retrieval", "langfuse.observation.type", frozenset({"retriever"})),
-        output=("langfuse.observation.output",),
-    ),
-    Convention(
-        *("LangSmith", "tool", "langsmith.span.kind", frozenset({"tool"})),
+        "langsmith.span.kind",
+        {"tool": "tool", "llm": "model", "retriever": "retrieval"},
+        input=("gen_ai.prompt",),
+        output=("gen_ai.completion",),
         name=("gen_ai.tool.name", "langsmith.trace.name"),
         id=("gen_ai.tool.call.id",),
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
     ),
+    # Vercel's AI SDK.
     Convention(
-        *("LangSmith", "model", "langsmith.span.kind", frozenset({"llm"})),
-        input=("gen_ai.prompt",),
-        output=("gen_ai.completion",),
-    ),
-    Convention(
-        *("LangSmith", "retrieval", "langsmith.span.kind", frozenset({"retriever"})),
-        output=("gen_ai.completion",),
-    ),
-    Convention(
-        *("Vercel AI SDK", "tool", "ai.toolCall.name"),
-        name=("ai.toolCall.name",),
-        id=("ai.toolCall.id",),
+        "ai.toolCall.name",
+        {"": "tool"},
         input=("ai.toolCall.args", "ai.toolCall.input"),
         output=("ai.toolCall.result", "ai.toolCall.output"),
+        name=("ai.toolCall.name",),
+        id=("ai.toolCall.id",),
     ),
     Convention(
-        *("Vercel AI SDK", "model", "ai.operationId"),
-        frozenset({"ai.generateText.doGenerate", "ai.streamText.doStream"}),
+        "ai.operationId",
+        {"ai.generateText.doGenerate": "model", "ai.streamText.doStream": "model"},
         input=("ai.prompt.messages",),
         output=("ai.response.toolCalls", "ai.response.text"),
     ),
+    # MLflow.
     Convention(
-        *("MLflow", "tool", "mlflow.spanType", frozenset({"TOOL"})),
+        "mlflow.spanType",
+        {"TOOL": "tool", "CHAT_MODEL": "model", "LLM": "model", "RETRIEVER": "retrieval"},
         input=("mlflow.spanInputs",),
         output=("mlflow.spanOutputs",),
-    ),
-    Convention(
-        *("MLflow", "model", "mlflow.spanType", frozenset({"CHAT_MODEL", "LLM"})),
-        input=("mlflow.spanInputs",),
-        output=("mlflow.spanOutputs",),
-    ),
-    Convention(
-        *("MLflow", "retrieval", "mlflow.spanType", frozenset({"RETRIEVER"})), output=("mlflow.spanOutputs",)
     ),
 )
 
@@ -176,24 +146,43 @@ USAGE = {
     "input": ("langfuse.observation.usage_details", "mlflow.chat.tokenUsage"),
 }  # fmt: skip
 
-_BY_MARK: dict[str, list[Convention]] = {}
-for _row in CONVENTIONS:
-    _BY_MARK.setdefault(_row.mark, []).append(_row)
 # What OpenInference puts around each item of a list.
 _WRAPPERS = ("message", "tool_call", "message_content", "document")
 
 
-def conventions_of(span: Span) -> list[Convention]:
-    """The rows that fit a span, all of one kind; none if it is another step."""
-    found = []
-    for mark, rows in _BY_MARK.items():
-        given = span.attributes.get(mark)
+class KnownSpan(NamedTuple):
+    """A span whose kind is known, and where it may have what."""
+
+    span: Span
+    kind: SpanKind
+    rows: list[Convention]
+
+    def values(self, part: Part) -> Iterator[tuple[str, Any]]:
+        """What the span holds of something: the attribute and its value, in the order of the rows."""
+        for name in dict.fromkeys(name for row in self.rows for name in getattr(row, part)):
+            value = value_at(self.span, name)
+            if value is not None:
+                yield name, value
+
+    def first(self, part: Part) -> Any:
+        """The first of them; None if there is none."""
+        return next((value for _, value in self.values(part)), None)
+
+
+def known_span(span: Span) -> KnownSpan | None:
+    """The span with the rows that fit it, all of one kind; None if it is another step."""
+    found: list[tuple[SpanKind, Convention]] = []
+    for row in CONVENTIONS:
+        given = span.attributes.get(row.mark)
         if isinstance(given, str):
             # MLflow writes every attribute as JSON.
-            plain = given.strip('"')
-            found += [row for row in rows if not row.values or plain in row.values]
+            kind = row.kinds.get(given.strip('"')) or row.kinds.get("")
+            found += [(kind, row)] if kind is not None else []
+    if not found:
+        return None
     # A retriever that LangSmith calls an embedding, or a tool that is one too: what is more certain goes first.
-    return [row for row in found if row.kind == found[0].kind]
+    kind = found[0][0]
+    return KnownSpan(span, kind, [row for one, row in found if one == kind])
 
 
 def value_at(span: Span, name: str) -> Any:
@@ -205,10 +194,10 @@ def value_at(span: Span, name: str) -> Any:
             return decode_json(value)
         except (ValueError, RecursionError):
             return value
-    return nested(span.attributes, f"{name}.") if value is None else value
+    return _nested(span.attributes, f"{name}.") if value is None else value
 
 
-def nested(attributes: Mapping[str, Any], prefix: str) -> Any:
+def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
     """The list or object that flat attributes describe: `a.0.b`; None if there are none."""
     tree: dict[str, Any] = {}
     for name, value in attributes.items():
@@ -231,9 +220,4 @@ def _listed(value: Any) -> Any:
         return [_listed(item) for _, item in sorted(value.items(), key=lambda pair: int(pair[0]))]
     if len(value) == 1 and (only := next(iter(value))) in _WRAPPERS:
         return _listed(value[only])
-    return dict(_renamed(value))
-
-
-def _renamed(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, item in value.items():
-        yield ("content" if key == "contents" else key), _listed(item)
+    return {"content" if key == "contents" else key: _listed(item) for key, item in value.items()}

@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 
-__all__ = ["OBSERVERS", "child_environment"]
-
 # Names and addresses for the chatbots of this run; answerkey's own clients (a judge's) do not see them.
 OBSERVERS: ContextVar[Mapping[str, str] | None] = ContextVar("answerkey_observers", default=None)
 

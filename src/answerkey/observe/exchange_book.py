@@ -24,8 +24,6 @@ from answerkey.protocols import Ask
 from answerkey.transcripts.conversation import reply_of
 from answerkey.transcripts.fields.usage import add_usage
 
-__all__ = ["Exchange", "ExchangeBook"]
-
 
 class _UnderWay:
     """A question under way, and what was seen of it."""
@@ -35,6 +33,8 @@ class _UnderWay:
         self.begun = time.monotonic()
         self.exchanges: list[Exchange] = []
         self.lacks: list[str] = []
+        # Requests that it may have made, or another question.
+        self.unclear: list[Exchange] = []
         self.pending = 0
         self.idle = asyncio.Event()
         # What later requests may refer to: responses and calls.
@@ -133,19 +133,15 @@ class ExchangeBook:
             if not understood:
                 owner.lacks.append("a model's answer that was not understood or cut off")
             return
+        for one in exchange.might or self._open.values():
+            one.unclear.append(exchange)
         if understood and not exchange.calls:
             # Whosever it was, nothing was called.
             return
-        what = (
-            "request"
-            if not exchange.might
-            else f"request that {len(exchange.might)} questions could have made"
-        )
         self.counts["ambiguous" if exchange.might else "of no question"] += 1
+        made = f"{len(exchange.might)} questions could have made"
         for one in exchange.might or self._open.values():
-            one.lacks.append(
-                f"a {what}" if exchange.might else "a request that no question could be found for"
-            )
+            one.lacks.append(f"a request that {made if exchange.might else 'no question could be found for'}")
 
     def _read(self, exchange: Exchange, seen: SeenResponse, owner: _UnderWay | None) -> bool:
         request = exchange.request
@@ -171,18 +167,18 @@ class ExchangeBook:
             )
         return True
 
-    async def settle(self, ask: Ask) -> None:
+    async def settle(self, traceparent: str | None) -> None:
         """Wait for requests that a question still has under way, for as long as a quiet period."""
-        ids = read_traceparent(ask.traceparent)
+        ids = read_traceparent(traceparent)
         one = None if ids is None else self._open.get(ids[0])
         if one is not None and one.pending:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._quiet_s):
                     await one.idle.wait()
 
-    def close(self, ask: Ask) -> Observation | None:
+    def close(self, traceparent: str | None) -> Observation | None:
         """What was seen of a question; None if nothing passed for it."""
-        ids = read_traceparent(ask.traceparent)
+        ids = read_traceparent(traceparent)
         one = None if ids is None else self._open.pop(ids[0], None)
         if one is None:
             return None
@@ -209,6 +205,7 @@ class ExchangeBook:
             usage=usage,
             complete=not lacks,
             missing=tuple(dict.fromkeys(lacks)),
+            models=_models(one),
         )
 
     def warnings(self) -> list[str]:
@@ -228,6 +225,13 @@ def _plain(text: str) -> str:
 
 def _milliseconds(first: float, second: float) -> float:
     return round(max(0.0, second - first) * 1000, 3)
+
+
+def _models(one: _UnderWay) -> int:
+    """How many calls of models a question made or may have made."""
+    models = sum(not isinstance(made.request, McpCall) for made in (*one.exchanges, *one.unclear))
+    # A tool is called on a server because a model asked for it.
+    return models + one.pending or int(bool(one.unclear))
 
 
 def _asked_for(one: _UnderWay, call: ToolCall) -> bool:

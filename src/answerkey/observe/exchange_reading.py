@@ -1,28 +1,26 @@
 """What passes between a chatbot and a model's API or an MCP server: requests and responses into messages and calls."""
 
 import re
-import zlib
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.model.message import Message
 from answerkey.model.reply import Reply, ToolCall
+from answerkey.observe.receiver import unpacked
+from answerkey.observe.span import MalformedError
 from answerkey.transcripts.conversation import NOT_ASKED
 from answerkey.transcripts.documents import read_document
 from answerkey.transcripts.fields.tool_calls import read_arguments, read_result
 from answerkey.transcripts.json_shapes import as_dict, as_str
 from answerkey.transcripts.message_reading import read_messages
-from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
+from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
 from answerkey.transcripts.streams.whole_stream import assemble_events
-
-__all__ = ["McpCall", "ModelRequest", "SeenResponse", "mcp_result", "read_request", "read_response"]
 
 # The paths by which the APIs of models are called; others (lists of models, embeddings) call no tool.
 _MODEL_PATHS = re.compile(
     r"(/completions|/responses|/v1/messages|/api/chat|/api/generate|:generateContent|:streamGenerateContent)$"
 )
-_MOST_UNPACKED = 64 * 1024 * 1024
 
 
 class ModelRequest(NamedTuple):
@@ -119,10 +117,13 @@ def mcp_result(seen: SeenResponse, request_id: Any) -> dict[str, Any] | None:
 
 def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
     """The JSON of a response, of each event if it is a stream; and whether it says by itself that it is over."""
-    body = _unpacked(seen)
+    try:
+        body = unpacked(seen.body, seen.encoding)
+    except MalformedError:
+        body = None
     if body is None:
         return [], False
-    kind = stream_kind(seen.content_type.partition(";")[0].strip().lower(), False)
+    kind = STREAM_KINDS.get(seen.content_type.partition(";")[0].strip().lower())
     try:
         if kind is None:
             whole = msgspec.json.decode(body)
@@ -132,15 +133,3 @@ def _events(seen: SeenResponse) -> tuple[list[Any], bool]:
         return [msgspec.json.decode(text) for text in reader.feed(body, last=True)], reader.done
     except (msgspec.DecodeError, RecursionError):
         return [], False
-
-
-def _unpacked(seen: SeenResponse) -> bytes | None:
-    encoding = seen.encoding.strip().lower()
-    if encoding in ("", "identity"):
-        return seen.body
-    if encoding not in ("gzip", "deflate"):
-        return None
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(seen.body, _MOST_UNPACKED)
-    except zlib.error:
-        return None

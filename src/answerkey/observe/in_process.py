@@ -12,8 +12,6 @@ from answerkey.observe.merging import Observation
 from answerkey.observe.span import Event, Span, read_traceparent
 from answerkey.observe.trace_reading import read_trace
 
-__all__ = ["Collected", "in_process_spans"]
-
 _SDK = "opentelemetry.sdk.trace"
 
 

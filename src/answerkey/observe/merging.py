@@ -7,8 +7,6 @@ import msgspec
 
 from answerkey.model.reply import Evidence, Reply, Source, ToolCall, Usage
 
-__all__ = ["Observation", "join_calls", "join_observations"]
-
 _Same = Callable[[ToolCall, ToolCall], bool]
 
 
@@ -23,6 +21,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
     # What is known to be missing or was not understood, in words.
     missing: tuple[str, ...] = ()
+    # How many calls of models it knows of, whether or not it saw what came of them.
+    models: int = 0
 
 
 def join_observations(reply: Reply, observations: Iterable[Observation]) -> Reply:
@@ -31,19 +31,27 @@ def join_observations(reply: Reply, observations: Iterable[Observation]) -> Repl
     if not seen:
         return reply
     own = reply.evidence
-    complete = [one for one in seen if one.complete]
+    whole = [one for one in seen if one.complete]
+    # A trace of this process comes without its count: it makes up for spans that others lack, and for no exchange.
+    in_process = own.tools_observed and own.kind == "otel"
+    most = max([one.models for one in whole] + [0] * in_process, default=-1)
+    # Who saw everything makes up for another's lack only by knowing of as many calls of models as the other.
+    lacking = [one for one in seen if not one.complete and not (in_process and one.kind == "otel")]
+    uncovered = any(one.models > most for one in lacking)
+    complete = [] if uncovered else whole
+    own_stands = own.tools_observed and not (in_process and uncovered)
     missing = tuple(dict.fromkeys(text for one in seen if not one.complete for text in one.missing))
     calls = join_calls(*[one.tool_calls for one in seen], reply.tool_calls)
     sources = reply.sources or next((one.sources for one in seen if one.sources), ())
     evidence = Evidence(
         kind=(complete or seen)[0].kind,
-        # One observer that saw everything is enough, as long as what the reply itself holds was understood.
+        # What the reply itself holds must have been understood, too.
         completeness="complete" if complete and not own.unread else "partial",
-        tools_observed=bool(complete) or own.tools_observed,
+        tools_observed=bool(complete) or own_stands,
         sources_observed=own.sources_observed or bool(sources),
         unread=(*own.unread, *(() if complete else missing)),
     )
-    if not complete and own.tools_observed and len(calls) == len(reply.tool_calls):
+    if not complete and own_stands and len(calls) == len(reply.tool_calls):
         # What the reply tells by itself is not less for an observer that saw a part of it.
         evidence = own
     return msgspec.structs.replace(

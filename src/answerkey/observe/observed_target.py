@@ -19,8 +19,6 @@ from answerkey.protocols import Ask, RetryableError, Target
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["ObservedTarget"]
-
 
 class ObservedTarget:
     """A chatbot whose calls are seen from outside."""
@@ -31,7 +29,7 @@ class ObservedTarget:
         self._target = target
         self._options = options
         self._open = AsyncExitStack()
-        self._book: TraceBook | None = None
+        self._spans: TraceBook | None = None
         self._exchanges: ExchangeBook | None = None
         # Where the observers listen, by what they are, once they do.
         self.addresses: dict[str, str] = {}
@@ -57,8 +55,8 @@ class ObservedTarget:
         environment: dict[str, str] = {}
         try:
             if options.traces is not None:
-                self._book = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
-                address = await self._listen("traces", receiver_app(Receiver(self._book)), options.traces)
+                self._spans = TraceBook(quiet_s=options.trace_quiet, patience_s=options.trace_patience)
+                address = await self._listen("traces", receiver_app(Receiver(self._spans)), options.traces)
                 if "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ:
                     environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = address
                     environment["OTEL_EXPORTER_OTLP_PROTOCOL"] = "http/protobuf"
@@ -96,8 +94,8 @@ class ObservedTarget:
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask the chatbot, while the observers know of the question."""
-        if self._book is not None and ask.traceparent is not None:
-            self._book.open(ask.traceparent)
+        if self._spans is not None:
+            self._spans.open(ask.traceparent)
         if self._exchanges is not None:
             self._exchanges.open(ask)
         try:
@@ -107,25 +105,22 @@ class ObservedTarget:
             self._close(ask)
             raise
 
+    def _books(self) -> list[TraceBook | ExchangeBook]:
+        return [book for book in (self._spans, self._exchanges) if book is not None]
+
     def _close(self, ask: Ask) -> list[Observation]:
-        seen = [
-            None if self._book is None or ask.traceparent is None else self._book.close(ask.traceparent),
-            None if self._exchanges is None else self._exchanges.close(ask),
-        ]
+        seen = [book.close(ask.traceparent) for book in self._books()]
         return [one for one in seen if one is not None]
 
     async def observe(self, ask: Ask, reply: Reply) -> Reply:
         """The reply with what was seen of it, once nothing more is to be expected; outside the chatbot's time."""
         try:
-            if self._exchanges is not None:
-                await self._exchanges.settle(ask)
-            if self._book is not None and ask.traceparent is not None:
-                await self._book.settle(ask.traceparent)
+            for book in reversed(self._books()):
+                await book.settle(ask.traceparent)
         finally:
             seen = self._close(ask)
         return join_observations(reply, seen)
 
     def warnings(self) -> list[str]:
         """What a reader of the run must know of the observing."""
-        books = [book for book in (self._book, self._exchanges) if book is not None]
-        return [line for book in books for line in book.warnings()]
+        return [line for book in self._books() for line in book.warnings()]

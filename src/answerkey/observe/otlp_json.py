@@ -1,15 +1,12 @@
 """OTLP in JSON. Ids are hexadecimal there, unlike in protobuf's own mapping to JSON; exporters that follow that are read too."""
 
 import base64
-import binascii
 from typing import Any
 
 import msgspec
 
 from answerkey.observe.span import Event, Export, MalformedError, Span, Unread
 from answerkey.transcripts.json_shapes import as_dict, as_dicts
-
-__all__ = ["read_json_logs", "read_json_span", "read_json_traces", "record_as_json_event"]
 
 _DEEPEST = 40
 _STATUS = {"STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
@@ -19,27 +16,30 @@ _BLOW_UP = 6
 
 def read_json_traces(data: bytes) -> Export:
     """The spans of an export request."""
-    found = _records(data, "resourceSpans", "scopeSpans", "spans")
-    size = _BLOW_UP * len(data) // max(1, len(found))
-    items = []
-    for scope, span in found:
-        trace_id, span_id = _id(span.get("traceId"), 16), _id(span.get("spanId"), 8)
-        if not trace_id or not span_id:
-            raise MalformedError("a span without a traceId of 32 and a spanId of 16 hexadecimal digits")
-        items.append(Unread(trace_id, span_id, _id(span.get("parentSpanId"), 8), scope, span, False, size))
-    return Export(items)
+    export = _export(_records(data, "resourceSpans", "scopeSpans", "spans"), len(data), is_log=False)
+    if export.without_span:
+        raise MalformedError("a span without a traceId of 32 and a spanId of 16 hexadecimal digits")
+    return export
 
 
 def read_json_logs(data: bytes) -> Export:
     """The log records of an export request that belong to a span."""
-    found = _records(data, "resourceLogs", "scopeLogs", "logRecords")
-    size = _BLOW_UP * len(data) // max(1, len(found))
+    return _export(_records(data, "resourceLogs", "scopeLogs", "logRecords"), len(data), is_log=True)
+
+
+def _export(found: list[tuple[str, dict[str, Any]]], length: int, *, is_log: bool) -> Export:
+    size = _BLOW_UP * length // max(1, len(found))
     items = []
     for scope, record in found:
-        trace_id, span_id = _id(record.get("traceId"), 16), _id(record.get("spanId"), 8)
+        trace_id, span_id, parent_id = _ids(record)
         if trace_id and span_id:
-            items.append(Unread(trace_id, span_id, "", scope, record, True, size))
+            items.append(Unread(trace_id, span_id, parent_id, scope, record, is_log, size))
     return Export(items, len(found) - len(items))
+
+
+def _ids(record: dict[str, Any]) -> tuple[str, str, str]:
+    parent_id = _id(record.get("parentSpanId"), 8)
+    return _id(record.get("traceId"), 16), _id(record.get("spanId"), 8), parent_id
 
 
 def _records(data: bytes, outer: str, middle: str, inner: str) -> list[tuple[str, dict[str, Any]]]:
@@ -61,14 +61,10 @@ def _id(value: object, length: int) -> str:
     """An id in hexadecimal; empty if it is none."""
     if not isinstance(value, str):
         return ""
-    if len(value) == 2 * length:
-        try:
-            return bytes.fromhex(value).hex()
-        except ValueError:
-            return ""
     try:
-        decoded = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+        is_hex = len(value) == 2 * length
+        decoded = bytes.fromhex(value) if is_hex else base64.b64decode(value, validate=True)
+    except ValueError:
         return ""
     return decoded.hex() if len(decoded) == length else ""
 
@@ -77,10 +73,11 @@ def read_json_span(span: dict[str, Any], scope: str) -> Span:
     """One span in full."""
     status = as_dict(span.get("status"))
     code = status.get("code", 0)
+    trace_id, span_id, parent_id = _ids(span)
     return Span(
-        trace_id=_id(span.get("traceId"), 16),
-        span_id=_id(span.get("spanId"), 8),
-        parent_id=_id(span.get("parentSpanId"), 8),
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=parent_id,
         name=str(span.get("name") or ""),
         scope=scope,
         start_ns=_whole(span.get("startTimeUnixNano")),

@@ -10,8 +10,6 @@ from typing import Any
 
 from answerkey.observe.span import Event, Export, MalformedError, Span, Unread
 
-__all__ = ["read_logs", "read_span", "read_traces", "record_as_event"]
-
 # Deeper values are not looked into.
 _DEEPEST = 40
 # What a span costs in memory beside its bytes.
@@ -101,13 +99,10 @@ def _records(data: bytes) -> list[tuple[str, int, int]]:
             if inner != 2 or to < 0:
                 continue
             parts = _fields(data, at, to)
-            scope = next((_scope(data, one, two) for kind, one, two in parts if kind == 1), "")
-            found += [(scope, one, two) for kind, one, two in parts if kind == 2 and two >= 0]
+            scope = next((_first(data, one, two) for kind, one, two in parts if kind == 1), b"")
+            name = scope.decode("utf-8", "replace")
+            found += [(name, one, two) for kind, one, two in parts if kind == 2 and two >= 0]
     return found
-
-
-def _scope(data: bytes, start: int, end: int) -> str:
-    return next((_text(data, at, to) for number, at, to in _fields(data, start, end) if number == 1), "")
 
 
 def _ids(data: bytes, start: int, end: int) -> tuple[str, str, str]:
@@ -120,17 +115,10 @@ def _ids(data: bytes, start: int, end: int) -> tuple[str, str, str]:
                 data[start + 20 : after].hex(),
                 data[after + 2 : after + 10].hex(),
             )
-    trace_id = span_id = parent_id = b""
-    for number, at, to in _fields(data, start, end):
-        if number == 1:
-            trace_id = data[at:to]
-        elif number == 2:
-            span_id = data[at:to]
-        elif number == 4:
-            parent_id = data[at:to]
-    if len(trace_id) != 16 or len(span_id) != 8:
+    ids = {number: data[at:to].hex() for number, at, to in _fields(data, start, end) if number in (1, 2, 4)}
+    if len(ids.get(1, "")) != 32 or len(ids.get(2, "")) != 16:
         raise MalformedError("a span without a trace id of 16 bytes and a span id of 8")
-    return trace_id.hex(), span_id.hex(), parent_id.hex()
+    return ids[1], ids[2], ids.get(4, "")
 
 
 def read_span(data: bytes, scope: str) -> Span:
@@ -154,9 +142,9 @@ def read_span(data: bytes, scope: str) -> Span:
         elif number == 8:
             span.end_ns = _fixed(data, at, to)
         elif number == 11:
-            span.events.append(_event(data, at, to))
+            span.events.append(_event(data, at, to, named=2, attributed=3))
         elif number == 13:
-            span.links = (*span.links, _link(data, at, to))
+            span.links = (*span.links, _first(data, at, to).hex())
         elif number == 15:
             for inner, start, end in _fields(data, at, to):
                 if inner == 2:
@@ -168,31 +156,26 @@ def read_span(data: bytes, scope: str) -> Span:
 
 def record_as_event(data: bytes) -> Event:
     """A log record in full, as an event of the span that it names."""
-    name, body, attributes = "", None, {}
-    for number, at, to in _fields(data, 0, len(data)):
-        if number == 5:
-            body = _value(data, at, to, 0)
-        elif number == 6:
-            key, value = _pair(data, at, to, 0)
-            attributes[key] = value
-        elif number == 12:
-            name = _text(data, at, to)
-    return Event(name or str(attributes.get("event.name", "")), attributes, body)
+    return _event(data, 0, len(data), named=12, attributed=6, body=5)
 
 
-def _event(data: bytes, start: int, end: int) -> Event:
-    name, attributes = "", {}
+def _event(data: bytes, start: int, end: int, *, named: int, attributed: int, body: int = 0) -> Event:
+    """An event or a log record, by the numbers of their fields."""
+    name, said, attributes = "", None, {}
     for number, at, to in _fields(data, start, end):
-        if number == 2:
+        if number == named:
             name = _text(data, at, to)
-        elif number == 3:
+        elif number == attributed:
             key, value = _pair(data, at, to, 0)
             attributes[key] = value
-    return Event(name, attributes)
+        elif number == body:
+            said = _value(data, at, to, 0)
+    return Event(name or str(attributes.get("event.name", "")), attributes, said)
 
 
-def _link(data: bytes, start: int, end: int) -> str:
-    return next((data[at:to].hex() for number, at, to in _fields(data, start, end) if number == 1), "")
+def _first(data: bytes, start: int, end: int) -> bytes:
+    """The field with the number 1: a scope's name, a link's trace id."""
+    return next((data[at:to] for number, at, to in _fields(data, start, end) if number == 1), b"")
 
 
 def _text(data: bytes, start: int, end: int) -> str:

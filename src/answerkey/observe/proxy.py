@@ -9,17 +9,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import msgspec
-
 from answerkey.errors import ConfigError
 from answerkey.observe.exchange_book import Exchange, ExchangeBook
 from answerkey.observe.exchange_reading import SeenResponse, read_request
+from answerkey.providers.known_apis import KNOWN_APIS
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession, web
     from yarl import URL
-
-__all__ = ["Upstreams", "proxy_app"]
 
 _MOST_REQUEST = 64 * 1024 * 1024
 # So much of a response is read; the rest passes all the same.
@@ -31,13 +28,8 @@ _NOT_PASSED_ON = frozenset(
         *("transfer-encoding", "upgrade", "host", "content-length", "accept-encoding"),
     }
 )
-# The APIs that have a path of their own: the variable that SDKs take their address from, and where they are.
-_KNOWN = {
-    "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
-    "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
-    "ollama": ("OLLAMA_HOST", "http://127.0.0.1:11434"),
-}
+# The APIs that have a path of their own.
+_KNOWN = {name: KNOWN_APIS[name] for name in ("openai", "anthropic", "gemini", "ollama")}
 _ATTEMPT = re.compile(r"^/trace/([0-9a-fA-F]{32})(?=/)")
 
 
@@ -47,25 +39,22 @@ class Upstreams:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._bases: dict[str, str] = {}
         self._paths: dict[str, str] = {}
-        for name, (variable, usual) in _KNOWN.items():
-            url = given.get(name) or os.environ.get(variable) or usual
+        for name, api in _KNOWN.items():
+            url = given.get(name) or os.environ.get(api.base_url_env) or api.base_url
             parts = urlsplit(url if "://" in url else f"http://{url}")
             # The path of a base URL (/v1) stays in the base URL that the chatbot gets.
             self._bases[name], self._paths[name] = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
         for name, url in given.items():
             parts = urlsplit(url)
-            if (
-                parts.scheme not in ("http", "https")
-                or not parts.netloc
-                or not re.fullmatch(r"[\w.-]+", name)
-            ):
+            is_address = parts.scheme in ("http", "https") and parts.netloc
+            if not is_address or not re.fullmatch(r"[\w.-]+", name):
                 raise ConfigError(f"upstreams: {name} needs a plain name and an http:// or https:// address")
             if name not in _KNOWN:
                 self._bases[name] = url.rstrip("/")
 
     def environment(self, address: str) -> dict[str, str]:
         """The variables by which SDKs find the proxy."""
-        return {variable: f"{address}/{name}{self._paths[name]}" for name, (variable, _) in _KNOWN.items()}
+        return {api.base_url_env: f"{address}/{name}{self._paths[name]}" for name, api in _KNOWN.items()}
 
     def find(self, path: str) -> str | None:
         """Where a path of the proxy leads; None if nowhere."""
@@ -131,17 +120,12 @@ async def _pass_on(
     seen: SeenResponse | None = None
     try:
         async with session.request(
-            request.method,
-            url,
-            headers=headers,
-            data=body or None,
-            allow_redirects=False,
+            request.method, url, headers=headers, data=body or None, allow_redirects=False
         ) as answer:
-            passed = [
-                (name, value) for name, value in answer.headers.items() if name.lower() not in _HELD_BACK
-            ]
+            given = answer.headers
+            passed = [(name, value) for name, value in given.items() if name.lower() not in _HELD_BACK]
             response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=passed)
-            length = answer.headers.get("Content-Length")
+            length = given.get("Content-Length")
             if length is not None and length.isdecimal():
                 response.content_length = int(length)
             await response.prepare(request)
@@ -150,24 +134,15 @@ async def _pass_on(
             try:
                 whole = await _stream(answer, response, kept)
             finally:
-                seen = SeenResponse(
-                    answer.status,
-                    answer.headers.get("Content-Type", ""),
-                    answer.headers.get("Content-Encoding", ""),
-                    bytes(kept),
-                    whole,
-                )
+                kind, encoding = given.get("Content-Type", ""), given.get("Content-Encoding", "")
+                seen = SeenResponse(answer.status, kind, encoding, bytes(kept), whole)
             await response.write_eof()
             return response
     except aiohttp.ClientError as error:
         if seen is not None:
             raise
         text = f"the proxy cannot reach {urlsplit(str(url)).netloc}: {type(error).__name__}"
-        return web.Response(
-            status=502,
-            body=msgspec.json.encode({"error": {"message": text}}),
-            content_type="application/json",
-        )
+        return web.json_response({"error": {"message": text}}, status=502)
     finally:
         if exchange is not None:
             book.end(exchange, seen)

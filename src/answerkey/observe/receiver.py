@@ -13,8 +13,6 @@ from answerkey.observe.trace_book import OverfullError
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["MOST_BYTES", "PATHS", "Answer", "Receiver", "receiver_app"]
-
 # The largest body, as it is sent and as it is unpacked.
 MOST_BYTES = 32 * 1024 * 1024
 # All requests together that are still being read.
@@ -70,7 +68,7 @@ class Receiver:
         if not is_json and kind not in ("application/x-protobuf", "application/protobuf"):
             return refusal(415, "send application/x-protobuf or application/json", is_json=True)
         try:
-            plain = _unpacked(body, encoding)
+            plain = unpacked(body, encoding)
             if plain is None:
                 return refusal(
                     413, f"at most {MOST_BYTES} bytes, unpacked too; send smaller batches", is_json=is_json
@@ -100,7 +98,7 @@ def refusal(status: int, message: str, *, is_json: bool, headers: dict[str, str]
     return Answer(status, b"\x12" + bytes([len(text)]) + text, "application/x-protobuf", headers or {})
 
 
-def _unpacked(body: bytes, encoding: str) -> bytes | None:
+def unpacked(body: bytes, encoding: str) -> bytes | None:
     """The body without its compression; None if it is too large. A bomb is noticed before it is unpacked."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):

@@ -4,8 +4,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-__all__ = ["Event", "Export", "MalformedError", "Span", "Unread", "read_traceparent"]
-
 
 class MalformedError(ValueError):
     """What was sent is not OTLP; the message says where."""

@@ -9,10 +9,8 @@ from contextlib import suppress
 from answerkey.observe.merging import Observation
 from answerkey.observe.otlp_json import read_json_span, record_as_json_event
 from answerkey.observe.otlp_protobuf import read_span, record_as_event
-from answerkey.observe.span import MalformedError, Span, Unread, read_traceparent
+from answerkey.observe.span import Event, MalformedError, Span, Unread, read_traceparent
 from answerkey.observe.trace_reading import ReadTrace, read_trace
-
-__all__ = ["HeldTrace", "OverfullError", "TraceBook"]
 
 _MEGABYTE = 1024 * 1024
 # So many ids of traces that are done are kept, to tell a late span from one of another's trace.
@@ -72,31 +70,29 @@ class HeldTrace:
         """What the trace tells. A span whose insides are broken is missing."""
         spans: dict[str, Span] = {}
         broken = 0
-        for item in self.spans.values():
+        for item in (*self.spans.values(), *self.logs):
             try:
-                if isinstance(item.encoded, bytes):
-                    spans[item.span_id] = read_span(item.encoded, item.scope)
-                else:
-                    spans[item.span_id] = read_json_span(item.encoded, item.scope)
+                if not item.is_log:
+                    spans[item.span_id] = _span(item)
+                elif item.span_id in spans:
+                    spans[item.span_id].events.append(_event(item))
             except MalformedError:
                 broken += 1
-        for item in self.logs:
-            try:
-                event = (
-                    record_as_event(item.encoded)
-                    if isinstance(item.encoded, bytes)
-                    else record_as_json_event(item.encoded)
-                )
-            except MalformedError:
-                broken += 1
-                continue
-            if item.span_id in spans:
-                spans[item.span_id].events.append(event)
         lacks = [*missing, *([f"{broken} spans could not be read"] if broken else [])]
         begun = min((span.start_ns for span in spans.values()), default=self.asked_ns)
         # The chatbot's clock may be another: then its first span is the beginning.
         skewed = not 0 <= begun - self.asked_ns <= time.time_ns() - self.asked_ns
         return read_trace(spans.values(), zero_ns=begun if skewed else self.asked_ns, missing=lacks)
+
+
+def _span(item: Unread) -> Span:
+    held, scope = item.encoded, item.scope
+    return read_span(held, scope) if isinstance(held, bytes) else read_json_span(held, scope)
+
+
+def _event(item: Unread) -> Event:
+    held = item.encoded
+    return record_as_event(held) if isinstance(held, bytes) else record_as_json_event(held)
 
 
 class TraceBook:
@@ -107,7 +103,8 @@ class TraceBook:
         self._patience_s = patience_s
         self._most_bytes = most_bytes
         self._open: dict[str, HeldTrace] = {}
-        self._raw_ids: dict[bytes, str] = {}
+        # The same ids as they stand in protobuf.
+        self._raw_ids: set[bytes] = set()
         self._done: dict[str, None] = {}
         self._held_bytes = 0
         # What became of spans: taken, unknown (of no question), late (after its question was graded), refused.
@@ -115,12 +112,12 @@ class TraceBook:
         # Questions that waited in vain while no span of any question had arrived.
         self._in_vain = 0
 
-    def open(self, traceparent: str) -> None:
+    def open(self, traceparent: str | None) -> None:
         """Begin to keep the spans of a question."""
         ids = read_traceparent(traceparent)
         if ids is not None:
             self._open[ids[0]] = HeldTrace(ids[1])
-            self._raw_ids[bytes.fromhex(ids[0])] = ids[0]
+            self._raw_ids.add(bytes.fromhex(ids[0]))
 
     def take(self, items: Iterable[Unread], without_span: int = 0) -> None:
         """Keep what was sent, all of it or nothing: OverfullError if there is no room."""
@@ -150,14 +147,13 @@ class TraceBook:
         if item.is_log:
             return None
         if isinstance(item.encoded, bytes):
-            named = [key for raw, key in self._raw_ids.items() if raw in item.encoded]
-            links = read_span(item.encoded, "").links if named else ()
+            has_links = any(raw in item.encoded for raw in self._raw_ids)
         else:
-            links = read_json_span(item.encoded, "").links if item.encoded.get("links") else ()
-        found = [self._open[link] for link in links if link in self._open]
+            has_links = bool(item.encoded.get("links"))
+        found = [self._open[link] for link in _span(item).links if link in self._open] if has_links else []
         return found[0] if len(found) == 1 else None
 
-    async def settle(self, traceparent: str) -> None:
+    async def settle(self, traceparent: str | None) -> None:
         """Wait until a question's trace is whole and nothing more comes, or patience ends."""
         ids = read_traceparent(traceparent)
         held = None if ids is None else self._open.get(ids[0])
@@ -179,13 +175,13 @@ class TraceBook:
         if not self.counts["taken"]:
             self._in_vain += 1
 
-    def close(self, traceparent: str) -> Observation | None:
+    def close(self, traceparent: str | None) -> Observation | None:
         """What was seen of a question; from now on, its spans are late. None if nothing arrived."""
         ids = read_traceparent(traceparent)
         held = None if ids is None else self._open.pop(ids[0], None)
         if ids is None or held is None:
             return None
-        self._raw_ids.pop(bytes.fromhex(ids[0]), None)
+        self._raw_ids.discard(bytes.fromhex(ids[0]))
         self._held_bytes -= held.size
         self._done[ids[0]] = None
         if len(self._done) > _REMEMBERED:

@@ -1,13 +1,13 @@
 """A trace into what was observed: the calls that models asked for, joined with the spans of the tools that ran."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from answerkey.model.message import Message, Part
 from answerkey.model.reply import Source, ToolCall, Usage
-from answerkey.observe.conventions import FINISHED, USAGE, Convention, conventions_of, value_at
+from answerkey.observe.conventions import FINISHED, USAGE, KnownSpan, known_span, value_at
 from answerkey.observe.merging import Observation, join_calls
 from answerkey.observe.span import Event, Span
 from answerkey.transcripts.conversation import NOT_ASKED, reply_of
@@ -17,8 +17,6 @@ from answerkey.transcripts.fields.tool_calls import UNNAMED, read_arguments, rea
 from answerkey.transcripts.fields.usage import add_usage, read_usage
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
-
-__all__ = ["ReadTrace", "new_results", "read_trace"]
 
 _CALLING = ("tool", "function_call")
 _UNTOLD = "a model's call whose outcome is not in its span"
@@ -43,31 +41,32 @@ class _ModelSpan(NamedTuple):
 
 def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = ()) -> ReadTrace:
     """Read spans that are distinct. `zero_ns`: when the question was asked; `missing`: what is known not to be here."""
-    by_scope: dict[str, list[tuple[Span, list[Convention]]]] = {}
+    by_scope: dict[str, list[KnownSpan]] = {}
     for span in sorted(spans, key=lambda span: (span.start_ns, -span.end_ns)):
-        rows = conventions_of(span)
-        if rows:
-            by_scope.setdefault(span.scope, []).append((span, rows))
+        if (known := known_span(span)) is not None:
+            by_scope.setdefault(span.scope, []).append(known)
     calls: list[tuple[ToolCall, ...]] = []
     lacks = list(missing)
     sources: tuple[Source, ...] = ()
     usage: Usage | None = None
     told = False
+    known_calls = 0
     models: list[_ModelSpan] = []
     for found in by_scope.values():
         # Each instrumentation is an observer of its own; two of them may have seen the same call.
-        own = [_model_span(span, rows) for span, rows in found if rows[0].kind == "model"]
-        tools = [(span, rows) for span, rows in found if rows[0].kind == "tool"]
+        own = [_model_span(known) for known in found if known.kind == "model"]
+        tools = [known for known in found if known.kind == "tool"]
         asked, unseen = _asked(own, tools, zero_ns)
-        ran = [_tool_call(span, rows, zero_ns) for span, rows in _outermost(tools)]
+        ran = [_tool_call(known, zero_ns) for known in _outermost(tools)]
         calls.append(join_calls(asked, ran))
         lacks += unseen
         told = told or bool(tools) or (bool(own) and not unseen)
         models += own
         sources = sources or ranked(
-            [source for span, rows in found if rows[0].kind == "retrieval" for source in _sources(span, rows)]
+            [source for known in found if known.kind == "retrieval" for source in _sources(known)]
         )
         usage = usage or _usage([model.span for model in own])
+        known_calls = max(known_calls, _answered(own))
     if not told and not lacks and by_scope:
         lacks.append("no call of a model or a tool is in the trace")
     observation = Observation(
@@ -77,6 +76,7 @@ def read_trace(spans: Iterable[Span], *, zero_ns: int, missing: Sequence[str] = 
         usage=usage,
         complete=told and not lacks,
         missing=tuple(dict.fromkeys(lacks)),
+        models=known_calls,
     )
     models.sort(key=lambda model: model.span.start_ns)
     question = next((text for model in models for text in _texts(model.got, "user")[-1:]), None)
@@ -90,8 +90,14 @@ def _texts(messages: Sequence[Message], role: str) -> list[str]:
     return [text for message in messages if message.role == role and (text := message.text)]
 
 
+def _answered(models: Sequence[_ModelSpan]) -> int:
+    """How many calls of models one instrumentation shows that did not fail; a span around others is none of its own."""
+    around = {model.span.parent_id for model in models}
+    return sum(model.span.span_id not in around and model.span.status != 2 for model in models)
+
+
 def _asked(
-    models: Sequence[_ModelSpan], tools: Sequence[tuple[Span, list[Convention]]], zero_ns: int
+    models: Sequence[_ModelSpan], tools: Sequence[KnownSpan], zero_ns: int
 ) -> tuple[tuple[ToolCall, ...], list[str]]:
     """The calls that models asked for with what came back to them, and what was not told."""
     messages: list[Message] = []
@@ -109,12 +115,8 @@ def _asked(
             continue
         # Where the same instrumentation shows the tools that ran next, they are all of them.
         until = models[number + 1].span.start_ns if number + 1 < len(models) else None
-        after = [
-            tool
-            for tool, _ in tools
-            if tool.start_ns >= span.end_ns and (until is None or tool.start_ns <= until)
-        ]
-        if not (calling and after):
+        begun = [tool.span.start_ns for tool in tools if tool.span.start_ns >= span.end_ns]
+        if not (calling and any(until is None or start <= until for start in begun)):
             lacks.append("the calls that a model made" if calling else _UNTOLD)
     reply = reply_of(messages)
     return reply.tool_calls, [*lacks, *reply.evidence.unread]
@@ -152,19 +154,20 @@ def _reasons(span: Span) -> list[str]:
     return []
 
 
-def _model_span(span: Span, rows: Sequence[Convention]) -> _ModelSpan:
+def _model_span(known: KnownSpan) -> _ModelSpan:
+    span = known.span
     _take_events(span)
     said: list[Message] | None = None
-    for name in dict.fromkeys(name for row in rows for name in row.output):
-        found = _messages(value_at(span, name), "assistant")
+    for name, value in known.values("output"):
+        found = _messages(value, "assistant")
         if found:
             # The AI SDK has calls and text apart.
             said = [*(said or []), *found]
             if not name.startswith("ai."):
                 break
     got: list[Message] = []
-    for name in dict.fromkeys(name for row in rows for name in row.input):
-        got = got or _messages(value_at(span, name), "user")
+    for _, value in known.values("input"):
+        got = got or _messages(value, "user")
     chosen = [_event_message(event) for event in span.events if event.name == "gen_ai.choice"]
     before = [_event_message(event) for event in span.events if event.name in _EVENT_ROLES]
     said = said or (read_messages(chosen) or None)
@@ -227,31 +230,24 @@ def _unnested(value: Any) -> Any:
     )
 
 
-def _outermost(tools: Sequence[tuple[Span, list[Convention]]]) -> list[tuple[Span, list[Convention]]]:
+def _outermost(tools: Sequence[KnownSpan]) -> list[KnownSpan]:
     """Spans of tools, without those within another one of the same tool (an MCP client's within the agent's)."""
-    names = {span.span_id: _name(span, rows) for span, rows in tools}
-    return [(span, rows) for span, rows in tools if names.get(span.parent_id) != names[span.span_id]]
+    names = {known.span.span_id: _name(known) for known in tools}
+    return [known for known in tools if names.get(known.span.parent_id) != names[known.span.span_id]]
 
 
-def _name(span: Span, rows: Sequence[Convention]) -> str:
-    given = next(
-        (as_str(span.attributes.get(name)) for row in rows for name in row.name if span.attributes.get(name)),
-        None,
-    )
-    return given or span.name or UNNAMED
+def _name(known: KnownSpan) -> str:
+    return _text(known, "name") or known.span.name or UNNAMED
 
 
-def _first(span: Span, names: Iterable[str]) -> Any:
-    return next((value for name in names if (value := value_at(span, name)) is not None), None)
+def _text(known: KnownSpan, part: Literal["name", "id"]) -> str | None:
+    found = (known.span.attributes.get(name) for row in known.rows for name in getattr(row, part))
+    return next((as_str(text) for text in found if text), None)
 
 
-def _tool_call(span: Span, rows: Sequence[Convention], zero_ns: int) -> ToolCall:
-    given = _first(span, dict.fromkeys(name for row in rows for name in row.input))
-    brought = _first(span, dict.fromkeys(name for row in rows for name in row.output))
-    identity = next(
-        (as_str(span.attributes.get(name)) for row in rows for name in row.id if span.attributes.get(name)),
-        None,
-    )
+def _tool_call(known: KnownSpan, zero_ns: int) -> ToolCall:
+    span, given, brought = known.span, known.first("input"), known.first("output")
+    identity = _text(known, "id")
     if isinstance(given, dict) and "input_str" in given:
         # Traceloop has what LangChain's callback got: the arguments are within.
         identity = identity or as_str(as_dict(given.get("kwargs")).get("tool_call_id"))
@@ -271,7 +267,7 @@ def _tool_call(span: Span, rows: Sequence[Convention], zero_ns: int) -> ToolCall
             or str(span.attributes.get("error.type", "the call failed"))
         )
     return ToolCall(
-        name=_name(span, rows),
+        name=_name(known),
         id=identity,
         arguments=arguments,
         arguments_text=arguments_text,
@@ -303,11 +299,10 @@ def _exception(span: Span) -> str | None:
     return None
 
 
-def _sources(span: Span, rows: Sequence[Convention]) -> Sequence[Source]:
+def _sources(known: KnownSpan) -> Sequence[Source]:
     """The documents of a retriever; where one place has their ids and another has not, the one that has."""
     best: Sequence[Source] = ()
-    for name in dict.fromkeys(name for row in rows for name in row.output):
-        value = value_at(span, name)
+    for _, value in known.values("output"):
         for inner in ("documents", "output"):
             value = value.get(inner, value) if isinstance(value, dict) else value
         found = read_sources(value) if isinstance(value, list) else ()
@@ -325,7 +320,7 @@ def _usage(spans: Sequence[Span]) -> Usage | None:
             continue
         given: dict[str, Any] = {}
         for field, names in USAGE.items():
-            value = _first(span, names)
+            value = next((value for name in names if (value := value_at(span, name)) is not None), None)
             given |= value if isinstance(value, dict) else {} if value is None else {field: value}
         read = read_usage(given) if given else None
         total = add_usage(total, read) if read is not None else total

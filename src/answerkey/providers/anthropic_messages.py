@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, result_text, with_parameters
+from answerkey.providers.model_api import ModelApi, Prompt, Taken, result_text, with_parameters
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
-
-__all__ = ["ANTHROPIC"]
 
 _VERSION = "2023-06-01"
 # The API wants a limit in every request; all models of the last years can say so much.
@@ -37,7 +35,7 @@ def _body(prompt: Prompt) -> JsonObject:
     return with_parameters(body, given, {"stop": ("stop_sequences",)})
 
 
-def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+def _taken(payload: JsonObject) -> Taken:
     calls: list[ToolCall] = []
     blocks: list[Json] = []
     for place, block in enumerate(as_dicts(payload.get("content"))):
@@ -72,7 +70,6 @@ ANTHROPIC = ModelApi(
     path=lambda model, stream: "/v1/messages",
     headers=lambda key: {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {}),
     body=_body,
-    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("content"), list),
     taken=_taken,
     results=_results,

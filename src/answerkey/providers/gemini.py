@@ -5,22 +5,21 @@ from urllib.parse import quote
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, SaidToken, said_token, with_parameters
+from answerkey.providers.model_api import ModelApi, Prompt, SaidToken, Taken, said_token, with_parameters
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
-__all__ = ["GEMINI"]
-
-_PLACES = {
-    "temperature": ("generationConfig", "temperature"),
-    "max_tokens": ("generationConfig", "maxOutputTokens"),
-    "seed": ("generationConfig", "seed"),
-    "top_p": ("generationConfig", "topP"),
-    "stop": ("generationConfig", "stopSequences"),
-    "schema": ("generationConfig", "responseJsonSchema"),
-    "tells_tokens": ("generationConfig", "responseLogprobs"),
-    "likeliest": ("generationConfig", "logprobs"),
+_NAMES = {
+    "temperature": "temperature",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
+    "top_p": "topP",
+    "stop": "stopSequences",
+    "schema": "responseJsonSchema",
+    "tells_tokens": "responseLogprobs",
+    "likeliest": "logprobs",
 }
+_PLACES = {name: ("generationConfig", here) for name, here in _NAMES.items()}
 
 
 def _path(model: str, stream: bool) -> str:
@@ -34,11 +33,7 @@ def _body(prompt: Prompt) -> JsonObject:
         body["systemInstruction"] = {"parts": [{"text": prompt.system}]}
     if prompt.tools:
         declared: list[Json] = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "parametersJsonSchema": tool.parameters,
-            }
+            {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
             for tool in prompt.tools
         ]
         body["tools"] = [{"functionDeclarations": declared}]
@@ -51,7 +46,7 @@ def _body(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
-def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+def _taken(payload: JsonObject) -> Taken:
     parts = as_dicts(at(payload, "candidates", 0, "content", "parts"))
     calls = [read_call(as_dict(part["functionCall"])) for part in parts if "functionCall" in part]
     # As they came: a signature of what was thought belongs to its part.

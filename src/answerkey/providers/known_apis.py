@@ -7,8 +7,6 @@ from answerkey.providers.ollama_chat import OLLAMA
 from answerkey.providers.openai_chat import OPENAI_CHAT
 from answerkey.providers.openai_responses import OPENAI_RESPONSES
 
-__all__ = ["KNOWN_APIS"]
-
 KNOWN_APIS: dict[str, ModelApi] = {
     "openai": OPENAI_CHAT,
     "openai-responses": OPENAI_RESPONSES,

@@ -13,27 +13,16 @@ import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Failure, Reply, ToolCall
-from answerkey.transcripts.failures import failure_message
+from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.fields.content_text import json_text
-from answerkey.transcripts.fields.error_field import read_failure
 from answerkey.transcripts.json_shapes import as_dict, as_str, read_number
 from answerkey.transcripts.reply_mapping import reply_from_payload
-
-__all__ = [
-    "ModelApi",
-    "Prompt",
-    "SaidToken",
-    "Step",
-    "ToolSpec",
-    "read_step",
-    "result_text",
-    "said_token",
-    "with_parameters",
-]
 
 # The parameters that every API has under a name of its own; others are sent as they are given.
 Place = tuple[str, ...]
 Speaker = Literal["user", "assistant"]
+# The calls of an answer that whoever asked is to make, and what of it goes back in the next step.
+Taken = tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -85,6 +74,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     paused: bool = False
 
 
+def bearer(key: str | None) -> dict[str, str]:
+    """The key as most APIs take it."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _said(speaker: Speaker, text: str) -> JsonObject:
+    return {"role": speaker, "content": text}
+
+
 class ModelApi(NamedTuple):
     """One provider's API."""
 
@@ -95,19 +93,19 @@ class ModelApi(NamedTuple):
     key_env: tuple[str, ...]
     # Model and whether it streams → what follows the base address.
     path: Callable[[str, bool], str]
-    # The key, if there is one → headers.
-    headers: Callable[[str | None], dict[str, str]]
     body: Callable[[Prompt], JsonObject]
-    # What the user or the assistant says, as a message.
-    said: Callable[[Speaker, str], JsonObject]
     # Whether a payload is an answer of this API at all.
     answers: Callable[[JsonObject], bool]
     # An answer's calls for us to make, and what goes back of it.
-    taken: Callable[[JsonObject], tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]]
+    taken: Callable[[JsonObject], Taken]
     # What came of calls, as messages.
     results: Callable[[Sequence[ToolCall]], tuple[JsonObject, ...]]
     # Whether an event of a stream has a word of the answer in it.
     speaks: Callable[[JsonObject], bool]
+    # The key, if there is one → headers.
+    headers: Callable[[str | None], dict[str, str]] = bearer
+    # What the user or the assistant says, as a message.
+    said: Callable[[Speaker, str], JsonObject] = _said
     # Of the usual parameters those that it does not have.
     without: frozenset[str] = frozenset()
     # The tokens of an answer's text with their probabilities; None: the API tells none.

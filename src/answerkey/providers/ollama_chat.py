@@ -4,30 +4,20 @@ from collections.abc import Sequence
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, result_text, with_parameters
-from answerkey.providers.openai_chat import bearer, function_tool, tokens_told
+from answerkey.providers.model_api import ModelApi, Prompt, Taken, result_text, with_parameters
+from answerkey.providers.openai_chat import function_tool, tokens_told
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
-__all__ = ["OLLAMA"]
-
-_PLACES = {
-    "temperature": ("options", "temperature"),
-    "max_tokens": ("options", "num_predict"),
-    "seed": ("options", "seed"),
-    "top_p": ("options", "top_p"),
-    "stop": ("options", "stop"),
-}
+_PLACES = {name: ("options", name) for name in ("temperature", "seed", "top_p", "stop")}
+_PLACES["max_tokens"] = ("options", "num_predict")
 
 
 def _body(prompt: Prompt) -> JsonObject:
     system: list[Json] = [{"role": "system", "content": prompt.system}] if prompt.system else []
     # It streams unless it is told not to.
-    body: JsonObject = {
-        "model": prompt.model,
-        "messages": [*system, *prompt.messages],
-        "stream": prompt.stream,
-    }
+    messages: list[Json] = [*system, *prompt.messages]
+    body: JsonObject = {"model": prompt.model, "messages": messages, "stream": prompt.stream}
     if prompt.tools:
         body["tools"] = [function_tool(tool) for tool in prompt.tools]
     if prompt.schema is not None:
@@ -39,7 +29,7 @@ def _body(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, _PLACES)
 
 
-def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+def _taken(payload: JsonObject) -> Taken:
     message = as_dict(payload.get("message"))
     made = as_dicts(message.get("tool_calls"))
     kept: JsonObject = {"role": "assistant", "content": message.get("content") or ""}
@@ -66,9 +56,7 @@ OLLAMA = ModelApi(
     # Only Ollama's own cloud has keys.
     key_env=("OLLAMA_API_KEY",),
     path=lambda model, stream: "/api/chat",
-    headers=bearer,
     body=_body,
-    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("message"), dict),
     taken=_taken,
     results=_results,

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import ToolCall
 from answerkey.providers.model_api import (
     ModelApi,
     Prompt,
     SaidToken,
+    Taken,
     ToolSpec,
     result_text,
     said_token,
@@ -17,25 +20,13 @@ from answerkey.transcripts.fields.content_text import json_text
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str, at
 
-__all__ = ["OPENAI_CHAT", "bearer", "function_tool", "tokens_told"]
-
 # What servers that think aloud want back while a turn goes on.
 _THOUGHTS = ("reasoning_content", "reasoning_details")
 
 
-def bearer(key: str | None) -> dict[str, str]:
-    """The key as most APIs take it."""
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
 def function_tool(tool: ToolSpec) -> JsonObject:
     """A tool in the form that Chat Completions and Ollama share."""
-    told: JsonObject = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": told}
+    return {"type": "function", "function": msgspec.structs.asdict(tool)}
 
 
 def tokens_told(listed: Json) -> tuple[SaidToken, ...]:
@@ -62,7 +53,7 @@ def _body(prompt: Prompt) -> JsonObject:
     return with_parameters(body, prompt.parameters, {})
 
 
-def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+def _taken(payload: JsonObject) -> Taken:
     message = as_dict(at(payload, "choices", 0, "message"))
     calls: list[ToolCall] = []
     sent_back: list[Json] = []
@@ -96,9 +87,7 @@ OPENAI_CHAT = ModelApi(
     base_url_env="OPENAI_BASE_URL",
     key_env=("OPENAI_API_KEY",),
     path=lambda model, stream: "/chat/completions",
-    headers=bearer,
     body=_body,
-    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: bool(as_dicts(payload.get("choices"))),
     taken=_taken,
     results=_results,

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import ToolCall
-from answerkey.providers.model_api import ModelApi, Prompt, result_text, with_parameters
-from answerkey.providers.openai_chat import bearer
+from answerkey.providers.model_api import ModelApi, Prompt, Taken, result_text, with_parameters
 from answerkey.transcripts.fields.tool_calls import read_call
 from answerkey.transcripts.json_shapes import as_dicts, as_str
-
-__all__ = ["OPENAI_RESPONSES"]
 
 _OURS = ("function_call", "custom_tool_call")
 
@@ -19,29 +18,21 @@ def _body(prompt: Prompt) -> JsonObject:
     if prompt.system:
         body["instructions"] = prompt.system
     if prompt.tools:
+        # Strict, its default, takes few schemas.
         body["tools"] = [
-            # Strict, its default, takes few schemas.
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "strict": False,
-            }
-            for tool in prompt.tools
+            {"type": "function", **msgspec.structs.asdict(tool), "strict": False} for tool in prompt.tools
         ]
     if prompt.stream:
         body["stream"] = True
     if prompt.schema is not None:
-        body["text"] = {
-            "format": {"type": "json_schema", "name": "answer", "strict": True, "schema": prompt.schema}
-        }
+        named: JsonObject = {"name": "answer", "strict": True, "schema": prompt.schema}
+        body["text"] = {"format": {"type": "json_schema", **named}}
     elif prompt.as_json:
         body["text"] = {"format": {"type": "json_object"}}
     return with_parameters(body, prompt.parameters, {"max_tokens": ("max_output_tokens",)})
 
 
-def _taken(payload: JsonObject) -> tuple[tuple[ToolCall, ...], tuple[JsonObject, ...]]:
+def _taken(payload: JsonObject) -> Taken:
     items = as_dicts(payload.get("output"))
     for place, item in enumerate(items):
         if item.get("type") in _OURS and not as_str(item.get("call_id")):
@@ -61,9 +52,7 @@ OPENAI_RESPONSES = ModelApi(
     base_url_env="OPENAI_BASE_URL",
     key_env=("OPENAI_API_KEY",),
     path=lambda model, stream: "/responses",
-    headers=bearer,
     body=_body,
-    said=lambda speaker, text: {"role": speaker, "content": text},
     answers=lambda payload: isinstance(payload.get("output"), list),
     taken=_taken,
     results=_results,

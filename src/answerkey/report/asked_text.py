@@ -15,8 +15,6 @@ from answerkey.report.terminal_detail import print_trial
 from answerkey.report.value_wording import milliseconds
 from answerkey.text.sanitise import for_terminal, one_line
 
-__all__ = ["mapping_lines", "print_asked", "raw_text"]
-
 # More of a raw reply is shown by --raw.
 _MOST_LINES = 60
 _MOST_UNREAD = 12

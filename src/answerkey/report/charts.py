@@ -9,8 +9,6 @@ import msgspec
 from answerkey.report.value_wording import milliseconds, money, score_percent
 from answerkey.text.moments import local_time
 
-__all__ = ["Chart", "Rule", "bar_chart", "line_chart", "moment_labels"]
-
 # From the top of the picture to the axis, and from its sides to the first and last value, in per cent.
 _TOP = 14.0
 _AXIS = 176.0

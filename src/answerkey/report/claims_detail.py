@@ -1,9 +1,11 @@
-"""A reply's evidence as it is shown: what a judge or model says of its claims, and links for the reader's own eye.
+"""A reply's evidence as it is shown: what a judge or model says of its claims, links for the reader's own eye, and its text cut
+where something was seen in it.
 
 Links are made when a page is: that takes a few milliseconds, and keeping them would double what a log takes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,9 +15,7 @@ from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Scorecard
-from answerkey.text.sanitise import one_line
-
-__all__ = ["ClaimsDetail", "LinksDetail", "claims_details", "link_note", "links_detail"]
+from answerkey.text.sanitise import for_terminal, one_line
 
 # Unsupported claims, and things without a link, that are listed of one reply.
 _LISTED = 20
@@ -109,3 +109,31 @@ def link_note(item: Link) -> str:
     row = f", row {one_line(item.row, 60)}" if item.row else ""
     place = f"{one_line(item.where, 120)}{row}: {one_line(item.found, 80)}"
     return f"{one_line(item.how, 120)}: {place}" if item.how else place
+
+
+# Start, end, what it is, and what a reader who points at it is told.
+Span = tuple[int, int, str, str]
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A stretch of the reply, and what was seen in it."""
+
+    text: str
+    # Any of: keyword, forbidden, linked, unlinked.
+    marks: tuple[str, ...] = ()
+    # What a reader who points at it is told.
+    note: str = ""
+
+
+def cut_at_marks(text: str, spans: Iterable[Span], most: int) -> Iterator[Segment]:
+    """The text cut wherever one of the first `most` spans begins or ends; they may overlap (a keyword inside a claim)."""
+    known = [
+        (start, min(end, len(text)), mark, note) for start, end, mark, note in spans if start < len(text)
+    ][:most]
+    edges = sorted({0, len(text), *(edge for start, end, _, _ in known for edge in (start, end))})
+    for start, end in pairwise(edges):
+        over = [(mark, note) for first, last, mark, note in known if first <= start and last >= end]
+        marks = tuple(dict.fromkeys(mark for mark, _ in over))
+        yield Segment(
+            for_terminal(text[start:end]), marks, "; ".join(dict.fromkeys(note for _, note in over))
+        )

@@ -1,7 +1,6 @@
 """A comparison or a ranking as a sheet of words and tables, and the sheet as Markdown, HTML or JSON."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,17 @@ from answerkey.model.comparison import Comparison, Flip, Measure
 from answerkey.model.result_rows import encode
 from answerkey.model.run import EarlierRun, Run, RunInfo
 from answerkey.model.summary import Summary
-from answerkey.report.comparison_wording import comparison_headline, confirmation_lines, measure_words
+from answerkey.report.comparison_wording import (
+    comparison_facts,
+    comparison_headline,
+    confirmation_lines,
+    measure_words,
+)
 from answerkey.report.files import atomic_file
-from answerkey.report.markup import make_environment, policy_hash, report_style
+from answerkey.report.markup import policy_hash, report_style, report_template
 from answerkey.report.value_wording import (
     count,
+    gate_words,
     metric_range_text,
     metric_text,
     milliseconds,
@@ -26,28 +31,13 @@ from answerkey.report.value_wording import (
     range_text,
     score_text,
 )
+from answerkey.stats.intervals import Interval
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_markdown, one_line
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     # Ranking takes NumPy, which whoever shows one has loaded.
     from answerkey.comparison.run_ranking import Mean, Ranked, Ranking
-
-__all__ = [
-    "Sheet",
-    "SheetTable",
-    "check_sheet_output",
-    "comparison_sheet",
-    "flips_table",
-    "ranking_sheet",
-    "sheet_heading",
-    "sheet_markdown",
-    "table_markdown",
-    "trend_table",
-    "write_sheet",
-]
 
 _ENDINGS = (".html", ".md", ".json")
 _FLIPS_SHOWN = 50
@@ -79,11 +69,10 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     """Two runs."""
     base, candidate = comparison.base, comparison.candidate
     lines = (
-        f"{base.name} ({base.id}) → {candidate.name} ({candidate.id}), "
-        f"{count(comparison.paired, 'question')} in both.",
+        f"{base.name} ({base.id}) → {candidate.name} ({candidate.id})",
+        *comparison_facts(comparison),
         *comparison.reasons,
         *confirmation_lines(comparison),
-        *_time_and_money(comparison),
     )
     heads = ("", "base → candidate", "points", "95% interval", "p", "corrected verdict")
     measures = (comparison.score, *comparison.components, *comparison.categories)
@@ -102,14 +91,6 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
 def _measure_row(measure: Measure) -> tuple[str, ...]:
     """The interval and the p-value are of this measure alone; the verdict is corrected for all of its kind."""
     return (one_line(measure.name, _NAME), *measure_words(measure), measure.verdict)
-
-
-def _time_and_money(comparison: Comparison) -> Iterator[str]:
-    """What a reply takes and costs in both runs."""
-    if (latency := comparison.latency) is not None:
-        yield f"latency {milliseconds(latency.base)} → {milliseconds(latency.candidate)}: {latency.verdict}"
-    if (cost := comparison.cost) is not None:
-        yield f"cost of a question {money(cost.base)} → {money(cost.candidate)}: {cost.verdict}"
 
 
 def flips_table(comparison: Comparison, most: int, width: int) -> SheetTable:
@@ -163,7 +144,7 @@ def ranking_sheet(ranking: "Ranking") -> Sheet:
     return Sheet(
         f"{len(ranking.runs)} runs, best first",
         lines,
-        ranking.notes,
+        (*ranking.notes, *_failed_gates(ranking.runs)),
         (SheetTable("", heads, tuple(_matrix(ranking.runs))),),
     )
 
@@ -180,7 +161,7 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
     yield row("group", [run.groups + (" ●" if run.pareto else "") for run in runs])
     yield row("p50 a question", [milliseconds(run.latency_p50_ms) for run in runs])
     yield row("p95 a question", [milliseconds(run.latency_p95_ms) for run in runs])
-    yield row("errors", [percent(run.error_rate) for run in runs])
+    yield row("errors", [f"{percent(run.error_rate)}{_rates(run.error_interval)}" for run in runs])
     if any(run.cost is not None for run in runs):
         yield row("cost a question", [_cost_text(run.cost) for run in runs])
         yield row("cost a point", [_cost_text(run.cost_per_point) for run in runs])
@@ -190,10 +171,22 @@ def _matrix(runs: "Sequence[Ranked]") -> Iterator[tuple[str, ...]]:
         yield row(name_words(name), [_mean_text(run.measures.get(name)) for run in runs])
     if any(run.judge_reliable is not None for run in runs):
         words = {True: "reliable", False: "UNRELIABLE", None: "–"}
-        yield row("judge", [words[run.judge_reliable] for run in runs])
+        yield row("the judge is", [words[run.judge_reliable] for run in runs])
     for gate in dict.fromkeys(result.gate for run in runs for result in run.gates):
         passed = [{result.gate: result.passed for result in run.gates}.get(gate) for run in runs]
         yield row(f"gate {gate}", [{True: "passed", False: "FAILED", None: "–"}[result] for result in passed])
+
+
+def _failed_gates(runs: "Sequence[Ranked]") -> Iterator[str]:
+    """Why a gate failed on which run."""
+    for run in runs:
+        for result in run.gates:
+            if not result.passed:
+                yield f"gate FAILED on {one_line(run.name, 24)}: {gate_words(result)}"
+
+
+def _rates(interval: Interval | None) -> str:
+    return "" if interval is None else f" ({percent(interval.low)}–{percent(interval.high)})"
 
 
 def _cost_text(cost: "Mean | None") -> str:
@@ -224,7 +217,9 @@ def write_sheet(sheet: Sheet, document: Any, path: Path, *, home: str | None = N
         content = sheet_markdown(sheet).encode()
     else:
         style = report_style()
-        page = _template().render(sheet=sheet, style=style, style_hash=policy_hash(style), home=home)
+        page = report_template("comparison.html.j2").render(
+            sheet=sheet, style=style, style_hash=policy_hash(style), home=home
+        )
         content = page.encode()
     with atomic_file(path) as file:
         file.write(content)
@@ -250,8 +245,3 @@ def table_markdown(table: SheetTable) -> Iterator[str]:
     """A table's lines, the first one empty."""
     yield from ("", f"| {' | '.join(map(for_markdown, table.heads))} |", "|---" * len(table.heads) + "|")
     yield from (f"| {' | '.join(map(for_markdown, row))} |" for row in table.rows)
-
-
-@cache
-def _template() -> "Template":
-    return make_environment(lambda _: None).get_template("comparison.html.j2")

@@ -11,28 +11,19 @@ from rich.text import Text
 from answerkey.model.comparison import Comparison, Measure
 from answerkey.report.comparison_sheet import SheetTable, ranking_sheet
 from answerkey.report.comparison_wording import (
+    comparison_facts,
     comparison_headline,
     confirmation_lines,
     measure_words,
     points_text,
 )
 from answerkey.report.terminal import emit, make_console, plain_table
-from answerkey.report.value_wording import (
-    count,
-    milliseconds,
-    money,
-    name_words,
-    p_text,
-    percent,
-    score_text,
-)
+from answerkey.report.value_wording import count, name_words, p_text, percent, score_text
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
     from answerkey.comparison.run_ranking import Ranking
     from answerkey.evaluation.experiment import Experiment
-
-__all__ = ["print_comparison", "print_experiment", "print_ranking"]
 
 COLOURS = {"better": "green", "worse": "red", "same": "cyan", "no clear difference": "yellow"}
 _FLIPS_SHOWN = 20
@@ -56,7 +47,7 @@ def print_comparison(
     )
     runs = f"{one_line(base.name, 30)} ({base.id}) → {one_line(candidate.name, 30)} ({candidate.id})"
     emit(console, "", Text(runs, style="dim"), "", head)
-    for line in (*_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
+    for line in (*comparison_facts(comparison), *comparison.reasons, *confirmation_lines(comparison)):
         emit(console, Text(line))
     for note in comparison.notes:
         emit(console, Text(f"! {one_line(note, 200)}", style="yellow"))
@@ -107,34 +98,6 @@ def _table(title: str, measures: Sequence[Measure]) -> Table:
     return table
 
 
-def _facts(comparison: Comparison) -> Iterator[str]:
-    rate = comparison.pass_rate
-    base, candidate = comparison.base, comparison.candidate
-    grouped = f", {count(comparison.units, 'unit')}" if comparison.units < comparison.paired else ""
-    yield (
-        f"score {score_text(base.score)} → {score_text(candidate.score)} "
-        f"over {count(comparison.paired, 'question')} in both{grouped}"
-    )
-    yield (
-        f"passed {percent(rate['base'])} → {percent(rate['candidate'])} "
-        f"({rate['fixed']} fixed, {rate['broken']} broken, "
-        f"{points_text(rate['low'])} to {points_text(rate['high'])} points, {p_text(rate['p_value'])})"
-    )
-    latency, cost = comparison.latency, comparison.cost
-    if latency is not None:
-        before, after = comparison.base.latency_ms or {}, comparison.candidate.latency_ms or {}
-        change = "" if latency.difference is None else f", {p_text(latency.difference.p_value)}"
-        yield (
-            f"latency mean {milliseconds(latency.base)} → {milliseconds(latency.candidate)}, "
-            f"p95 {milliseconds(before.get('p95'))} → {milliseconds(after.get('p95'))}{change}"
-        )
-    if cost is not None:
-        yield f"cost per question {money(cost.base)} → {money(cost.candidate)}"
-    if comparison.new_errors:
-        kinds = ", ".join(f"{n} {name_words(kind)}" for kind, n in comparison.new_errors.items())
-        yield f"new kinds of error: {kinds}"
-
-
 def print_experiment(experiment: "Experiment") -> None:
     """Print how an experiment ended, then the comparison of its two runs."""
     console = make_console()
@@ -165,7 +128,7 @@ def print_ranking(ranking: "Ranking", *, file: TextIO | None = None, width: int 
     for table in _fitting_tables(matrix, console.width):
         emit(console, table, "")
     emit(console, *(Text(line, style="dim") for line in sheet.lines))
-    emit(console, *(Text(f"! {one_line(note, 200)}", style="yellow") for note in sheet.warnings), "")
+    emit(console, *(Text(f"! {one_line(note, 400)}", style="yellow") for note in sheet.warnings), "")
 
 
 def _fitting_tables(matrix: SheetTable, width: int) -> Iterator[Table]:

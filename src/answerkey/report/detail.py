@@ -9,22 +9,20 @@ from answerkey.model.question import Question
 from answerkey.model.reply import Reply, Source, ToolCall
 from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
-from answerkey.report.claims_detail import ClaimsDetail, LinksDetail, claims_details, link_note, links_detail
+from answerkey.report.claims_detail import (
+    ClaimsDetail,
+    LinksDetail,
+    Segment,
+    Span,
+    claims_details,
+    cut_at_marks,
+    link_note,
+    links_detail,
+)
 from answerkey.report.losses import Loss, losses_of
-from answerkey.report.marked_text import Segment, Span, cut_at_marks
 from answerkey.report.waterfall import Waterfall, waterfall_of
 from answerkey.text.keyword import describe_keyword
 from answerkey.text.sanitise import for_terminal, one_line
-
-__all__ = [
-    "ComponentDetail",
-    "Limits",
-    "SourceDetail",
-    "ToolDetail",
-    "TrialDetail",
-    "TurnDetail",
-    "trial_detail",
-]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,20 +10,17 @@ from answerkey.model.run import Run
 from answerkey.model.summary import Latency, Slice
 from answerkey.report.comparison_sheet import comparison_sheet, trend_table
 from answerkey.report.excel_sheet import MOST_ROWS, Book, Figure, excel_book
-from answerkey.report.flat_rows import flat_columns, flat_row
+from answerkey.report.rows_file import flat_columns, flat_row
 from answerkey.report.value_wording import gate_value, judge_line, list_words, name_words
 from answerkey.report.view import worst_first
 from answerkey.stats.intervals import Interval
 from answerkey.text.moments import local_time
-
-__all__ = ["write_excel"]
 
 # In characters; columns that are not named here are figures.
 _WIDTHS = {"id": 18, "category": 18, "question": 50, "lost_points": 50, "error_message": 30, "reply": 80}
 _WIDTHS |= {"tools_used": 24, "components": 24, "error": 24, "metrics": 24}
 _FIGURE = 14
 _NAME = 28
-_LATENCIES = ("mean", "p50", "p90", "p95", "p99", "max")
 _ENDS = ("95% low", "95% high")
 
 
@@ -46,7 +43,7 @@ class _Table(NamedTuple):
 
 
 def _write_summary(book: Book, run: Run) -> None:
-    sheet = book.sheet("Summary", [_NAME, 40, *[_FIGURE] * 5])
+    sheet = book.sheet("Summary", [_NAME, 40, *[_FIGURE] * 7])
     for table in (*_outcome_tables(run), *_measured_tables(run)):
         rows = list(table.rows)
         if not rows:
@@ -66,6 +63,7 @@ def _outcome_tables(run: Run) -> Iterator[_Table]:
     rate = ("pass rate", _score(summary.pass_rate), *_ends(summary.pass_interval))
     rows: list[tuple[object, ...]] = [score, ("grade", summary.grade), rate]
     rows += [("passed", summary.passed), ("questions", summary.questions), ("replies", summary.replies)]
+    rows += [("error rate", _score(summary.error_rate), *_ends(summary.error_interval))]
     rows += [("coverage", _score(summary.coverage)), ("errors", list_words(summary.errors) or "none")]
     yield _Table("Result", ("", "value", *_ENDS), rows)
     what = {
@@ -101,8 +99,16 @@ def _measured_tables(run: Run) -> Iterator[_Table]:
     yield _Table("Beside the score", ("metric", "mean", *_ENDS), metrics)
     taken = {} if summary.latency_ms is None else {"replies": summary.latency_ms}
     taken |= {f"tool {name}": latency for name, latency in summary.tool_latency_ms.items()}
-    latencies = ((name, *_times(latency, _LATENCIES)) for name, latency in taken.items())
-    yield _Table("Latency in milliseconds", ("", *_LATENCIES), latencies)
+    latencies = (
+        (
+            name,
+            *_times(latency, ("mean",)),
+            *_ends(latency.mean_interval, "ms"),
+            *_times(latency, Latency.FIGURES[1:]),
+        )
+        for name, latency in taken.items()
+    )
+    yield _Table("Latency in milliseconds", ("", "mean", *_ENDS, *Latency.FIGURES[1:]), latencies)
     if (cost := summary.cost) is not None:
         rows: list[tuple[object, ...]] = [
             ("a question", Figure(cost.question, "money"), *_ends(cost.interval, "money")),

@@ -14,8 +14,6 @@ from xlsxwriter.exceptions import FileCreateError
 from answerkey.model.scorecard import grade, round_score
 from answerkey.text.sanitise import for_terminal
 
-__all__ = ["MOST_ROWS", "Book", "ExcelSheet", "Figure", "excel_book"]
-
 # What Excel takes: rows of a sheet below its head, and UTF-16 units of a cell's text.
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767

@@ -11,8 +11,6 @@ from answerkey.errors import UsageError
 from answerkey.model.run import Run
 from answerkey.plugins import reports
 
-__all__ = ["atomic_file", "check_output", "report_endings", "write_report", "write_reports"]
-
 
 def write_report(run: Run, path: Path | str) -> None:
     """Write a run's report in the format of the path's ending."""

@@ -9,14 +9,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from answerkey.report.marked_text import Segment
+from answerkey.report.claims_detail import Segment
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
     from markupsafe import Markup
-
-__all__ = ["formatted"]
 
 # Without one of these signs there is nothing to format.
 _SIGNS = re.compile(r"[*_`#>|~\[<]|^\s*(?:[-+=]|\d+[.)])", re.MULTILINE)

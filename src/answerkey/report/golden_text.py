@@ -14,8 +14,6 @@ from answerkey.report.terminal import emit, make_console
 from answerkey.report.value_wording import count, score_text
 from answerkey.text.sanitise import one_line
 
-__all__ = ["print_audit", "print_findings"]
-
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED = 20
 

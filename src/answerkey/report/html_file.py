@@ -5,22 +5,16 @@ page's own style and script, by their hashes. Failures come first; a large run s
 says so.
 """
 
-from functools import cache
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from answerkey.model.run import Run
 from answerkey.model.summary import Latency
 from answerkey.report.comparison_sheet import comparison_sheet, trend_table
 from answerkey.report.detail import Limits
-from answerkey.report.markup import make_environment, policy_hash, report_asset, report_style
+from answerkey.report.markup import policy_hash, report_asset, report_style, report_template
 from answerkey.report.story import phases_sentence, story_sentences
 from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import one_line
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-__all__ = ["MOST_ROWS", "write_html"]
 
 # Questions shown one by one; beyond, the row formats are the place to look.
 MOST_ROWS = 500
@@ -39,7 +33,9 @@ def write_html(run: Run, file: BinaryIO, *, rows: int = MOST_ROWS, home: str | N
     tables = [] if sheet is None else [*sheet.tables]
     if (trend := trend_table(run)) is not None:
         tables.append(trend)
-    for part in _template().generate(**_context(view), sheet=sheet, tables=tables, home=home):
+    for part in report_template("report.html.j2").generate(
+        **_context(view), sheet=sheet, tables=tables, home=home
+    ):
         file.write(part.encode("utf-8"))
 
 
@@ -75,8 +71,3 @@ def _latencies(view: ReportView) -> list[tuple[str, Latency]]:
         if part.latency_ms is not None
     ]
     return [("All replies", summary.latency_ms), *tools, *categories]
-
-
-@cache
-def _template() -> "Template":
-    return make_environment(lambda _: None).get_template("report.html.j2")

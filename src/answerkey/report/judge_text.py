@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from answerkey.judge.bias import Lean, PairBias
 from answerkey.judge.calibration import Calibration, Rate
 from answerkey.judge.pairwise import Pairwise
+from answerkey.stats.agreement import Confusion
 from answerkey.stats.corrected_means import Corrected
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
-
-__all__ = ["calibration_lines", "pairwise_lines"]
 
 # How agreement beyond chance is usually called (Landis and Koch); from each value on.
 _WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
@@ -31,7 +30,7 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
     yield ""
     yield f"{'agreement':22}{_rate(found.agreement)}"
     if found.kappa is None:
-        yield f"{'Cohen κ':22}not defined: one of them gave every reply the same verdict"
+        yield f"{'Cohen κ':22}cannot be said: {_constant(table)} gave every reply the same verdict"
     else:
         word = next((word for least, word in _WORDS if found.kappa.value >= least), "none")
         yield f"{'Cohen κ':22}{found.kappa.value:.2f} {_within(found.kappa.interval, '.2f')}  {word}"
@@ -40,8 +39,10 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
             yield f"{name:22}{_rate(rate)}"
     yield f"{'bias':22}{found.bias:+.1%} {_within(found.bias_interval)}  {_direction(found)}"
     if found.verbosity is not None:
-        low = found.verbosity.interval.low if found.verbosity.interval else 0.0
-        pays = "length pays with the judge" if low > 0 else "no clear gain from length"
+        ends = found.verbosity.interval
+        pays = "length pays with the judge" if ends and ends.low > 0 else "no clear gain from length"
+        if ends is None:
+            pays = "how sure cannot be said: the replies lie on one line"
         yield f"{'verbosity r':22}{_rate(found.verbosity, form='+.2f')}  {pays}"
     yield ""
     yield "Pass rate"
@@ -67,6 +68,13 @@ def calibration_lines(found: Calibration, *, judge: str, run: str) -> Iterator[s
         yield f"! {warning}"
 
 
+def _constant(table: Confusion) -> str:
+    """Who gave every reply the same verdict."""
+    passes, right = table.true_positive + table.false_positive, table.true_positive + table.false_negative
+    told = [name for name, yes in (("the judge", passes), ("people", right)) if yes in (0, table.n)]
+    return " and ".join(told)
+
+
 def _needed(found: Calibration) -> str:
     """How many more labels are wanted."""
     aim = f"± {100 * found.half_width:g} points"
@@ -84,13 +92,14 @@ def pairwise_lines(found: Pairwise) -> Iterator[str]:
         p_value = "" if found.p_value is None else f", p = {found.p_value:.3g}"
         yield f"  win rate {found.win_rate:.1%} {_within(found.interval)}{p_value} (ties count half)"
     if found.self_consistency is not None:
-        yield f"  self-consistency {found.self_consistency:.1%} (same verdict with the order swapped)"
+        steady = f"{found.self_consistency:.1%} {_within(found.consistency_interval)}"
+        yield f"  self-consistency {steady} (same verdict with the order swapped)"
     if found.bias is not None:
         yield from _bias_lines(found.bias)
     if found.canaries:
         passed = sum(canary.passed is True for canary in found.canaries)
         yield f"  canaries: {passed} of {len(found.canaries)} pairs with a known answer decided rightly"
-    cost = "" if found.cost is None else f", cost {found.cost:.4f}"
+    cost = "" if found.cost is None else f", cost {found.cost:.4f} so far"
     yield f"  {found.calls} calls, {found.cached} answers known before{cost}"
     for warning in found.warnings:
         yield f"! {one_line(warning, 300)}"

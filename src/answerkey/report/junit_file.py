@@ -16,8 +16,6 @@ from answerkey.report.losses import losses_of
 from answerkey.report.value_wording import gate_words, score_text
 from answerkey.text.sanitise import for_xml
 
-__all__ = ["write_junit"]
-
 # CI pages show these inline: a reply of a megabyte helps nobody there.
 _LONGEST_TEXT = 4000
 _IN_MEMORY = 8_000_000

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import msgspec
 
 from answerkey.model.scorecard import Score, Scorecard
-from answerkey.report.value_wording import name_words, points
+from answerkey.report.value_wording import first_names, name_words, points
 from answerkey.text.sanitise import one_line
-
-__all__ = ["Loss", "losses_of"]
 
 # An error's message can be a whole page.
 _MESSAGE_WIDTH = 160
@@ -62,9 +60,9 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
     details = score.details
     if name == "response_quality":
         if details.get("forbidden"):
-            return f"said what is forbidden: {_names(details['forbidden'])}"
+            return f"said what is forbidden: {first_names(details['forbidden'], _LISTED)}"
         if details.get("missing"):
-            return f"missing keywords: {_names(details['missing'])}"
+            return f"missing keywords: {first_names(details['missing'], _LISTED)}"
     if name == "error_handling" and card.error is not None:
         message = one_line(card.error.message, _MESSAGE_WIDTH)
         if message and message.lower() != card.error.kind:
@@ -74,8 +72,3 @@ def _words(name: str, score: Score, card: Scorecard) -> str:
     if name in ("tool_usage", "error_handling") and reason:
         return reason
     return f"{name_words(name)}: {reason or f'{score.value:.2f}'}"
-
-
-def _names(names: list[str]) -> str:
-    listed = ", ".join(one_line(name, 60) for name in names[:_LISTED])
-    return listed if len(names) <= _LISTED else f"{listed} and {len(names) - _LISTED} more"

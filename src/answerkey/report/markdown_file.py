@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from answerkey.model.run import GateResult, Run
-from answerkey.model.summary import Summary
+from answerkey.model.summary import Latency, Summary
 from answerkey.report.comparison_sheet import (
     comparison_sheet,
     sheet_markdown,
@@ -26,11 +26,10 @@ from answerkey.report.value_wording import (
     range_text,
     rate_range_text,
     score_text,
+    time_range_text,
 )
 from answerkey.report.view import ReportView, build_view
 from answerkey.text.sanitise import for_markdown, one_line
-
-__all__ = ["gate_lines", "markdown_report", "write_markdown"]
 
 # A pull request's comment holds 65,536 characters; this many questions stay well below.
 _WORST = 25
@@ -153,16 +152,12 @@ def _latency(view: ReportView) -> Iterator[str]:
     latency = view.summary.latency_ms
     if latency is None:
         return
-    heads = ("mean", "p50", "p90", "p95", "p99", "max")
     tools = [(f"tool {_safe(name)}", taken) for name, taken in view.summary.tool_latency_ms.items()]
-    yield from _table(
-        "Latency",
-        ("", *heads),
-        (
-            (name, *(milliseconds(getattr(taken, head)) for head in heads))
-            for name, taken in [("replies", latency), *tools]
-        ),
-    )
+    rows = []
+    for name, taken in [("replies", latency), *tools]:
+        mean, *rest = (milliseconds(getattr(taken, figure)) for figure in Latency.FIGURES)
+        rows.append((name, mean, time_range_text(taken.mean_interval), *rest))
+    yield from _table("Latency", ("", "mean", "95% interval", *Latency.FIGURES[1:]), rows)
 
 
 def _worst(view: ReportView) -> Iterator[str]:

@@ -31,16 +31,15 @@ from answerkey.report.value_wording import (
     percent,
     points_change,
     score_percent,
+    time_range_text,
     used_text,
 )
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_terminal, one_line
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
     from markupsafe import Markup
-
-__all__ = ["compact_css", "make_environment", "policy_hash", "report_asset", "report_style"]
 
 # A later one overrides those before it.
 _SHEETS = ("tokens.css", "page.css", "lists.css", "trial.css", "formatted.css", "media.css")
@@ -75,6 +74,7 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         gate_value=gate_value,
         money=money,
         ms=milliseconds,
+        ms_range=time_range_text,
         number="{:,}".format,
         p=p_text,
         points=_points,
@@ -96,6 +96,12 @@ def make_environment(own: Callable[[str], str | None]) -> "Environment":
         metric_range=metric_range_text,
     )
     return environment
+
+
+@cache
+def report_template(name: str) -> "Template":
+    """One of the report's own pages."""
+    return make_environment(lambda _: None).get_template(name)
 
 
 def policy_hash(text: str) -> str:

@@ -11,8 +11,6 @@ from answerkey.model.run import Run
 from answerkey.model.trial import Trial
 from answerkey.text.sanitise import without_surrogates
 
-__all__ = ["write_parquet"]
-
 # A batch is written when it has so many rows or characters of reply.
 _ROWS = 2_000
 _CHARACTERS = 8_000_000

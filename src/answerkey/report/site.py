@@ -5,9 +5,7 @@ folder says.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,15 +17,10 @@ from answerkey.report.charts import Chart
 from answerkey.report.comparison_sheet import comparison_sheet, write_sheet
 from answerkey.report.files import atomic_file
 from answerkey.report.html_file import write_html
-from answerkey.report.markup import compact_css, make_environment, policy_hash, report_asset, report_style
+from answerkey.report.markup import compact_css, policy_hash, report_asset, report_style, report_template
 from answerkey.report.trend import trend_charts, trend_point
 from answerkey.store.run_list import RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-__all__ = ["write_site"]
 
 # What an earlier site of this program consists of.
 _LIST = ".answerkey-site.json"
@@ -179,11 +172,8 @@ def _write_run(store: SqlStore, folder: Path, run: _SiteRun) -> None:
 
 def _write_index(folder: Path, experiments: Sequence[_SiteExperiment]) -> None:
     style = report_style() + compact_css(report_asset("charts.css") + report_asset("site.css"))
-    page = _template().render(experiments=experiments, style=style, style_hash=policy_hash(style))
+    page = report_template("site.html.j2").render(
+        experiments=experiments, style=style, style_hash=policy_hash(style)
+    )
     with atomic_file(folder / "index.html") as file:
         file.write(page.encode())
-
-
-@cache
-def _template() -> "Template":
-    return make_environment(lambda _: None).get_template("site.html.j2")

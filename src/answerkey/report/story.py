@@ -14,8 +14,6 @@ from answerkey.report.value_wording import (
 from answerkey.report.view import ReportView
 from answerkey.text.sanitise import one_line
 
-__all__ = ["COMPONENT_WORDS", "component_words", "loss_shares", "phases_sentence", "story_sentences"]
-
 # Component → (what it is when it is good, why points are lost when it is not).
 COMPONENT_WORDS = {
     "tool_usage": ("Used the right tools", "it did not use the tools that a question needs"),

@@ -20,8 +20,6 @@ from answerkey.report.value_wording import (
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import for_csv, one_line, without_surrogates
 
-__all__ = ["ENDINGS", "Column", "Kind", "Table", "TableRow", "cell_text", "write_table"]
-
 Kind = Literal[
     "text",
     "names",

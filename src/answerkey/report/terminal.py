@@ -12,7 +12,7 @@ from rich.text import Text
 
 from answerkey.model.run import Run
 from answerkey.model.scorecard import grade
-from answerkey.model.summary import Slice
+from answerkey.model.summary import Latency, Slice
 from answerkey.report.story import loss_shares
 from answerkey.report.value_wording import (
     GRADE_MEANINGS,
@@ -31,12 +31,11 @@ from answerkey.report.value_wording import (
     range_text,
     rate_range_text,
     score_text,
+    time_range_text,
 )
 from answerkey.report.view import QuestionView, ReportView, build_view
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
-
-__all__ = ["GRADE_COLOURS", "bar", "emit", "make_console", "plain_table", "print_report", "question_lines"]
 
 GRADE_COLOURS = {"A": "green", "B": "green", "C": "yellow", "D": "dark_orange", "F": "red"}
 _CATEGORIES_SHOWN = 20
@@ -106,8 +105,8 @@ def _parts(view: ReportView, console: Console) -> Iterator[RenderableType]:
     yield from _latency(view, console)
     if view.summary.errors:
         yield _section("Errors")
-        rate = percent(view.summary.error_rate)
-        yield _indented(f"{list_words(view.summary.errors)}  ({rate} of replies)", "red")
+        rate = f"{percent(view.summary.error_rate)} of replies{rate_range_text(view.summary.error_interval)}"
+        yield _indented(f"{list_words(view.summary.errors)}  ({rate})", "red")
     yield from _metrics(view)
     yield from _worst(view, console)
 
@@ -261,15 +260,17 @@ def _latency(view: ReportView, console: Console) -> Iterator[RenderableType]:
     if latency is None:
         return
     yield _section("Latency")
-    table = _grid("~>>>>>>")
-    heads = ("mean", "p50", "p90", "p95", "p99", "max")
+    table = _grid("~><>>>>>")
+    heads = ("mean", "95%", *Latency.FIGURES[1:])
     table.add_row("", "", *(Text(head, "dim") for head in heads))
-    table.add_row("", "all replies", *(milliseconds(getattr(latency, head)) for head in heads))
-    width = max(14, console.width - 54)
-    for name, taken in list(summary.tool_latency_ms.items())[:_TOOLS_SHOWN]:
-        table.add_row(
-            "", "  " + one_line(name, width), *(milliseconds(getattr(taken, head)) for head in heads)
-        )
+    width = max(14, console.width - 66)
+    tools = list(summary.tool_latency_ms.items())[:_TOOLS_SHOWN]
+    for name, taken in [
+        ("all replies", latency),
+        *((f"  {one_line(tool, width)}", of) for tool, of in tools),
+    ]:
+        mean, *rest = (milliseconds(getattr(taken, figure)) for figure in Latency.FIGURES)
+        table.add_row("", name, mean, Text(time_range_text(taken.mean_interval), "dim"), *rest)
     yield table
     phases = summary.phases_ms
     # Without tools, the rest is the whole.

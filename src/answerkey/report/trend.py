@@ -11,8 +11,6 @@ from answerkey.store.run_list import Figures, RunRow
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
 
-__all__ = ["TrendPoint", "trend_charts", "trend_point"]
-
 # A gate on the score, which can be drawn.
 _GATE = re.compile(r"score\s*>=?\s*(0?\.\d+|[01](?:\.0*)?)$")
 

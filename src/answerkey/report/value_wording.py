@@ -1,6 +1,6 @@
 """How reports word numbers: scores never rounded up into a better grade, times in the unit that reads best."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from answerkey.model.run import GateResult
@@ -8,32 +8,6 @@ from answerkey.model.scorecard import round_down, shown_score
 from answerkey.model.summary import Cost
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
-
-__all__ = [
-    "GRADE_MEANINGS",
-    "change_text",
-    "cost_line",
-    "count",
-    "gate_value",
-    "gate_words",
-    "judge_line",
-    "list_words",
-    "metric_range_text",
-    "metric_text",
-    "milliseconds",
-    "milliseconds_change",
-    "money",
-    "name_words",
-    "p_text",
-    "percent",
-    "points",
-    "points_change",
-    "range_text",
-    "rate_range_text",
-    "score_percent",
-    "score_text",
-    "used_text",
-]
 
 # The standard's own words.
 GRADE_MEANINGS = {
@@ -105,6 +79,15 @@ def milliseconds(taken: float | None) -> str:
     return f"{taken / 60_000:.1f} min"
 
 
+def time_range_text(interval: Interval | None) -> str:
+    """An interval of a time as 280–344 ms; – where it is not known."""
+    if interval is None:
+        return "–"
+    low, high = milliseconds(interval.low), milliseconds(interval.high)
+    alike = low.split()[-1] == high.split()[-1]
+    return f"{low.split()[0] if alike else low}–{high}"
+
+
 def points_change(change: float | None) -> str:
     """A difference of scores as +3.2 or −0.5 points of a hundred."""
     if change is None:
@@ -136,6 +119,12 @@ def list_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {name_words(name)}" for name, number in ordered if number)
 
 
+def first_names(names: Sequence[str], most: int) -> str:
+    """`a, b, c and 4 more`."""
+    listed = ", ".join(one_line(name, 60) for name in names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
 def name_words(name: str) -> str:
     """A component's or an error kind's name as words."""
     return name.replace("_", " ")
@@ -163,6 +152,11 @@ def money(amount: float) -> str:
     if amount >= 1:
         return f"${amount:,.2f}"
     return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.6f}"
+
+
+def money_change(change: float) -> str:
+    """A difference of costs as +$0.0012."""
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{money(abs(change))}"
 
 
 def cost_line(cost: Cost | None) -> str:

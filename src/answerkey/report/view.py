@@ -8,28 +8,14 @@ from math import fsum
 import msgspec
 
 from answerkey.errors import UnknownNameError
-from answerkey.model.question_figures import QuestionFigures, QuestionRow
 from answerkey.model.run import GateResult, LoggedResults, Run, RunInfo, StreamedResults
 from answerkey.model.scorecard import grade, round_score
-from answerkey.model.summary import Slice, Summary
+from answerkey.model.summary import QuestionFigures, QuestionRow, Slice, Summary
 from answerkey.model.trial import Trial
 from answerkey.report.detail import Limits, TrialDetail, trial_detail
 from answerkey.report.losses import Loss, losses_of
 from answerkey.stats.intervals import Interval
 from answerkey.text.sanitise import one_line
-
-__all__ = [
-    "ComponentView",
-    "QuestionView",
-    "ReportView",
-    "SlowView",
-    "build_view",
-    "failures_of",
-    "only_failures",
-    "only_question",
-    "row_view",
-    "worst_first",
-]
 
 # Trials of one question that are shown in full, the worst first.
 _TRIALS_SHOWN = 3

@@ -8,8 +8,6 @@ from answerkey.model.reply import ToolCall
 from answerkey.report.value_wording import milliseconds
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Bar", "Waterfall", "waterfall_of"]
-
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """One call under the clock; its place and length are shares of the whole time."""

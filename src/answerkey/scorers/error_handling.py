@@ -5,14 +5,11 @@ from typing import cast
 
 import msgspec
 
-from answerkey.detect.detected import DetectedFailure
-from answerkey.detect.detector import detect_failure
+from answerkey.detect.detector import DetectedFailure, detect_failure
 from answerkey.model.question import Question
 from answerkey.model.reply import ErrorKind, Failure, Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
-
-__all__ = ["ErrorHandling", "detected_in", "find_failure"]
 
 
 class ErrorHandling:
@@ -42,12 +39,14 @@ class ErrorHandling:
 # A log repeats its replies, above all those that are errors.
 _remembered = lru_cache(maxsize=4096)(detect_failure)
 _LONGEST_REMEMBERED = 2000
+# Of longer ones the last few: `audit` gives one to many questions.
+_long_remembered = lru_cache(maxsize=4)(detect_failure)
 
 
 def detected_in(text: str | None) -> DetectedFailure | None:
     """The failure that a text shows."""
     long = text is not None and len(text) > _LONGEST_REMEMBERED
-    return detect_failure(text) if long else _remembered(text)
+    return _long_remembered(text) if long else _remembered(text)
 
 
 def find_failure(reply: Reply) -> Failure | None:

@@ -19,9 +19,7 @@ from answerkey.scorers.checks import Checks
 from answerkey.text.sanitise import one_line
 
 if TYPE_CHECKING:
-    from answerkey.scorers.grader_recipe import GraderRecipe
-
-__all__ = ["Grader", "JudgeScores", "directions_of"]
+    from answerkey.scorers.plan import GraderRecipe
 
 
 class JudgeScores(Protocol):

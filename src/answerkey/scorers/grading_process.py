@@ -21,10 +21,7 @@ from answerkey.model.scorecard import Score, Scorecard
 from answerkey.plugins import scorers
 from answerkey.protocols import Direction
 from answerkey.scorers.grader import Grader
-from answerkey.scorers.grader_recipe import GraderRecipe
-from answerkey.scorers.plan import make_grader
-
-__all__ = ["SLEEPING", "ToGrade", "grader_by", "read_frame", "write_frame"]
+from answerkey.scorers.plan import GraderRecipe, make_grader
 
 _LENGTH = struct.Struct("<I")
 # A budget is in seconds of CPU; one that mostly sleeps has so many times as long.

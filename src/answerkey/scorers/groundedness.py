@@ -13,8 +13,6 @@ from answerkey.model.scorecard import Score, round_score
 from answerkey.model.sentence_calibration import NOT_CALIBRATED, SentenceCalibration, read_calibration
 from answerkey.protocols import Direction, Need
 
-__all__ = ["Groundedness", "LinksIntoEvidence", "has_evidence"]
-
 _NOT_OBSERVED = "not observed: no tool result and no source's text was recorded"
 Earlier = Sequence[tuple[Question, Reply]]
 
@@ -23,7 +21,7 @@ class LinksIntoEvidence:
     """How many of a reply's figures, dates, names, ids and quotes have a link, and how many of its words are new."""
 
     name = "linked"
-    version = "links/1"
+    version = "links/2"
     direction: Mapping[str, Direction] = {"linked": "higher", "novelty": "lower"}
     needs: frozenset[Need] = frozenset({"evidence", "earlier"})
 

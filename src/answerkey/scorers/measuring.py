@@ -17,9 +17,6 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
 from answerkey.scorers.tool_usage import ToolUsage
-from answerkey.text.keyword import Keyword
-
-__all__ = ["Measured", "Measuring", "measuring"]
 
 _MOST_KNOWN = 20_000
 # The values of ToolUsage, in its order.
@@ -45,7 +42,7 @@ class Measuring:
 
     def __init__(self, grader: Grader, tool_usage: ToolUsage, quality: ResponseQuality) -> None:
         self._weights = grader.scoring.weights
-        self._tool_usage, self._quality = tool_usage, quality
+        self._tool_usage, self.quality = tool_usage, quality
         # Whether keywords are only looked for, so that their question does not matter: else nothing is plain.
         self.looks = quality.mode != "smart"
         given = (*ToolUsage.direction, ResponseQuality.name, ErrorHandling.name)
@@ -74,12 +71,12 @@ class Measuring:
     def plain(
         self,
         tools: tuple[str, ...],
-        keywords: Sequence[Keyword],
         used: tuple[str, ...],
+        said: float | None,
         text: str | None,
         calls: Callable[[tuple[str, ...]], tuple[ToolCall, ...] | None],
     ) -> Measured | None:
-        """A reply of a text and names of tools; None: the names must be looked at (`calls` makes calls of them)."""
+        """A reply: names of tools, and a text that says this share of the keywords; None: `calls` makes no calls of the names."""
         fit = self._tools.get((tools, used))
         if fit is None:
             made = calls(used)
@@ -89,7 +86,6 @@ class Measuring:
             fit = self._tool_usage.values(question, Reply(tool_calls=made))
             if len(self._tools) < _MOST_KNOWN:
                 self._tools[tools, used] = fit
-        said = self._quality.share_said(keywords, text) if keywords else 1.0
         detected = detected_in(text)
         kind = None if detected is None else detected.kind
         return self._known.get((fit, said, kind)) or self._measured(fit, said, kind)
@@ -104,7 +100,7 @@ class Measuring:
         if reply.failure is not None and reply.failure.kind in HARNESS_PROBLEMS:
             return None
         failure = find_failure(reply)
-        fit, said = self._tool_usage.values(question, reply), self._quality.value(question, reply)
+        fit, said = self._tool_usage.values(question, reply), self.quality.value(question, reply)
         return self._measured(fit, said, None if failure is None else failure.kind)
 
     def _measured(self, fit: _ToolValues, said: float | None, kind: str | None) -> Measured:

@@ -17,8 +17,6 @@ from answerkey.protocols import Direction, Need
 from answerkey.scorers.groundedness import has_evidence
 from answerkey.text.sanitise import one_line
 
-__all__ = ["OwnScorer", "make_scorer", "scorer"]
-
 # What a function may also take by these names, and what it then needs.
 _GIVEN: dict[str, Need] = {"earlier": "earlier", "judged": "judge"}
 _DIRECTIONS = get_args(Direction)

@@ -3,17 +3,32 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from answerkey import plugins
-from answerkey.config import Settings
+from answerkey.config import ScorerSettings, Settings
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.options import Scoring
-from answerkey.protocols import Scorer
+from answerkey.protocols import Direction, Scorer
 from answerkey.scorers.grader import Grader, JudgeScores, directions_of
-from answerkey.scorers.grader_recipe import GraderRecipe
 from answerkey.scorers.own import make_scorer
-from answerkey.scorers.retrieval.source_ranking import CHUNK_PATTERN, Ranker
+from answerkey.scorers.retrieval.scorer import CHUNK_PATTERN, Ranker
 
-__all__ = ["configured_scorers", "make_grader"]
+
+class GraderRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a grader is made from, where that can be written down."""
+
+    scoring: Scoring
+    scorers: dict[str, ScorerSettings]
+    # The configuration file, from whose folder paths start.
+    path: str | None
+    # Where modules are found.
+    sys_path: list[str]
+    # The names of the judge's scores; None: there is no judge.
+    judge: dict[str, Direction] | None = None
+    # Seconds of CPU that one trial may take, and seconds altogether.
+    cpu_seconds: float = 10.0
+    wall_seconds: float = 60.0
 
 
 def make_grader(

@@ -5,15 +5,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from answerkey.match.keywords import Match, MatchMode, Probability, count_keywords, find_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
 from answerkey.text.keyword import Keyword, Threshold, describe_keyword
-
-__all__ = ["ResponseQuality"]
-
 
 # Raised where the same reply could get another score.
 _REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 4}
@@ -70,48 +69,50 @@ class ResponseQuality:
 
     def share_said(self, keywords: Sequence[Keyword], text: str | None) -> float:
         """The share of the keywords that a text says, in the modes that only look."""
-        return count_keywords(keywords, text, self.mode) / len(keywords)
+        return count_keywords(keywords, text, self.mode) / len(keywords) if keywords else 1.0
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
         if not question.expected_keywords and question.reference_answer and question.reference_answer.strip():
             return self._by_reference(question, question.reference_answer, reply)
-        matches = find_keywords(
-            question.expected_keywords,
-            reply.text,
-            self.mode,
-            question=question.question,
+        scored = self.by_keywords(question.expected_keywords, reply.text, question.question)
+        return self._forbidden_score(question, reply, scored.details) or scored
+
+    def by_keywords(self, keywords: Sequence[Keyword], text: str | None, question: str = "") -> Score:
+        """Score one reply by the keywords alone; the modes that only look do not need the question."""
+        names, matches = keyword_names(keywords), self.find(keywords, text, question)
+        scored = self.told(names, [match.found for match in matches])
+        scored.details["matches"] = list(map(_span, names, matches))
+        return scored
+
+    def find(
+        self, keywords: Sequence[Keyword], text: str | None, question: str = "", mode: MatchMode | None = None
+    ) -> tuple[Match, ...]:
+        """Where a text says each of the keywords."""
+        return find_keywords(
+            keywords,
+            text,
+            mode or self.mode,
+            question=question,
             threshold=self.threshold,
             probability=self._probability,
         )
-        found: list[str] = []
-        missing: list[str] = []
-        spans: list[dict[str, Any]] = []
-        for keyword, match in zip(question.expected_keywords, matches, strict=True):
-            name = keyword if type(keyword) is str else describe_keyword(keyword)
-            (found if match.found else missing).append(name)
-            spans.append(_span(name, match))
-        details: dict[str, Any] = {"found": found, "missing": missing, "matches": spans}
-        forbidden = self._forbidden_score(question, reply, details)
-        if forbidden is not None:
-            return forbidden
-        if not matches:
-            return Score(self.name, 1.0, "no keyword expected", None, details)
-        reason = f"{len(found)} of {len(matches)} keywords found"
-        if missing:
-            reason += f"; missing {', '.join(missing)}"
-        return Score(self.name, len(found) / len(matches), reason, None, details)
+
+    def told(self, names: Sequence[str], found: Sequence[bool]) -> Score:
+        """The score and the words for it, of keywords that are found or not; where, stands behind the details."""
+        said = [name for name, one in zip(names, found, strict=True) if one]
+        if len(said) == len(names):
+            missing = []
+            reason = f"{len(said)} of {len(names)} keywords found" if names else "no keyword expected"
+        else:
+            missing = [name for name, one in zip(names, found, strict=True) if not one]
+            reason = f"{len(said)} of {len(names)} keywords found; missing {', '.join(missing)}"
+        value = len(said) / len(names) if names else 1.0
+        return Score(self.name, value, reason, None, {"found": said, "missing": missing})
 
     def _by_reference(self, question: Question, answer: str, reply: Reply) -> Score:
         """1 or 0 by whether the reply conveys the reference answer: by `smart`, since there is no literal way."""
-        (match,) = find_keywords(
-            (answer,),
-            reply.text,
-            "smart",
-            question=question.question,
-            threshold=self.threshold,
-            probability=self._probability,
-        )
+        (match,) = self.find((answer,), reply.text, question.question, "smart")
         details: dict[str, Any] = {"found": [], "missing": [], "matches": [_span(answer, match)]}
         forbidden = self._forbidden_score(question, reply, details)
         if forbidden is not None:
@@ -133,14 +134,7 @@ class ResponseQuality:
     def _forbidden(self, question: Question, reply: Reply) -> list[dict[str, Any]]:
         if not question.forbidden_keywords:
             return []
-        matches = find_keywords(
-            question.forbidden_keywords,
-            reply.text,
-            self.mode,
-            question=question.question,
-            threshold=self.threshold,
-            probability=self._probability,
-        )
+        matches = self.find(question.forbidden_keywords, reply.text, question.question)
         return [
             _span(describe_keyword(keyword), match)
             for keyword, match in zip(question.forbidden_keywords, matches, strict=True)
@@ -148,13 +142,10 @@ class ResponseQuality:
         ]
 
 
+def keyword_names(keywords: Sequence[Keyword]) -> list[str]:
+    """What keywords are called in words."""
+    return [word if type(word) is str else describe_keyword(word) for word in keywords]
+
+
 def _span(keyword: str, match: Match) -> dict[str, Any]:
-    return {
-        "keyword": keyword,
-        "found": match.found,
-        "rule": match.rule,
-        "start": match.start,
-        "end": match.end,
-        "text": match.text,
-        "why": match.why,
-    }
+    return {"keyword": keyword, **msgspec.structs.asdict(match)}

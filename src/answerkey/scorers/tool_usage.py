@@ -1,16 +1,133 @@
-"""Component 1: did the chatbot use the tools that the question needs?"""
+"""Component 1: did the chatbot use the tools that the question needs: by name, by order, by arguments?
 
-from collections.abc import Iterable, Mapping
+Order-free values come from an optimal assignment and ordered ones from an alignment, never from a greedy pairing, so
+that writing the same expectations in another order gives the same value.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from answerkey.model.options import ToolMode
-from answerkey.model.question import Question
-from answerkey.model.reply import Reply
+from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.reply import Reply, ToolCall
 from answerkey.model.scorecard import Score
 from answerkey.protocols import Direction, Need
-from answerkey.scorers.tool_matching import ToolFit, fit_tools
+from answerkey.stats.assignment import cheapest_assignment
+from answerkey.text.patterns import compile_pattern
 
-__all__ = ["ToolUsage"]
+
+class ToolFit(msgspec.Struct, frozen=True):
+    """Every way to measure the fit; 1.0 throughout if nothing was expected and nothing called."""
+
+    # Expected calls that were made ÷ expected calls.
+    partial: float
+    # Calls made that were expected ÷ calls made; None if none was made.
+    precision: float | None
+    # Harmonic mean of the two: extra calls cost here.
+    f1: float
+    # Longest run of expected calls made in the expected order ÷ expected calls.
+    ordered: float
+    # Like partial, but a call counts by the share of its expected arguments that are right.
+    arguments: float
+
+
+_PERFECT = ToolFit(1.0, 1.0, 1.0, 1.0, 1.0)
+
+
+def fit_tools(expected: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> ToolFit:
+    """Measure how the calls fit the expectations, each expected call matched to at most one made."""
+    if not expected:
+        return ToolFit(1.0, 0.0 if calls else None, 0.0 if calls else 1.0, 1.0, 1.0)
+    wanted = [tool.name for tool in expected]
+    made = [call.name for call in calls]
+    if wanted == made and not any(tool.arguments for tool in expected):
+        return _PERFECT
+    # Equality of names is transitive, so the best assignment by name is the multiset intersection.
+    matched = int(wanted[0] in made) if len(wanted) == 1 else (Counter(wanted) & Counter(made)).total()
+    recall = matched / len(wanted)
+    precision = matched / len(made) if made else None
+    f1 = 2 * matched / (len(wanted) + len(made))
+    ordered = recall if len(wanted) == 1 else _common(wanted, made) / len(wanted)
+    asked = any(tool.arguments for tool in expected)
+    return ToolFit(
+        recall, precision, f1, ordered, _credit(expected, calls) / len(wanted) if asked else recall
+    )
+
+
+def _common(wanted: Sequence[str], made: Sequence[str]) -> int:
+    """Length of the longest common subsequence: an optimal alignment of two sequences of names."""
+    lengths = [0] * (len(made) + 1)
+    for name in wanted:
+        diagonal = 0
+        for index, other in enumerate(made, start=1):
+            above = lengths[index]
+            lengths[index] = diagonal + 1 if name == other else max(above, lengths[index - 1])
+            diagonal = above
+    return lengths[-1]
+
+
+def _credit(expected: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> float:
+    """The most argument credit that any assignment of expected to made calls gives."""
+    made: dict[str, list[ToolCall]] = defaultdict(list)
+    for call in calls:
+        made[call.name].append(call)
+    wanted: dict[str, list[ExpectedTool]] = defaultdict(list)
+    for tool in expected:
+        wanted[tool.name].append(tool)
+    return sum(_assigned(tools, made[name]) for name, tools in sorted(wanted.items()) if name in made)
+
+
+def _assigned(tools: Sequence[ExpectedTool], calls: Sequence[ToolCall]) -> float:
+    worth = [[argument_credit(tool.arguments, call.arguments) for call in calls] for tool in tools]
+    if len(tools) == 1:
+        return max(worth[0])
+    if len(calls) == 1:
+        return max(row[0] for row in worth)
+    if all(credit == worth[0][0] for row in worth for credit in row):
+        return min(len(tools), len(calls)) * worth[0][0]
+    costs = [[1.0 - credit for credit in row] for row in worth]
+    return sum(worth[row][column] for row, column in cheapest_assignment(costs))
+
+
+def argument_credit(expected: dict[str, Any] | None, actual: dict[str, Any] | None) -> float:
+    """The share of the expected arguments that are right; 1.0 if none is expected."""
+    if not expected:
+        return 1.0
+    if actual is None:
+        return 0.0
+    return sum(_fits(wanted, actual, name) for name, wanted in expected.items()) / len(expected)
+
+
+_ABSENT = object()
+
+
+def _fits(wanted: Any, arguments: dict[str, Any], name: str) -> bool:
+    value = arguments.get(name, _ABSENT)
+    if isinstance(wanted, dict) and set(wanted) == {"ignore"}:
+        return True
+    if isinstance(wanted, dict) and set(wanted) == {"regex"}:
+        return value is not _ABSENT and isinstance(
+            compile_pattern(wanted["regex"]).search(_as_text(value)), tuple
+        )
+    if isinstance(wanted, list):
+        # An empty text or null among the acceptable values says that the argument may be left out.
+        if value is _ABSENT:
+            return "" in wanted or None in wanted
+        return value == wanted or any(_equal(option, value) for option in wanted)
+    return value is not _ABSENT and _equal(wanted, value)
+
+
+def _equal(wanted: Any, value: Any) -> bool:
+    # True == 1 in Python, but not in a tool's arguments.
+    return bool(wanted == value) and isinstance(wanted, bool) == isinstance(value, bool)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
 
 _MOST_KNOWN = 20_000
 

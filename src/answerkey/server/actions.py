@@ -20,12 +20,9 @@ from answerkey.server.theme import THEMES
 from answerkey.server.views.replies import GivenCase, golden_case
 from answerkey.server.views.review import Precision, ReviewVerdict, save_verdict
 from answerkey.store.deleting import Deleted, delete_reply, delete_runs
-from answerkey.store.people import SESSION_SECONDS, People
+from answerkey.store.people import SESSION_SECONDS, People, SavedViews
 from answerkey.store.review import Order
-from answerkey.store.saved_views import SavedViews
 from answerkey.store.sql import SqlStore
-
-__all__ = ["GivenBaseline", "action_routes"]
 
 _YEAR = 365 * 24 * 3600
 
@@ -259,7 +256,7 @@ def _show_sign_in(request: Request, given: None) -> Response:
 def _sign_in(request: Request, given: _SignInForm) -> Response:
     secret, target = given.token.strip(), _path_inside(given.next)
     people = People(_store(request))
-    person = people.with_token(secret)
+    person = people.holder_of(secret)
     if person is None:
         page = render("login.html.j2", request.scope, next=target, wrong=True)
         return HTMLResponse(page, status_code=401)

@@ -19,23 +19,17 @@ from answerkey.config import Settings
 from answerkey.errors import AnswerkeyError, StoreError, UnknownNameError, UsageError
 from answerkey.evaluation.production_grading import ProductionGrading
 from answerkey.server.actions import action_routes
-from answerkey.server.any_id import know_any_id
 from answerkey.server.assets import asset_routes
 from answerkey.server.gatekeeper import Gatekeeper
-from answerkey.server.intake import Intake, KeyUsedError
+from answerkey.server.intake import Intake, KeyUsedError, TraceIntake
 from answerkey.server.openapi import openapi_document
 from answerkey.server.pages import PAGES, Page
-from answerkey.server.query import read_query
+from answerkey.server.query import know_any_id, read_query
 from answerkey.server.rendering import JsonResponse, refuse, render
 from answerkey.server.roles import Visitor, person_visiting, site_sending
 from answerkey.server.settings import ServerSettings
-from answerkey.server.trace_intake import TraceIntake
-from answerkey.store.people import People
-from answerkey.store.saved_views import SavedViews
-from answerkey.store.sites import Sites
+from answerkey.store.people import People, SavedViews, Sites
 from answerkey.store.sql import SqlStore
-
-__all__ = ["StoreHolder", "create_app"]
 
 
 class StoreHolder:
@@ -64,8 +58,8 @@ class StoreHolder:
     def by_secret(self, secret: str) -> Visitor | None:
         """Who a program's secret belongs to: a person's token, or a site's key."""
         store = self.get()
-        return person_visiting(People(store).with_token(secret)) or site_sending(
-            Sites(store).with_key(secret)
+        return person_visiting(People(store).holder_of(secret)) or site_sending(
+            Sites(store).holder_of(secret)
         )
 
     def by_session(self, session: str) -> Visitor | None:

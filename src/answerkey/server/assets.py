@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
@@ -15,16 +15,17 @@ from starlette.routing import Route
 from answerkey.errors import UnknownNameError
 from answerkey.evaluation.proposals import proposed_cases
 from answerkey.report.markup import compact_css, report_asset, report_style
-from answerkey.report.table import ENDINGS, Column, write_table
+from answerkey.report.table import ENDINGS, write_table
 from answerkey.server.query import read_query
 from answerkey.server.theme import theme_sheet
 from answerkey.server.views.compare import CompareQuery, exported_pairs
 from answerkey.server.views.question import load_full_reply
-from answerkey.server.views.question_table import QuestionFilter, exported_questions
-from answerkey.server.views.reply_table import RepliesFilter, exported_replies
-from answerkey.server.views.run_table import RunsFilter, exported_runs
-
-__all__ = ["asset_routes"]
+from answerkey.server.views.question_table import exported_questions
+from answerkey.server.views.reply_table import exported_replies
+from answerkey.server.views.run_table import exported_runs
+from answerkey.store.production import ProductionFilter
+from answerkey.store.row_filter import Ranged, RowFilter
+from answerkey.store.run_list import RunFilter
 
 # What the dashboard adds to the report's style sheet; a later one overrides those before it.
 _SHEETS = (
@@ -38,6 +39,7 @@ _SHEETS = (
     "work_table.css",
     "pane.css",
 )
+_MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 
 
 class _ReplyQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +54,10 @@ def asset_routes() -> list[Route]:
     return [
         Route("/static/{name}", _give_static_file, methods=["GET"]),
         Route("/runs/{run}/replies/{question:id}", _give_whole_reply, methods=["GET"]),
-        Route("/runs/{run}/questions.{ending}", _give_questions, methods=["GET"]),
-        Route("/compare.{ending}", _give_pairs, methods=["GET"]),
-        Route("/runs.{ending}", _give_runs, methods=["GET"]),
-        Route("/replies.{ending}", _give_replies, methods=["GET"]),
+        _table_route("/runs/{run}/questions.{ending}", exported_questions, RowFilter, "questions-of-{run}"),
+        _table_route("/compare.{ending}", exported_pairs, CompareQuery, "comparison"),
+        _table_route("/runs.{ending}", exported_runs, RunFilter, "runs"),
+        _table_route("/replies.{ending}", exported_replies, ProductionFilter, "replies"),
         Route("/feedback/golden.jsonl", _give_proposed_cases, methods=["GET"]),
         Route("/healthz", lambda _: Response("ok\n", media_type="text/plain"), methods=["GET"]),
     ]
@@ -76,43 +78,23 @@ def _give_whole_reply(request: Request) -> Response:
     return Response(text.encode("utf-8", "replace"), media_type="text/plain")
 
 
-def _give_questions(request: Request) -> Response:
-    query, run = read_query(request, QuestionFilter), request.path_params["run"]
-    columns, rows = exported_questions(request.app.state.holder.get(), query, run)
-    return _table_file(request, columns, rows, f"questions-of-{run}")
-
-
-def _give_pairs(request: Request) -> Response:
-    columns, rows = exported_pairs(request.app.state.holder.get(), read_query(request, CompareQuery))
-    return _table_file(request, columns, rows, "comparison")
-
-
-def _give_runs(request: Request) -> Response:
-    return _table_file(
-        request, *exported_runs(request.app.state.holder.get(), read_query(request, RunsFilter)), "runs"
-    )
-
-
-def _give_replies(request: Request) -> Response:
-    query = read_query(request, RepliesFilter)
-    return _table_file(request, *exported_replies(request.app.state.holder.get(), query), "replies")
-
-
-def _table_file(
-    request: Request, columns: Sequence[Column], rows: Iterable[Sequence[Any]], name: str
-) -> Response:
+def _table_route(path: str, export: Callable[..., Any], model: type[Ranged], name: str) -> Route:
     """Exactly what a page's table shows, as a file to keep."""
-    ending = request.path_params["ending"]
-    if ending not in ENDINGS:
-        raise UnknownNameError(f"there is no .{ending[:20]} of this table: {', '.join(ENDINGS)}")
-    kept = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)[:80]
-    return StreamingResponse(
-        write_table(columns, rows, ending),
-        media_type={"csv": "text/csv", "jsonl": "application/jsonl"}.get(
-            ending, "application/vnd.apache.parquet"
-        ),
-        headers={"content-disposition": f'attachment; filename="{kept}.{ending}"'},
-    )
+
+    def give(request: Request) -> Response:
+        place = dict(request.path_params)
+        ending = place.pop("ending")
+        if ending not in ENDINGS:
+            raise UnknownNameError(f"there is no .{ending[:20]} of this table: {', '.join(ENDINGS)}")
+        columns, rows = export(request.app.state.holder.get(), read_query(request, model), **place)
+        kept = re.sub(r"[^\w.-]", "-", name.format(**place), flags=re.ASCII)[:80]
+        return StreamingResponse(
+            write_table(columns, rows, ending),
+            media_type=_MEDIA_TYPES[ending],
+            headers={"content-disposition": f'attachment; filename="{kept}.{ending}"'},
+        )
+
+    return Route(path, give, methods=["GET"])
 
 
 def _give_proposed_cases(request: Request) -> Response:

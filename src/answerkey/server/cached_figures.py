@@ -12,15 +12,12 @@ from answerkey.comparison.columns import Columns, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.model.comparison import Comparison
-from answerkey.model.feedback import ProductionReply
-from answerkey.model.feedback_stats import FeedbackStats
+from answerkey.model.feedback import FeedbackStats, ProductionReply
 from answerkey.model.run import RunInfo
 from answerkey.store.feedback_book import FeedbackFilter
 from answerkey.store.feedback_sums import feedback_state, feedback_stats
 from answerkey.store.production import ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
-
-__all__ = ["compare_stored", "feedback_figures", "production_page", "rank_stored"]
 
 Made = TypeVar("Made")
 # What a thing was made from; None: it cannot be kept.

@@ -8,8 +8,6 @@ from starlette.datastructures import Headers
 
 from answerkey.errors import ConfigError
 
-__all__ = ["Network", "client_address", "forwarded_scheme", "limit_name", "read_network"]
-
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 

@@ -6,8 +6,6 @@ from collections import OrderedDict
 from answerkey.server.roles import INTAKE, LOCAL, Visitor
 from answerkey.server.settings import ServerSettings
 
-__all__ = ["Limits", "RateLimit"]
-
 # Senders remembered; beyond, the one that was quiet longest is forgotten (and starts with a full bucket again).
 _SENDERS = 10_000
 # A site's key stands in a page that many visitors have open: together they may send more often than one of them.

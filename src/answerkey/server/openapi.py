@@ -14,8 +14,6 @@ from answerkey.server.pages import PAGES
 from answerkey.server.views.review import ReviewVerdict
 from answerkey.store.deleting import Deleted
 
-__all__ = ["openapi_document"]
-
 
 class Problem(msgspec.Struct, frozen=True):
     """What went wrong."""

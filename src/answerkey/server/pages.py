@@ -12,8 +12,6 @@ from answerkey.server.views.review import load_review
 from answerkey.server.views.run import load_progress, load_run
 from answerkey.server.views.runs import load_runs
 
-__all__ = ["PAGES", "Page"]
-
 
 class Page:
     """A page and its data; `load` takes the store, the query, and the parts of the path by their names."""

@@ -1,15 +1,14 @@
-"""Query strings and bodies as typed values, with an error that says which part is wrong."""
+"""Addresses, query strings and bodies as typed values, with an error that says which part is wrong."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect, Request
 
 from answerkey.errors import UsageError
-
-__all__ = ["BadRequestError", "read_body", "read_mapping", "read_query"]
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 Value = TypeVar("Value")
@@ -81,3 +80,22 @@ def _explain(error: msgspec.ValidationError) -> str:
         what, _, where = message.partition(" - at `$.")
         return f"{where.rstrip('`')}: {what[:200]}"
     return message[:260]
+
+
+class _AnyId(Convertor[str]):
+    """The rest of an address, as `{name:id}`; Starlette's own `path` ends at a line break."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        """As it is, without what no database takes."""
+        return value.replace("\x00", "")
+
+    def to_string(self, value: str) -> str:
+        """As it is."""
+        return value
+
+
+def know_any_id() -> None:
+    """Let routes be written with `{name:id}`."""
+    register_url_convertor("id", _AnyId())

@@ -16,8 +16,6 @@ from answerkey.text.moments import zone_name
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["JsonResponse", "refuse", "render"]
-
 # The pages that every page leads to.
 _NAVIGATION = (
     ("/", "Runs"),

@@ -4,19 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.store.people import ROLES, Person, Role
-from answerkey.store.sites import Site
-
-__all__ = [
-    "INTAKE",
-    "LOCAL",
-    "SAFE",
-    "Visitor",
-    "is_public",
-    "needed_role",
-    "person_visiting",
-    "site_sending",
-]
+from answerkey.store.people import ROLES, Person, Role, Site
 
 # Where chat pages and their servers send to; the only addresses that other origins and sites' keys may use.
 INTAKE = ("/api/feedback", "/api/replies", "/v1/traces", "/v1/logs")

@@ -11,8 +11,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.server.forwarded import Network, read_network
 
-__all__ = ["ServerSettings", "is_loopback", "server_settings"]
-
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the dashboard is served."""

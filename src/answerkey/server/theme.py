@@ -5,8 +5,6 @@ from functools import cache
 
 from answerkey.report.markup import compact_css, report_asset
 
-__all__ = ["THEMES", "THEME_AFTER", "THEME_SIGNS", "theme_sheet"]
-
 THEMES = ("auto", "light", "dark")
 # What the button beside the navigation changes to, and how it shows what is chosen now.
 THEME_AFTER = {"auto": "dark", "dark": "light", "light": "auto"}

@@ -8,8 +8,6 @@ import msgspec
 from answerkey.stats.distributions import normal_quantile
 from answerkey.stats.intervals import Interval, wilson_interval
 
-__all__ = ["Confusion", "Kappa", "cohen_kappa", "krippendorff_alpha"]
-
 
 class Confusion(msgspec.Struct, frozen=True):
     """How often a judge and people said what; people are right by definition."""
@@ -38,10 +36,11 @@ class Kappa(msgspec.Struct, frozen=True):
 
 
 def cohen_kappa(table: Confusion, *, level: float = 0.95) -> Kappa | None:
-    """κ with the standard error of Fleiss, Cohen and Everitt (1969); None where chance agreement is certain.
+    """κ with the standard error of Fleiss, Cohen and Everitt (1969); None where a rater gave every item the same verdict.
 
-    If raters never disagreed that error is zero, which few items do not prove; the interval then comes from Wilson's
-    for the share of agreement.
+    Such a rater cannot show agreement beyond chance: κ and its error would be 0 whatever the other said. If raters never
+    disagreed that error is zero too, which few items do not prove; the interval then comes from Wilson's for the share of
+    agreement.
     """
     n = table.n
     if n == 0:
@@ -54,7 +53,7 @@ def cohen_kappa(table: Confusion, *, level: float = 0.95) -> Kappa | None:
     columns = [cells[0][k] + cells[1][k] for k in (0, 1)]
     seen = cells[0][0] + cells[1][1]
     chance = rows[0] * columns[0] + rows[1] * columns[1]
-    if chance >= 1.0:
+    if 0.0 in (*rows, *columns):
         return None
     kappa = (seen - chance) / (1 - chance)
     diagonal = sum(cells[k][k] * (1 - (rows[k] + columns[k]) * (1 - kappa)) ** 2 for k in (0, 1))

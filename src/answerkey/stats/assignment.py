@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["cheapest_assignment"]
-
 _FREE = -1
 
 

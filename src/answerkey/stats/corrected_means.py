@@ -15,15 +15,6 @@ import msgspec
 from answerkey.stats.distributions import normal_quantile, t_quantile
 from answerkey.stats.intervals import Interval
 
-__all__ = [
-    "Corrected",
-    "JudgedSample",
-    "labels_needed",
-    "prediction_powered_difference",
-    "prediction_powered_mean",
-    "rogan_gladen_rate",
-]
-
 # Disagreements of judge and people that are added to those seen, half in each direction. Without it the interval
 # covers 91% instead of 95% where 60 labels hold about one disagreement; tests/stats/test_corrected_means.py simulates it.
 _PSEUDO = 1.0

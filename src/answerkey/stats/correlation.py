@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from statistics import correlation
 from typing import NamedTuple
 
-__all__ = ["Correlation", "correlate"]
-
 _Z95 = 1.959963984540054
 
 

@@ -8,17 +8,6 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
-__all__ = [
-    "beta_cdf",
-    "binomial_cdf",
-    "binomial_pmf",
-    "normal_cdf",
-    "normal_quantile",
-    "t_cdf",
-    "t_quantile",
-    "t_two_sided",
-]
-
 _SQRT2 = math.sqrt(2.0)
 _STANDARD_NORMAL = NormalDist()
 

@@ -8,10 +8,9 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import exp, log
-
-__all__ = ["MOST_EXACT", "Durations", "percentiles"]
 
 MOST_EXACT = 50_000
 # Half the relative width of a bucket.
@@ -57,11 +56,11 @@ class Durations:
             self._fold()
 
     def _fold(self) -> None:
-        self._nanoseconds += _sum(self._values)
         self._longest = self.longest
         self._counted += len(self._values)
         # A log's times have few decimals, so that many are equal.
         for value, times in Counter(self._values).items():
+            self._nanoseconds += round(value * _NANOSECONDS) * times
             self._buckets[_bucket(value)] += times
         del self._values[:]
 
@@ -98,6 +97,8 @@ def _sum(values: Sequence[float]) -> int:
     return sum([round(value * _NANOSECONDS) for value in values])
 
 
+# The same times are counted in each slice that a reply is in.
+@lru_cache(maxsize=MOST_EXACT)
 def _bucket(value: float) -> int:
     return round(log(max(value, _SHORTEST)) / _WIDTH)
 

@@ -2,8 +2,9 @@
 
 A verdict is better or worse if the test (`stats/signflip.py`) rejects "no difference" at 5%; the end of the interval that
 faces zero is then the smallest mean that the same test does not reject. The other end, and both where nothing was shown,
-allow for what was not drawn: one unit more that changed as much as the largest change seen (by a whole point if nothing
-changed). With a declared margin, an interval that lies inside it is "same". docs/statistics.md has it on one page.
+allow for what was not drawn: one unit more that changed as much as the largest change seen. Where all units changed alike,
+or none did, that unit changed by a whole point, and the end that faces zero has one more that did not change.
+With a declared margin, an interval that lies inside it is "same". docs/statistics.md has it on one page.
 """
 
 import math
@@ -17,18 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
-
-__all__ = [
-    "LEAST_UNITS",
-    "Difference",
-    "Verdict",
-    "clear_sign",
-    "holm",
-    "paired_difference",
-    "unit_sums",
-    "unseen_rate",
-    "verdict_of",
-]
 
 Verdict = Literal["better", "worse", "same", "no clear difference"]
 
@@ -129,15 +118,18 @@ def _interval(
     tail = (1.0 - level) / 2.0
     if len(sums) < LEAST_UNITS:
         return -(bound or math.inf), bound or math.inf
+    changes, size = sums / sizes, float(sizes.mean())
+    more, alike = np.append(sizes, size), float(np.ptp(changes)) < _NEAREST
+    most = bound if alike and bound else float(abs(changes).max())
+    # What faces zero is the test's own; where nothing varies, one unit more that did not change stands for what was not drawn.
+    facing, widths = (np.append(sums, 0.0), more) if alike else (sums, sizes)
     # The upper end is the lower one of the candidate's losses.
-    most, size = float(abs(sums / sizes).max()) or bound or 0.0, float(sizes.mean())
-    more = np.append(sizes, size)
     low = min(set_mean_quantile(np.append(sums, -most * size), more, tail), mean)
     high = max(-set_mean_quantile(np.append(-sums, -most * size), more, tail), mean)
     if shown and mean > 0.0:
-        low = max(set_mean_quantile(sums, sizes, tail), _NEAREST)
+        low = max(set_mean_quantile(facing, widths, tail), _NEAREST)
     elif shown:
-        high = min(-set_mean_quantile(-sums, sizes, tail), -_NEAREST)
+        high = min(-set_mean_quantile(-facing, widths, tail), -_NEAREST)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
     return (low, high) if bound is None else (max(low, -bound), min(high, bound))

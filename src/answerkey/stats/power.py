@@ -1,8 +1,9 @@
 """Planning: the power of the verdict's own test, simulated on pilot units, and where the noise of scores is.
 
 A simulated experiment draws units from the pilot, weighted so that their mean is the wanted difference and as little else as
-possible changes: exponential tilting (Efron 1981). To them comes one unit that gains a component, so that a pilot in which little
-changed is not taken to rule large changes out. Then the sign-flip test decides as it would.
+possible changes: exponential tilting (Efron 1981). To them come one unit that gains a component, so that a pilot in which little
+changed is not taken to rule large changes out, and one that does not change, for a pilot in which everything did. Then the
+sign-flip test decides as it would.
 """
 
 import math
@@ -14,8 +15,6 @@ import numpy.typing as npt
 
 from answerkey.stats.distributions import normal_quantile
 from answerkey.stats.signflip import rows_at_most_zero
-
-__all__ = ["Pilot", "VarianceSplit", "split_variance"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -121,8 +120,8 @@ class Pilot:
 
     def _draw(self, trials: int, units: int, difference: float) -> Floats:
         """Sums of so many units in so many experiments."""
-        sums = np.append(self.sums, _JUMP * self.questions)
-        excess = sums - difference * np.append(self.sizes, self.questions)
+        sums = np.append(self.sums, (_JUMP * self.questions, 0.0))
+        excess = sums - difference * np.append(self.sizes, (self.questions, self.questions))
         if float(excess.max()) <= 0.0:
             # Larger than any change: every unit shows it.
             return np.full((trials, units), difference * self.questions)

@@ -5,8 +5,6 @@ import math
 from answerkey.stats.distributions import binomial_cdf, binomial_pmf
 from answerkey.stats.intervals import Interval, wilson_interval
 
-__all__ = ["mcnemar_p_value", "newcombe_interval"]
-
 
 def mcnemar_p_value(fixed: int, broken: int, *, mid: bool = True) -> float | None:
     """Is a question as likely to be fixed as to be broken? Exact, two-sided; None if no question flipped.

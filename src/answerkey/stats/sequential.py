@@ -20,8 +20,6 @@ from typing import Any
 from answerkey.stats.intervals import Interval
 from answerkey.stats.paired import Verdict, paired_difference, verdict_of
 
-__all__ = ["AnytimeTest", "PlannedLooks", "sequential_document"]
-
 # Every gambler's stake is spread evenly over these bets. Any choice is valid; a geometric one finds small and large
 # differences alike.
 _BETS = (0.06, 0.12, 0.25, 0.5, 0.98)

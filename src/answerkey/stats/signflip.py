@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-__all__ = ["at_most_zero", "rows_at_most_zero", "set_mean_quantile"]
-
 # Every set is looked at up to this many units; above, the share is Lugannani and Rice's (1980), right to a few percent of itself.
 _ENUMERATE_TO = 15
 # Sums closer than this are the same sum: scores are rounded to nine decimals.

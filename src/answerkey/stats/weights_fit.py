@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-__all__ = ["FEWEST", "WeightsFit", "area_under_curve", "fit_weights"]
-
 # With fewer verdicts, or fewer of either kind than a third of this, any fit would be noise.
 FEWEST = 20
 _FOLDS = 5

@@ -10,12 +10,9 @@ from answerkey.errors import StoreError
 from answerkey.model.question import Question
 from answerkey.model.summary import Summary
 from answerkey.store.database import Database, Row
-from answerkey.store.packing import check_details, reply_checksum, unpack_replies
+from answerkey.store.packing import check_details, read_run_info, reply_checksum, unpack_replies
 from answerkey.store.schema import TABLES, Table
 from answerkey.store.sql import SqlStore
-from answerkey.store.stored_info import read_run_info
-
-__all__ = ["StoreCheck", "check_store", "problem_of", "readable_rows"]
 
 # Findings that are listed.
 _MOST_LISTED = 20

@@ -13,8 +13,6 @@ from answerkey.store.database import BATCH, Connection, Row
 from answerkey.store.schema import TABLES, Table
 from answerkey.store.sql import SqlStore
 
-__all__ = ["StoreCopy", "back_up", "copy_store"]
-
 # Nobody owns a run in another store, nor is signed in there.
 _NOT_COPIED = ("leases", "sessions")
 

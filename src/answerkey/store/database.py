@@ -1,4 +1,8 @@
-"""Database: one way of talking to SQLite and PostgreSQL, in plain SQL with a `?` for every value."""
+"""Database: one way of talking to SQLite and PostgreSQL, in plain SQL with a `?` for every value.
+
+A new one is made from the schema, an older one is carried over, all in one transaction: whoever is killed on the way leaves
+it as it was.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,9 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from answerkey.errors import StoreError
-from answerkey.store.schema import Kind, insert
-
-__all__ = ["EPSILON", "Connection", "Database", "Where", "now", "signs"]
+from answerkey.store.schema import VERSION, Kind, create_statements, insert
 
 # Scores are compared after rounding to 9 decimals; half of the last one does the same in SQL.
 EPSILON = 5e-10
@@ -231,3 +233,65 @@ def _anywhere(text: str) -> str:
     for sign in "!%_":
         text = text.replace(sign, f"!{sign}")
     return f"%{text}%"
+
+
+# The schema of answerkey 0.1.0; what came before was never released.
+_RELEASED = 6
+# Any number that is always the same: two programs must not migrate at once.
+_LOCK = 7216001
+
+
+def bring_up_to_date(database: Database) -> None:
+    """Make the tables or carry them over; a store from a newer answerkey is refused untouched."""
+    with database.reading() as connection:
+        version = _version(database, connection)
+    if version == VERSION:
+        return
+    if database.read_only:
+        # As on a mount that is read-only: only the copy that is read is changed.
+        database.work_on_a_copy()
+    database.migrating = True
+    try:
+        with database.transaction() as connection:
+            _migrate(database, connection)
+    finally:
+        database.migrating = False
+
+
+def _migrate(database: Database, connection: Connection) -> None:
+    if database.kind == "postgresql":
+        connection.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+    version = _version(database, connection)
+    if version == VERSION:
+        return
+    if version == 0:
+        connection.run("CREATE TABLE IF NOT EXISTS answerkey_schema (version INTEGER NOT NULL)")
+        for statement in create_statements(database.kind):
+            connection.run(statement)
+    # Few stores are old, and every command opens one.
+    elif version == _RELEASED:
+        from answerkey.store.from_0_1_0 import carry_over
+
+        carry_over(database, connection)
+    else:
+        from answerkey.store.from_schema import carry_on
+
+        carry_on(database, connection, version)
+    connection.run("INSERT INTO answerkey_schema (version) VALUES (?)", (VERSION,))
+
+
+def _version(database: Database, connection: Connection) -> int:
+    version = 0
+    if "answerkey_schema" in database.tables(connection):
+        version = int(connection.value("SELECT MAX(version) FROM answerkey_schema") or 0)
+    if version > VERSION:
+        raise StoreError(
+            f"store {database.address}: the store was made by a newer answerkey (schema {version}, this one knows "
+            f"{VERSION}); upgrade answerkey or use another --store"
+        )
+    if 0 < version < _RELEASED:
+        raise StoreError(
+            f"store {database.address}: it was made before answerkey 0.1.0 (schema {version}), by a version that was "
+            "never released; use another --store"
+        )
+    return version

@@ -10,8 +10,6 @@ from answerkey.model.run import RunInfo
 from answerkey.store.database import Connection
 from answerkey.store.sql import SqlStore
 
-__all__ = ["KEEP", "Deleted", "delete_production", "delete_reply", "delete_runs", "old_runs"]
-
 # A run with this tag is never pruned.
 KEEP = "keep"
 

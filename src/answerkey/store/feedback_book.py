@@ -19,19 +19,6 @@ from answerkey.text.moments import day_begins, day_ends
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-__all__ = [
-    "SCORED",
-    "Day",
-    "FeedbackBook",
-    "FeedbackFilter",
-    "ScoredVerdict",
-    "ShortText",
-    "feedback_row",
-    "new_id",
-    "question_of",
-    "time_window",
-]
-
 # What people search for is short.
 ShortText = Annotated[str, msgspec.Meta(max_length=200)]
 # As 2026-11-16.

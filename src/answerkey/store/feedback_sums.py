@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from answerkey.model.feedback import POSITIVE
-from answerkey.model.feedback_stats import (
+from answerkey.model.feedback import (
+    POSITIVE,
     Agreement,
     CategoryFeedback,
     DayFeedback,
@@ -17,8 +17,6 @@ from answerkey.text.themes import find_themes
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
-
-__all__ = ["feedback_state", "feedback_stats"]
 
 # The newest comments that themes are sought in, and the newest scored verdicts that the correlation is over.
 _COMMENTS = 2_000

@@ -13,14 +13,11 @@ from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Scorecard
 from answerkey.store.database import Connection, Database, Row
 from answerkey.store.feedback_book import feedback_row
-from answerkey.store.from_schema_8 import carry_tokens
-from answerkey.store.packing import id_hashes, pack_card
+from answerkey.store.from_schema import carry_tokens
+from answerkey.store.packing import convert_run_info, id_hashes, pack_card
 from answerkey.store.production import production_row
 from answerkey.store.schema import TABLES, create_statements, insert
-from answerkey.store.stored_info import convert_run_info
 from answerkey.store.writing import known_questions, name_key, question_row, reply_row, run_row
-
-__all__ = ["carry_over"]
 
 # As they were.
 _ALIKE = ("baselines", "judgements")

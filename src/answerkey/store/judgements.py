@@ -6,8 +6,6 @@ from answerkey.model.judge_answer import Answer, Spent
 from answerkey.store.database import now, signs
 from answerkey.store.sql import SqlStore
 
-__all__ = ["SqlJudgements"]
-
 # Keys looked up in one query.
 _BATCH = 500
 

@@ -17,8 +17,6 @@ from answerkey.model.run import RunInfo
 from answerkey.store.database import Connection, Database, now
 from answerkey.store.schema import insert
 
-__all__ = ["Lease", "Owner", "claim_run", "owner_of", "with_true_status"]
-
 # Between two beats of a heart.
 BEAT_SECONDS = 3.0
 # So long without a beat, an owner elsewhere is dead.

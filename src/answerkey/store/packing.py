@@ -1,4 +1,4 @@
-"""How replies and scorecards lie in columns: every text once, numbers apart from long details."""
+"""How replies and scorecards lie in columns: every text once, numbers apart from long details; and what a run is."""
 
 import sys
 import zlib
@@ -6,32 +6,16 @@ from array import array
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
 from answerkey.model.reply import Failure, Reply
+from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import Score, Scorecard
 
-__all__ = [
-    "CARD_COLUMNS",
-    "Measures",
-    "check_details",
-    "fold",
-    "id_hash",
-    "id_hashes",
-    "pack_card",
-    "pack_replies",
-    "read_measures",
-    "reply_checksum",
-    "reply_digest",
-    "storable",
-    "tools_text",
-    "unpack_card",
-    "unpack_replies",
-    "unpack_values",
-]
-
+_decode_info = msgspec.json.Decoder(RunInfo).decode
 # Between the texts of a conversation's turns.
 _SEPARATOR = "\x1e"
 # What scorecards' details have in common, for their compression; stores hold what was made with it, so it stays.
@@ -238,3 +222,30 @@ def _little_endian(values: "array[float]") -> "array[float]":
     if sys.byteorder == "big":
         values.byteswap()
     return values
+
+
+def read_run_info(payload: str | bytes) -> RunInfo:
+    """What a run is, as any version wrote it: settings that have gone since are left out."""
+    try:
+        return _decode_info(payload)
+    except msgspec.ValidationError:
+        return convert_run_info(msgspec.json.decode(payload, type=dict[str, Any]))
+
+
+def convert_run_info(plain: dict[str, Any]) -> RunInfo:
+    """The same from plain values."""
+    return msgspec.convert(_known(plain, RunInfo), RunInfo)
+
+
+def _known(value: Any, kind: Any) -> Any:
+    """A value without the fields that its kind does not have (any more); scores stay as they were given."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next((part for part in get_args(kind) if _is_struct(part)), None)
+    if not (isinstance(value, dict) and _is_struct(kind)):
+        return value
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    return {name: _known(part, kinds[name]) for name, part in value.items() if name in kinds}
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)

@@ -11,13 +11,10 @@ from answerkey.model.scorecard import Scorecard, round_score
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Row, Where, signs
 from answerkey.store.feedback_book import ShortText
-from answerkey.store.measure_means import measure_means
-from answerkey.store.ranges import Ranged
-from answerkey.store.row_filter import RowFilter, of_trials
+from answerkey.store.question_list import measure_means
+from answerkey.store.row_filter import Ranged, RowFilter, of_trials
 from answerkey.store.sql import RESULTS, SqlStore, read_result
 from answerkey.store.writing import OF_RUN, of_run
-
-__all__ = ["PairFilter", "PairRow", "Pairs"]
 
 Show = Literal["regressions", "improvements", "different", "all"]
 
@@ -52,8 +49,7 @@ class PairFilter(Ranged, frozen=True, kw_only=True):
     @property
     def of_trials(self) -> RowFilter:
         """What single trials must meet."""
-        names = ("text", "category", "persona", "tag", "error", "tool")
-        return RowFilter(**{name: getattr(self, name) for name in names})
+        return RowFilter(**self.conditions)
 
 
 _ALL = PairFilter()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -19,8 +20,6 @@ try:
     import psycopg
 except ImportError:
     raise MissingExtraError("a PostgreSQL store", "postgres") from None
-
-__all__ = ["PostgresqlDatabase", "open_postgresql"]
 
 # Seconds after which an idle connection is asked whether it still works.
 _FRESH = 5.0
@@ -45,6 +44,10 @@ _OUTGROWN = (
 )
 # Any number that is always the same: one process at a time makes statistics, and nobody waits for it.
 _STATISTICS_LOCK = 7216002
+# The same for the indexes that only readers at pages need.
+_SEARCH_LOCK = 7216003
+# The shortest text that an index of trigrams finds.
+_SHORTEST = 3
 
 
 def open_postgresql(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
@@ -124,6 +127,8 @@ class PostgresqlDatabase(Database):
         self._url = f"{scheme.partition('+')[0]}://{rest}"
         self.address = _without_password(self._url)
         self._used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+        # Tables whose texts are known to be indexed.
+        self._searchable: set[str] = set()
 
     def tables(self, connection: Connection) -> set[str]:
         """The tables there are."""
@@ -145,6 +150,42 @@ class PostgresqlDatabase(Database):
                 "SELECT pg_try_advisory_xact_lock(?)", (_STATISTICS_LOCK,)
             ):
                 connection.run(f"ANALYZE {_JOINED}")
+
+    def tune_for_serving(self) -> None:
+        """Parts of texts are found through an index: made beside everything else, as it takes minutes for millions."""
+        Thread(target=self.index_texts, name="index texts", daemon=True).start()
+
+    def index_texts(self) -> None:
+        """Index the texts that are searched, where the server lets us; without the index they are read one by one."""
+        try:
+            with psycopg.connect(self._url, connect_timeout=30, autocommit=True) as opened:
+                if opened.execute("SELECT pg_try_advisory_lock(%s)", (_SEARCH_LOCK,)).fetchone() != (True,):
+                    return
+                opened.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+                for table in TABLES.values():
+                    if table.searched is None:
+                        continue
+                    texts = table.searched.format(row=table.name)
+                    index = f"{table.name}_words"
+                    # One that was broken off stays behind as invalid, and would never be used.
+                    broken = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid"
+                    if opened.execute(broken, (index,)).fetchone():
+                        opened.execute(f"DROP INDEX {index}")
+                    opened.execute(
+                        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON {table.name} "
+                        f"USING gin (({texts}) gin_trgm_ops)"
+                    )
+                    opened.execute(f"ANALYZE {table.name}")
+                    self._searchable.add(table.name)
+        except psycopg.Error:
+            # No extension, no permission, or the server is away: what is asked of it next says so itself.
+            return
+
+    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
+        """The plain condition: the server sees itself that it can ask the index, unless the text is too short for it."""
+        if table not in self._searchable or len(text) < _SHORTEST:
+            return None
+        return self.contains(str(TABLES[table].searched).format(row=row), text)
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""

@@ -11,19 +11,11 @@ from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import BATCH, EPSILON, Database, Where, signs
 from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
-from answerkey.store.ranges import Ranged
+from answerkey.store.row_filter import Ranged
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
-
-__all__ = [
-    "Addition",
-    "ProductionFigures",
-    "ProductionFilter",
-    "ProductionReplies",
-    "production_row",
-]
 
 # Columns that rows can be sorted by, and those of which ranges can be wanted.
 _SORTED = {

@@ -1,31 +1,30 @@
 """QuestionList: a run's questions page by page, filtered and sorted in the database; no run is ever read whole."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from math import fsum
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import fsum, isnan
 from typing import Any
 
 import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.feedback import ReplyKey
-from answerkey.model.question_figures import QuestionRow
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade, round_score
+from answerkey.model.summary import QuestionRow
 from answerkey.model.trial import Trial
 from answerkey.store.database import EPSILON, Connection, Where, signs
-from answerkey.store.measure_means import measure_means
+from answerkey.store.packing import read_measures, read_run_info, unpack_values
 from answerkey.store.row_filter import COUNTED, RowFilter, of_questions, of_trials
 from answerkey.store.sql import RESULTS, SqlStore, read_result
-from answerkey.store.stored_info import read_run_info
 from answerkey.store.writing import OF_RUN, of_run
-
-__all__ = ["Facets", "HistoryPoint", "QuestionList"]
 
 _WITH_QUESTION = " JOIN questions q ON q.key = c.question"
 _WITH_REPLIES = " JOIN replies r ON r.run = c.run AND r.ask_hash = q.ask_hash AND r.target = c.target AND r.trial = c.trial"
 # Questions whose rows are read at a time, where all are wanted.
 _CHUNK = 500
+# What a scorecard has in columns of its own.
+_PLAIN = ("latency_ms", "cost")
 
 
 class Facets(msgspec.Struct, frozen=True):
@@ -296,3 +295,39 @@ def mean_of(values: Iterable[float | None]) -> float | None:
     """The mean of those that there are."""
     known = [value for value in values if value is not None]
     return fsum(known) / len(known) if known else None
+
+
+def measure_means(
+    connection: Connection,
+    info: RunInfo,
+    names: Collection[str] | None = None,
+    positions: Sequence[int] | None = None,
+) -> dict[str, dict[int, float]]:
+    """What is measured of a run's questions, out of packed columns that the database cannot look into.
+
+    Component, metric, latency_ms or cost → position → its mean over the trials; a name that no trial has is left out.
+    Of all names unless some are given, and of all questions unless some are.
+    """
+    chosen = "" if positions is None else f" AND c.position IN ({signs(positions)})"
+    query = (
+        "SELECT c.position, m.name, c.measured, c.latency_ms, c.cost FROM scorecards c "
+        f"JOIN names m ON m.key = c.measures WHERE {OF_RUN}{chosen} ORDER BY c.position"
+    )
+    given: dict[str, dict[int, list[float]]] = {}
+    places: dict[str, list[tuple[str, int]]] = {}
+    for position, measures, measured, *plain in connection.run(query, (*of_run(info), *(positions or ()))):
+        if measures not in places:
+            read = read_measures(measures)
+            columns = (*read.components, *read.metrics, *_PLAIN)
+            places[measures] = [
+                (name, place) for place, name in enumerate(columns) if names is None or name in names
+            ]
+        values = (*unpack_values(measured), *plain)
+        for name, place in places[measures]:
+            of_name = given.setdefault(name, {})
+            if values[place] is not None and not isnan(values[place]):
+                of_name.setdefault(position, []).append(values[place])
+    return {
+        name: {position: fsum(values) / len(values) for position, values in found.items()}
+        for name, found in given.items()
+    }

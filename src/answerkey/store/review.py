@@ -13,8 +13,6 @@ from answerkey.store.question_list import QuestionList
 from answerkey.store.sql import SqlStore
 from answerkey.store.writing import OF_RUN, of_run
 
-__all__ = ["BORDERLINE", "DISAGREEMENT", "Order", "ReviewItem", "ReviewQueue"]
-
 # Scores that could as well be on the other side of the pass mark.
 BORDERLINE = (0.40, 0.70)
 # A judge that is further from the score than this disagrees with it.

@@ -16,8 +16,6 @@ from answerkey.model.reply import Reply
 from answerkey.model.run import RunInfo
 from answerkey.model.trial import Trial
 
-__all__ = ["JournalHead", "RunJournal", "read_journal"]
-
 
 class JournalHead(msgspec.Struct, frozen=True):
     """The first line: what the positions and the replies belong to."""

@@ -11,11 +11,9 @@ from answerkey.model.summary import Latency
 from answerkey.stats.intervals import Interval
 from answerkey.store.database import Where, signs
 from answerkey.store.feedback_book import ShortText
-from answerkey.store.ranges import Ranged
+from answerkey.store.row_filter import Ranged
 from answerkey.store.sql import SqlStore
 from answerkey.store.writing import NAME_KEY, OF_RUN, of_run
-
-__all__ = ["Figures", "Progress", "RunFilter", "RunList", "RunRow", "figure_of"]
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["SAID_IN_PRODUCTION", "TABLES", "VERSION", "Kind", "Table", "create_statements", "insert"]
-
 Kind = Literal["sqlite", "postgresql"]
 
 # Changes with the tables; `migration.py` brings older stores here.
@@ -50,7 +48,7 @@ class Table(msgspec.Struct, frozen=True):
     unique: str | None
     # Kept in the order of its key, without a second copy of it (SQLite).
     ordered: bool
-    # SQL of a text by parts of which rows are found, through an index of its own (SQLite).
+    # SQL of a text by parts of which rows are found, through an index of its own (PostgreSQL: made for those who serve).
     searched: str | None
 
     @property

@@ -11,26 +11,22 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
-from answerkey.model.score_batch import ScoreBatch
 from answerkey.model.summary import Summary
 from answerkey.model.tally import summarise
-from answerkey.model.trial import Trial
-from answerkey.store.database import Connection, Database, Row, now
-from answerkey.store.migration import bring_up_to_date
+from answerkey.model.trial import ScoreBatch, Trial
+from answerkey.store.database import Connection, Database, Row, bring_up_to_date, now
 from answerkey.store.ownership import with_true_status
 from answerkey.store.packing import (
     CARD_COLUMNS,
     Measures,
     read_measures,
+    read_run_info,
     unpack_card,
     unpack_replies,
     unpack_values,
 )
 from answerkey.store.schema import insert
-from answerkey.store.stored_info import read_run_info
 from answerkey.store.writing import NAME_KEY, OF_RUN, RUN_KEY, RunWriter, of_run
-
-__all__ = ["RESULTS", "SqlStore", "read_result"]
 
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_summary = msgspec.json.Decoder(Summary).decode

@@ -13,8 +13,6 @@ from answerkey.errors import StoreAwayError, StoreError, StoreFullError
 from answerkey.store.database import BATCH, Connection, Database, Row
 from answerkey.store.sql import SqlStore
 
-__all__ = ["SqliteDatabase", "open_sqlite"]
-
 # Seconds to wait for another program that writes: a run, and a reader at a page.
 _PATIENCE = 30.0
 _READERS_PATIENCE = 3.0

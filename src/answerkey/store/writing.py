@@ -26,8 +26,6 @@ from answerkey.store.packing import (
 )
 from answerkey.store.schema import TABLES, insert
 
-__all__ = ["NAME_KEY", "OF_RUN", "RUN_KEY", "RunWriter", "of_run"]
-
 # A run's and a hash's number; each takes one value.
 RUN_KEY = "(SELECT key FROM runs WHERE id = ?)"
 NAME_KEY = "(SELECT key FROM names WHERE name = ?)"

@@ -13,8 +13,6 @@ from answerkey.observe.environment import child_environment
 from answerkey.transcripts.error_kinds import classify_error
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["Child", "start_child"]
-
 _GRACE_S = 1.0
 # What is kept of a child's stderr, for the message of a failure.
 _LAST_LINES = 30
@@ -43,18 +41,18 @@ class Child:
     def kill(self) -> None:
         """End the program and its children at once."""
         self._killed = True
-        self._signal(signal.SIGKILL)
+        end_session(self.process)
 
     async def finish(self) -> bool:
         """Close the program's input; whether it then ends by itself, as one does that waits for the next question."""
         self.stdin.close()
-        return await self._ended_within(_GRACE_S)
+        return await ended_within(self.process, _GRACE_S)
 
     async def close(self) -> None:
         """Ask the program to end, by closing its input and then by a signal; then end what is left of it."""
         if self.alive and not await self.finish():
-            self._signal(signal.SIGTERM)
-            await self._ended_within(_GRACE_S)
+            end_session(self.process, signal.SIGTERM)
+            await ended_within(self.process, _GRACE_S)
         self.kill()
         await self.process.wait()
         self._listening.cancel()
@@ -63,7 +61,7 @@ class Child:
 
     async def failure(self) -> Failure:
         """Why the program ended, from its exit code and the last thing on its stderr."""
-        if not await self._ended_within(_GRACE_S):
+        if not await ended_within(self.process, _GRACE_S):
             self.kill()
             await self.process.wait()
         # What it wrote last may still be in the pipe.
@@ -73,14 +71,6 @@ class Child:
         said = next((line for line in reversed(self._last) if line.strip()), "")
         kind = classify_error(said) if said else "memory" if code == -signal.SIGKILL else "exception"
         return Failure(kind, failure_message(f"the program {ending}" + (f": {said}" if said else "")))
-
-    async def _ended_within(self, seconds: float) -> bool:
-        try:
-            async with asyncio.timeout(seconds):
-                await self.process.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _listen(self) -> None:
         rest = b""
@@ -93,10 +83,21 @@ class Child:
         if rest:
             self._last.append(rest.decode("utf-8", "replace"))
 
-    def _signal(self, number: int) -> None:
-        # The session's id is the program's, so this reaches its children even when it has ended itself.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, number)
+
+async def ended_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Whether it ends by itself in so long."""
+    try:
+        async with asyncio.timeout(seconds):
+            await process.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def end_session(process: asyncio.subprocess.Process, number: int = signal.SIGKILL) -> None:
+    """Send a signal to it and its children: the session's id is its own, so this reaches them even when it has ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
 
 
 async def start_child(

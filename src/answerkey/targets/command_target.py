@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import shlex
 import shutil
 from pathlib import Path
@@ -13,22 +12,18 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
-from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.child_process import Child, start_child
+from answerkey.targets.http_session import UnderWay
 from answerkey.targets.line_program import LineHabits, LineProgram, SentLine
-from answerkey.targets.request_template import compile_template, values_of
+from answerkey.targets.request_template import compile_template, encode_body, values_of
+from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, settings_hash
 from answerkey.targets.stopwatch import Stopwatch
-from answerkey.targets.table_settings import read_settings
-from answerkey.text.boundary import decode_text
-from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
-from answerkey.transcripts.conversation import Asked, asked_in
+from answerkey.text.sanitise import decode_text
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.json_shapes import as_dict, as_list
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.raw_replies import note_raw
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
-
-__all__ = ["CommandSettings", "CommandTarget", "make_command_target"]
+from answerkey.transcripts.plain_json import MOST_MEGABYTES, admit_reply, decode_json, too_large
+from answerkey.transcripts.reply_mapping import ReplyMapping, note_raw, reply_from_payload
 
 _MEGABYTE = 1024 * 1024
 
@@ -159,7 +154,7 @@ class CommandTarget:
             program.child.kill()
             reply = too_large(self._settings.max_reply_mb)
         else:
-            reply = self._read(line, asked_in(ask), identity)
+            reply = self._read(line, Asked(ask.question, ask.turn, ask.turn > 0), identity)
         return msgspec.structs.replace(reply, timings=timings)
 
     async def _run_once(self, ask: Ask) -> Reply:
@@ -177,10 +172,10 @@ class CommandTarget:
                 return msgspec.structs.replace(large, timings=watch.timings())
             await child.process.wait()
             timings = watch.timings()
-            failed = child.process.returncode != 0
-            reply = (
-                Reply(failure=await child.failure()) if failed else self._read(bytes(output), asked_in(ask))
-            )
+            if child.process.returncode != 0:
+                reply = Reply(failure=await child.failure())
+            else:
+                reply = self._read(bytes(output), Asked(ask.question, ask.turn, ask.turn > 0))
             return msgspec.structs.replace(reply, timings=timings)
         finally:
             child.kill()
@@ -193,14 +188,14 @@ class CommandTarget:
             body = {"id": identity, **body}
         # A program that reads nothing may answer all the same; one that ended is found out by its output.
         with contextlib.suppress(ConnectionError):
-            child.stdin.write(_encoded(body) + b"\n")
+            child.stdin.write(encode_body(body) + b"\n")
             await child.stdin.drain()
 
     def _read(self, raw: bytes, asked: Asked, identity: str | None = None) -> Reply:
         """JSON as a reply's fields; anything else is the answer itself."""
         text, wrong = decode_text(raw)
         text = text.strip("\r\n")
-        note_raw(text)
+        note_raw(lambda: text)
         if wrong is not None:
             return Reply(text=text, failure=Failure("malformed", wrong))
         try:
@@ -240,14 +235,6 @@ class _Slot:
         self.program: LineProgram | None = None
         self.lock = asyncio.Lock()
         self.waiting = 0
-
-
-def _encoded(body: object) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except ValueError:
-        # A lone surrogate in a question is sent as the escape that it is in the golden set.
-        return json.dumps(body).encode()
 
 
 def _code_of(command: list[str], folder: Path) -> Path:

@@ -9,15 +9,12 @@ from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Reply
 from answerkey.plugins import load_object
 from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.resolve import refuse_other_settings
 from answerkey.targets.secrets import settings_hash
 from answerkey.targets.stopwatch import Stopwatch
-from answerkey.targets.table_settings import refuse_other_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import json_text
-from answerkey.transcripts.raw_replies import is_watched, note_raw
-from answerkey.transcripts.reply_mapping import reply_from_exception, reply_from_object
-
-__all__ = ["DemoTarget", "make_demo_target"]
+from answerkey.transcripts.reply_mapping import note_raw, reply_from_exception, reply_from_object
 
 
 def make_demo_target(rest: str, context: TargetContext) -> "DemoTarget":
@@ -56,8 +53,7 @@ class DemoTarget:
         watch = Stopwatch()
         try:
             said = await self._chatbot.ask(ask.question, ask.conversation_id)
-            if is_watched():
-                note_raw(json_text(said))
+            note_raw(lambda: json_text(said))
             reply = reply_from_object(said)
         except Exception as error:  # noqa: BLE001  # a chatbot that raises is data
             reply = reply_from_exception(error)

@@ -1,19 +1,17 @@
-"""A login before the first question: a request of its own whose reply has a token or sets cookies for all that follow."""
+"""What is sent with every request since a server gave it: a login's token and cookies, and the cookies of a conversation."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from answerkey.errors import ConfigError, TargetUnreachableError
-from answerkey.targets.cookies import read_cookies
 from answerkey.targets.http_client import Endpoint, read_endpoint
 from answerkey.targets.http_session import TargetSession
 from answerkey.targets.secrets import Secrets
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.plain_json import decode_json
-
-__all__ = ["Login", "LoginSettings"]
 
 _LONGEST_REPLY = 1024 * 1024
 
@@ -89,7 +87,7 @@ class Login:
         expression = self._settings.token or ""
         try:
             found = jmespath.search(expression, decode_json(content.decode("utf-8", "replace")))
-        except (ValueError, RecursionError, jmespath.exceptions.JMESPathError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(
                 f"{self._where} token = {expression!r}: {failure_message(str(error))}"
             ) from None
@@ -98,3 +96,22 @@ class Login:
                 f"{self._where} token = {expression!r} finds no token in the reply; say where it is"
             )
         return found
+
+
+def read_cookies(lines: Iterable[str]) -> dict[str, str]:
+    """Name → value of `Set-Cookie` headers; one that is taken back has an empty value."""
+    found: dict[str, str] = {}
+    for line in lines:
+        pair, *attributes = line.split(";")
+        name, equals, value = pair.partition("=")
+        if equals and name.strip():
+            expired = any(part.replace(" ", "").lower() == "max-age=0" for part in attributes)
+            found[name.strip()] = "" if expired else value.strip()
+    return found
+
+
+def cookie_header(*kept: Mapping[str, str] | None) -> dict[str, str]:
+    """The header that sends them back; of two with one name the later counts."""
+    joined = {name: value for cookies in kept for name, value in (cookies or {}).items()}
+    text = "; ".join(f"{name}={value}" for name, value in joined.items() if value)
+    return {"Cookie": text} if text else {}

@@ -4,8 +4,6 @@ import zlib
 from collections import deque
 from typing import Literal
 
-__all__ = ["NotHttpError", "ReplyTooLargeError", "ResponseParser"]
-
 _LARGEST_HEAD = 64 * 1024
 _LONGEST_CHUNK_LINE = 4096
 # Heads such as 100 Continue and 103 Early Hints that may come before the one that counts.

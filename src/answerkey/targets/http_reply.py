@@ -3,7 +3,9 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -12,20 +14,16 @@ from answerkey.model.reply import Evidence, Failure, Reply
 from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Response
 from answerkey.targets.secrets import Secrets, safe_url
-from answerkey.text.boundary import clean_text, decode_text
+from answerkey.text.sanitise import clean_text, decode_text
 from answerkey.transcripts.conversation import NOT_ASKED, Asked
 from answerkey.transcripts.documents import streamed
 from answerkey.transcripts.error_kinds import kind_of_status
-from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.json_shapes import read_number
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.raw_replies import is_watched, note_raw
-from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
-from answerkey.transcripts.streams.event_reader import EventReader, StreamKind, stream_kind
+from answerkey.transcripts.reply_mapping import ReplyMapping, note_raw, reply_from_payload
+from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader, StreamKind
 from answerkey.transcripts.streams.whole_stream import assemble
-
-__all__ = ["read_error", "read_reply", "retry_after_seconds"]
 
 _MEGABYTE = 1024 * 1024
 # A tag ends before the next begins, so that a page of unclosed ones is read in one pass.
@@ -37,71 +35,56 @@ async def read_reply(
     response: Response, mapping: ReplyMapping | None, secrets: Secrets, asked: Asked = NOT_ASKED
 ) -> Reply:
     """The reply in a successful response to what was asked."""
-    kind = stream_kind(response.content_type, "x-vercel-ai-data-stream" in response.headers)
-    reader = None if kind is None else EventReader(kind)
-    chunks: list[bytes] = []
+    kind = STREAM_KINDS.get(response.content_type)
+    if "x-vercel-ai-data-stream" in response.headers:
+        kind = "data-stream"
+    read = partial(reply_from_payload, mapping=mapping, asked=asked)
+    if kind is None:
+        body = b"".join([chunk async for chunk in response.chunks()])
+        note_raw(lambda: secrets.redact(decode_text(body, response.charset)[0]))
+        reply = _from_body(response, body, read)
+    else:
+        reply = await _from_stream(response, kind, secrets, read)
+    return secrets.redact_reply(reply)
+
+
+async def _from_stream(
+    response: Response, kind: StreamKind, secrets: Secrets, read: Callable[[object], Reply]
+) -> Reply:
+    reader = EventReader(kind)
     events: list[str] = []
     broken: Failure | None = None
     try:
         async for chunk in response.chunks():
-            if reader is None:
-                chunks.append(chunk)
-                continue
             events += reader.feed(chunk)
             if reader.done:
                 # Some servers keep the connection open after the last event.
                 break
     except ConnectionError as error:
-        if reader is None:
-            raise
         broken = Failure("connection", failure_message(f"the stream broke off: {error}"))
-    if kind is None or reader is None:
-        body = b"".join(chunks)
-        if is_watched():
-            note_raw(secrets.redact(decode_text(body, response.charset)[0]))
-        reply = _from_body(body, response.content_type, response.charset, mapping, asked)
-    else:
-        events += reader.feed(b"", last=True)
-        reply = _from_events(kind, events, reader.done, broken, mapping, secrets, asked)
-    return secrets.redact_reply(reply)
-
-
-def _from_events(
-    kind: StreamKind,
-    events: list[str],
-    done: bool,
-    broken: Failure | None,
-    mapping: ReplyMapping | None,
-    secrets: Secrets,
-    asked: Asked,
-) -> Reply:
+    events += reader.feed(b"", last=True)
     if not events:
         return Reply(failure=broken, evidence=Evidence(kind="stream", completeness="partial"))
-    payload, whole = assemble(kind, events, done=done)
-    if is_watched():
-        note_raw(secrets.redact(json.dumps(payload, ensure_ascii=False, default=str)))
-    reply = reply_from_payload(payload, mapping=mapping, asked=asked)
+    payload, whole = assemble(kind, events, done=reader.done)
+    note_raw(lambda: secrets.redact(json.dumps(payload, ensure_ascii=False, default=str)))
+    reply = read(payload)
     if reply.failure is None and broken is not None:
         reply = msgspec.structs.replace(reply, failure=broken)
     return streamed(reply, whole and broken is None)
 
 
-def _from_body(
-    body: bytes, content_type: str, charset: str | None, mapping: ReplyMapping | None, asked: Asked
-) -> Reply:
-    text, wrong = decode_text(body, charset)
+def _from_body(response: Response, body: bytes, read: Callable[[object], Reply]) -> Reply:
+    text, wrong = decode_text(body, response.charset)
     if wrong is not None:
         return Reply(text=text, failure=Failure("malformed", failure_message(wrong)))
-    is_json = content_type == "application/json" or content_type.endswith("+json")
+    is_json = response.content_type == "application/json" or response.content_type.endswith("+json")
     if is_json or text.lstrip()[:1] in ("{", "[", '"') or text.strip() == "null":
         try:
-            return reply_from_payload(decode_json(text), mapping=mapping, asked=asked)
+            return read(decode_json(text))
         except (ValueError, RecursionError) as error:
             if is_json:
-                return Reply(
-                    text=clean_text(text) or None,
-                    failure=Failure("malformed", failure_message(f"the reply is not valid JSON: {error}")),
-                )
+                wrong = failure_message(f"the reply is not valid JSON: {error}")
+                return Reply(text=clean_text(text) or None, failure=Failure("malformed", wrong))
     return Reply(text=clean_text(text), evidence=Evidence())
 
 
@@ -112,8 +95,7 @@ async def read_error(response: Response, secrets: Secrets, mapping: ReplyMapping
     """
     status = response.status
     body, _ = decode_text(await _beginning(response), response.charset)
-    if is_watched():
-        note_raw(secrets.redact(body))
+    note_raw(lambda: secrets.redact(body))
     if status < 400:
         place = safe_url(response.headers.get("location", "elsewhere"))
         message = f"HTTP {status}: redirected to {place}; use that address as the target"
@@ -172,13 +154,9 @@ def _reason_in(payload: Json) -> str:
             if isinstance(found, (dict, list)) and found:
                 failure = read_failure(found)
                 return failure.message if failure else ""
-    return (
-        payload
-        if isinstance(payload, str)
-        else failure_message(json.dumps(payload, default=str), 300)
-        if payload
-        else ""
-    )
+    if isinstance(payload, str):
+        return payload
+    return failure_message(json.dumps(payload, default=str), 300) if payload else ""
 
 
 def _wrong_fields(listed: object) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import Awaitable, Mapping
+from typing import Generic, TypeVar
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.reply import Failure, Reply
@@ -11,10 +12,8 @@ from answerkey.protocols import RetryableError
 from answerkey.targets.http_client import Endpoint, HttpClient, NotHttpError, Response, make_tls
 from answerkey.targets.http_parser import ReplyTooLargeError
 from answerkey.targets.secrets import Secrets
-from answerkey.transcripts.admission import too_large
 from answerkey.transcripts.failures import failure_from_exception, failure_message
-
-__all__ = ["FAILURES", "TargetSession", "is_refused"]
+from answerkey.transcripts.plain_json import too_large
 
 _PREFLIGHT_S = 10.0
 _MEGABYTE = 1024 * 1024
@@ -150,3 +149,44 @@ async def _preflight(endpoint: Endpoint, shown: str) -> None:
             f"nothing answers at {shown} ({reason}); is the chatbot running and the address right?",
         ) from None
     writer.close()
+
+
+Messages = list[dict[str, str]]
+_Kept = TypeVar("_Kept")
+
+
+class UnderWay(Generic[_Kept]):
+    """Something for each conversation. Only those under way are kept, so that memory stays flat."""
+
+    def __init__(self, at_once: int) -> None:
+        # A conversation's turns are asked one after the other, so older ones than these are over.
+        self._most = 2 * at_once + 16
+        self._kept: dict[str, _Kept] = {}
+
+    def get(self, conversation_id: str) -> _Kept | None:
+        """What is kept for a conversation."""
+        return self._kept.get(conversation_id)
+
+    def keep(self, conversation_id: str, value: _Kept) -> None:
+        """Keep it for the turns to come."""
+        self._kept.pop(conversation_id, None)
+        self._kept[conversation_id] = value
+        if len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
+
+
+class Conversations:
+    """What was said so far in each conversation."""
+
+    def __init__(self, at_once: int) -> None:
+        self._said: UnderWay[Messages] = UnderWay(at_once)
+
+    def begin_turn(self, conversation_id: str, question: str, turn: int) -> Messages:
+        """The messages to send: everything before this turn, and the question."""
+        # A retried or repeated turn starts again from where it stood.
+        before = (self._said.get(conversation_id) or [])[: 2 * turn]
+        return [*before, {"role": "user", "content": question}]
+
+    def end_turn(self, conversation_id: str, sent: Messages, answer: str | None) -> None:
+        """Keep what was answered for the turns to come."""
+        self._said.keep(conversation_id, [*sent, {"role": "assistant", "content": answer or ""}])

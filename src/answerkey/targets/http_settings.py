@@ -5,10 +5,8 @@ from typing import Any
 import msgspec
 
 from answerkey.targets.http_login import LoginSettings
-from answerkey.transcripts.admission import MOST_MEGABYTES
+from answerkey.transcripts.plain_json import MOST_MEGABYTES
 from answerkey.transcripts.reply_mapping import ReplyMapping
-
-__all__ = ["HttpSettings"]
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

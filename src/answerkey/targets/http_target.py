@@ -1,6 +1,7 @@
 """The target `http(s)://…`: a chatbot behind an HTTP endpoint, asked with JSON and answering with JSON, text or a stream."""
 
 import time
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -8,20 +9,16 @@ import msgspec
 from answerkey.errors import ConfigError, TargetUnreachableError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError, Target, TargetContext
-from answerkey.targets.chat_histories import Conversations, UnderWay
-from answerkey.targets.cookies import cookie_header, read_cookies
 from answerkey.targets.http_client import read_endpoint
-from answerkey.targets.http_login import Login
+from answerkey.targets.http_login import Login, cookie_header, read_cookies
 from answerkey.targets.http_reply import read_error, read_reply
-from answerkey.targets.http_session import TargetSession
+from answerkey.targets.http_session import Conversations, TargetSession, UnderWay
 from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.request_template import compile_template, values_of
+from answerkey.targets.request_template import compile_template, encode_body, values_of
+from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
-from answerkey.targets.table_settings import read_settings
-from answerkey.transcripts.conversation import asked_in
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.json_shapes import as_dict
-
-__all__ = ["HttpTarget", "make_http_target"]
 
 _MEGABYTE = 1024 * 1024
 
@@ -39,6 +36,8 @@ def make_http_target(rest: str, context: TargetContext) -> Target:
 class HttpTarget:
     """An HTTP endpoint as a chatbot."""
 
+    kind = "http"
+
     def __init__(
         self,
         settings: HttpSettings,
@@ -52,7 +51,7 @@ class HttpTarget:
             raise ConfigError(f"url = {safe_url(settings.url)!r} is not an http:// or https:// address")
         self.name = name or safe_url(settings.url)
         self.fingerprint = settings_hash(
-            "http", msgspec.structs.replace(settings, url=safe_url(settings.url))
+            self.kind, msgspec.structs.replace(settings, url=safe_url(settings.url))
         )
         self.settings = settings
         self.secrets = secrets or Secrets()
@@ -71,18 +70,25 @@ class HttpTarget:
         self._cookies: UnderWay[dict[str, str]] = UnderWay(concurrency)
         self._server_issues = settings.reply is not None and settings.reply.conversation_id is not None
 
-    async def __aenter__(self) -> "HttpTarget":
-        settings, expand = self.settings, self.secrets.expand
+    def _expanded(self, value: object, setting: str) -> Any:
+        return self.secrets.expand(value, f"target {self.name}: {setting}")
+
+    def _prepare(self) -> None:
+        """Read what is said of the requests."""
+        self._url = str(self._expanded(self.settings.url, "url"))
         where = f"target {self.name}:"
-        url = expand(settings.url, f"{where} url")
         try:
-            self._endpoint = read_endpoint(url)
+            self._endpoint = read_endpoint(self._url)
         except ValueError:
             raise ConfigError(f"{where} url is not a valid address") from None
-        self._query = compile_template(expand(settings.query, f"{where} query"), f"{where} query")
         if self._endpoint.password:
             self.secrets.add("URL_PASSWORD", self._endpoint.password)
-        self._body = compile_template(expand(self._body_template(), f"{where} body"), f"{where} body")
+        self._query = compile_template(self._expanded(self.settings.query, "query"), f"{where} query")
+        self._body = compile_template(self._expanded(self._body_template(), "body"), f"{where} body")
+
+    async def __aenter__(self) -> "HttpTarget":
+        self._prepare()
+        settings = self.settings
         headers = {
             "Accept": "application/json, text/event-stream, application/x-ndjson, text/plain;q=0.5",
             "User-Agent": "answerkey",
@@ -91,7 +97,7 @@ class HttpTarget:
         self._has_body = self._method not in ("GET", "HEAD")
         if self._has_body and not _names_type(settings.headers):
             headers["Content-Type"] = "application/json"
-        headers.update(expand(settings.headers, f"{where} headers"))
+        headers.update(self._expanded(settings.headers, "headers"))
         await self._session.open(self._endpoint, self.name, headers)
         if settings.login is not None:
             self._login = Login(settings.login, self.name, self.secrets, self._session)
@@ -138,14 +144,16 @@ class HttpTarget:
         async with await self._session.request(
             self._method,
             self._endpoint.with_query(query),
-            body=_encoded(self._body.fill(values)) if self._has_body else None,
+            body=encode_body(self._body.fill(values)) if self._has_body else None,
             traceparent=ask.traceparent,
             more=cookie_header(given, kept) if given or kept else None,
         ) as response:
             if response.status >= 300:
                 reply = await read_error(response, self.secrets, self.settings.reply)
             else:
-                reply = await read_reply(response, self.settings.reply, self.secrets, asked_in(ask))
+                reply = await read_reply(
+                    response, self.settings.reply, self.secrets, Asked(ask.question, ask.turn, ask.turn > 0)
+                )
         if response.set_cookies:
             self._cookies.keep(ask.conversation_id, {**(kept or {}), **read_cookies(response.set_cookies)})
         timings = Timings(
@@ -170,16 +178,6 @@ class HttpTarget:
                     f"target {self.name}: body is not JSON: {error}; write it as a table or JSON text"
                 ) from None
         return body
-
-
-def _encoded(body: object) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except (UnicodeEncodeError, ValueError):
-        import json
-
-        # A lone surrogate in a question is sent as the escape that it is in the golden set.
-        return json.dumps(body).encode()
 
 
 def _query(values: object) -> dict[str, str]:

@@ -7,7 +7,6 @@ blocks the loop that they share, each is asked in a process that works on nothin
 
 import asyncio
 import sys
-import weakref
 from collections.abc import Coroutine
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -17,16 +16,13 @@ import msgspec
 from answerkey.errors import ConfigError, UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, AskAgainError, TargetContext
-from answerkey.targets.chat_histories import UnderWay
+from answerkey.targets.http_session import UnderWay
 from answerkey.targets.python_frames import Begin
 from answerkey.targets.python_process import PythonProcess, start_python_process
+from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import settings_hash
-from answerkey.targets.table_settings import read_settings
-from answerkey.transcripts.admission import MOST_MEGABYTES
-from answerkey.transcripts.raw_replies import is_watched
-from answerkey.transcripts.reply_mapping import ReplyMapping
-
-__all__ = ["IsolatedTarget", "PythonSettings", "make_isolated_target"]
+from answerkey.transcripts.plain_json import MOST_MEGABYTES
+from answerkey.transcripts.reply_mapping import ReplyMapping, is_watched
 
 # An event loop that stands still for so long keeps others waiting.
 _PATIENCE_S = 1.0
@@ -102,10 +98,6 @@ class IsolatedTarget:
         self._changed = asyncio.Event()
         # Starting processes and waiting for the end of old ones, which is given up when the target closes.
         self._chores: set[asyncio.Task[None]] = set()
-        # Ending old processes, which is not.
-        self._endings: set[asyncio.Task[None]] = set()
-        self._replaced: weakref.WeakSet[PythonProcess] = weakref.WeakSet()
-        self._lingering: weakref.WeakSet[PythonProcess] = weakref.WeakSet()
         self._places: UnderWay[PythonProcess] = UnderWay(concurrency)
 
     async def __aenter__(self) -> "IsolatedTarget":
@@ -123,7 +115,7 @@ class IsolatedTarget:
             chore.cancel()
         await asyncio.gather(*chores, return_exceptions=True)
         processes, self._processes = self._processes, []
-        await asyncio.gather(*(process.close() for process in processes), *self._endings)
+        await asyncio.gather(*(process.close() for process in processes))
 
     async def wait_for_room(self, ask: Ask) -> None:
         """Until a process is there that takes the question: starting one is not the chatbot's time."""
@@ -193,14 +185,14 @@ class IsolatedTarget:
         self._changed = asyncio.Event()
         self._processes = [process for process in self._processes if process.ending is None]
         for process in self._processes:
-            if process.retiring and not process.under_way and process not in self._lingering:
-                self._lingering.add(process)
+            if process.retiring and not process.under_way and not process.lingers:
+                process.lingers = True
                 self._do(self._end_idle(process))
 
     def _replace(self, process: PythonProcess) -> None:
         """A question goes on though nobody waits for it: end its process, when another is there to take its place."""
-        if not process.retiring and process not in self._replaced:
-            self._replaced.add(process)
+        if not process.retiring and not process.is_replaced:
+            process.is_replaced = True
             self._do(self._start_in_place_of(process))
 
     async def _start_in_place_of(self, process: PythonProcess) -> None:
@@ -223,7 +215,7 @@ class IsolatedTarget:
 
     async def _end_idle(self, process: PythonProcess) -> None:
         await asyncio.sleep(_LINGER_S)
-        self._lingering.discard(process)
+        process.lingers = False
         if not process.under_way and process in self._processes:
             self._processes.remove(process)
             process.ending = process.ending or Failure(

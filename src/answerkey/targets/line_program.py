@@ -17,8 +17,6 @@ from answerkey.model.reply import Failure
 from answerkey.targets.child_process import Child
 from answerkey.text.sanitise import one_line
 
-__all__ = ["LineHabits", "LineProgram", "SentLine"]
-
 # A program that writes without being asked fills no more memory than so many lines.
 _MOST_WAITING = 1000
 # So long, what a program has already written needs to get here.

@@ -9,9 +9,6 @@ import contextlib
 import json
 import shlex
 from collections.abc import Mapping
-from typing import Any
-
-import msgspec
 
 from answerkey.errors import ConfigError, TargetUnreachableError, UsageError
 from answerkey.model.json_value import Json, JsonObject
@@ -19,14 +16,12 @@ from answerkey.providers.model_api import ToolSpec
 from answerkey.targets.child_process import Child, start_child
 from answerkey.targets.http_client import Endpoint, HttpClient, Response, read_endpoint
 from answerkey.targets.http_session import FAILURES
-from answerkey.text.boundary import decode_text
+from answerkey.text.sanitise import decode_text
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.fields.content_text import spoken_text
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_str
 from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
-
-__all__ = ["McpClient", "McpError", "result_of"]
+from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
 
 # The newest version that begins with a handshake, which all servers know, and the one after, which some insist on.
 _HANDSHAKE = "2025-11-25"
@@ -56,6 +51,7 @@ class McpClient:
     def __init__(
         self,
         place: str,
+        client: HttpClient,
         *,
         shown: str,
         env: Mapping[str, str],
@@ -67,7 +63,7 @@ class McpClient:
         self._wire: _Pipes | _Http
         if place.startswith(("http://", "https://")):
             try:
-                self._wire = _Http(read_endpoint(place), headers)
+                self._wire = _Http(client, read_endpoint(place), headers)
             except ValueError:
                 raise ConfigError(f"mcp = {shown!r} is not a valid address") from None
         else:
@@ -83,9 +79,8 @@ class McpClient:
         self._meta: JsonObject | None = None
         self._opening = asyncio.Lock()
 
-    async def open(self, client: HttpClient) -> list[ToolSpec]:
+    async def open(self) -> list[ToolSpec]:
         """Reach the server and list its tools."""
-        self._wire.client = client
         try:
             async with asyncio.timeout(_OPENING_S):
                 await self._greet()
@@ -185,8 +180,7 @@ class _Pipes:
         self._child: Child | None = None
         self._waiting: dict[int, asyncio.Future[JsonObject]] = {}
         self._reading: asyncio.Task[None] | None = None
-        # Only HTTP needs these.
-        self.client: HttpClient | None = None
+        # Only HTTP needs this.
         self.version = ""
 
     @property
@@ -247,10 +241,7 @@ class _Pipes:
                 answer.set_exception(McpError(why))
 
     async def _take(self, line: bytes) -> None:
-        try:
-            message = as_dict(decode_json(decode_text(line)[0]))
-        except (ValueError, RecursionError):
-            return
+        message = _message(decode_text(line)[0])
         number = message.get("id")
         if "method" not in message:
             answer = self._waiting.get(number) if isinstance(number, int) else None
@@ -270,19 +261,17 @@ class _Pipes:
 class _Http:
     """A server that takes each message by POST and answers with JSON or a stream of events."""
 
-    def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
-        self._endpoint = endpoint
-        self._headers = dict(headers)
+    def __init__(self, client: HttpClient, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
+        self._client, self._endpoint, self._headers = client, endpoint, dict(headers)
         self._session: str | None = None
         self.open = False
-        self.client: HttpClient | None = None
         self.version = ""
 
     async def start(self) -> None:
         self.open, self._session, self.version = True, None, ""
 
     async def close(self) -> None:
-        if self._session is not None and self.client is not None:
+        if self._session is not None:
             # Out of courtesy: it would end the session sooner or later by itself.
             with contextlib.suppress(*FAILURES):
                 async with asyncio.timeout(1.0), await self._sent("DELETE", None, {}):
@@ -313,8 +302,6 @@ class _Http:
             raise McpError(f"{type(error).__name__}: {error}") from error
 
     async def _sent(self, method: str, message: JsonObject | None, more: Mapping[str, str]) -> Response:
-        if self.client is None:
-            raise McpError("it is not open")
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
@@ -327,13 +314,13 @@ class _Http:
         if self._session is not None:
             headers["Mcp-Session-Id"] = self._session
         body = None if message is None else json.dumps(message).encode()
-        return await self.client.request(
+        return await self._client.request(
             method, self._endpoint, headers=headers, body=body, most_bytes=_LONGEST_MESSAGE
         )
 
     async def _answer(self, response: Response, number: int) -> JsonObject:
         self._session = self._session or response.headers.get("mcp-session-id")
-        kind = stream_kind(response.content_type, False)
+        kind = STREAM_KINDS.get(response.content_type)
         if kind is not None and response.status < 300:
             reader = EventReader(kind)
             async for chunk in response.chunks():
@@ -352,8 +339,8 @@ class _Http:
 
 
 def _message(text: str) -> JsonObject:
+    """The message that a text is; empty if it is none."""
     try:
-        decoded: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        return as_dict(decode_json(text))
+    except (ValueError, RecursionError):
         return {}
-    return as_dict(decoded)

@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,25 +15,20 @@ from answerkey.model.reply import Failure, Reply, ToolCall
 from answerkey.protocols import Ask, RetryableError, TargetContext
 from answerkey.providers.known_apis import KNOWN_APIS
 from answerkey.providers.model_api import ModelApi, Prompt, Step, read_step
-from answerkey.targets.chat_histories import UnderWay
 from answerkey.targets.http_client import Endpoint, Response, read_endpoint
 from answerkey.targets.http_reply import read_error, retry_after_seconds
-from answerkey.targets.http_session import FAILURES, TargetSession, is_refused
+from answerkey.targets.http_session import FAILURES, TargetSession, UnderWay, is_refused
 from answerkey.targets.model_tools import ToolBox, ToolSettings
 from answerkey.targets.model_turn import ModelTurn, TimedStep
+from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import Secrets, safe_url, settings_hash
-from answerkey.targets.table_settings import read_settings
 from answerkey.targets.worker_threads import WorkerThreads
-from answerkey.text.boundary import decode_text
-from answerkey.transcripts.admission import admit_reply
-from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.text.sanitise import decode_text
+from answerkey.transcripts.failures import failure_message, read_failure
 from answerkey.transcripts.json_shapes import as_dict
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
+from answerkey.transcripts.plain_json import admit_reply, decode_json
+from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
 from answerkey.transcripts.streams.whole_stream import assemble_events, decode_event
-
-__all__ = ["ModelSettings", "ModelTarget", "make_model_target"]
 
 _MOST_BYTES = 16 * 1024 * 1024
 # What a provider says when it may do better in a moment; a step has no effect of its own, so it can be made again.
@@ -60,46 +55,24 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ca_file: str | None = None
 
 
-class _OpenAISettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model behind OpenAI's API, or one that is compatible with it."""
-
-    # The model's name, here and below.
-    openai: str
-    # Which of its two APIs.
-    api: Literal["chat", "responses"] = "chat"
-
-
-class _ResponsesSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The same by OpenAI's newer API; from the command line too."""
-
-    model: str = msgspec.field(name="openai-responses")
-
-
-class _AnthropicSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    anthropic: str
-
-
-class _GeminiSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    gemini: str
-
-
-class _OllamaSettings(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    ollama: str
-
-
-_SETTINGS: dict[str, type[ModelSettings]] = {
-    "openai": _OpenAISettings,
-    "openai-responses": _ResponsesSettings,
-    "anthropic": _AnthropicSettings,
-    "gemini": _GeminiSettings,
-    "ollama": _OllamaSettings,
-}
+def _settings_of(kind: str) -> type[ModelSettings]:
+    """The settings of a provider's models: the name of one stands under the kind; OpenAI's may say which of its two APIs."""
+    which = [("api", Literal["chat", "responses"], "chat")] if kind == "openai" else []
+    made = msgspec.defstruct(
+        f"{kind} settings",
+        [("model", str, msgspec.field(name=kind)), *which],
+        bases=(ModelSettings,),
+        kw_only=True,
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+    return cast("type[ModelSettings]", made)
 
 
 def make_model_target(rest: str, context: TargetContext) -> "ModelTarget":
     """The factory of all these kinds."""
-    kind = next(kind for kind in _SETTINGS if kind in context.settings)
-    settings = read_settings(context, _SETTINGS[kind])
+    kind = next(kind for kind in KNOWN_APIS if kind in context.settings)
+    settings = read_settings(context, _settings_of(kind))
     by = "openai-responses" if getattr(settings, "api", None) == "responses" else kind
     return ModelTarget(KNOWN_APIS[by], kind, str(context.settings[kind]), settings, context=context)
 
@@ -247,7 +220,7 @@ class ModelTarget:
         """The step in a response, and when its first word came if it was streamed."""
         if response.status >= 300:
             return Step(reply=await self._refusal(response)), None
-        kind = stream_kind(response.content_type, False)
+        kind = STREAM_KINDS.get(response.content_type)
         if kind is not None:
             return await self._read_stream(response, EventReader(kind))
         raw = await response.read(_MOST_BYTES)

@@ -21,8 +21,6 @@ from answerkey.targets.secrets import Secrets
 from answerkey.targets.worker_threads import WorkerThreads
 from answerkey.transcripts.failures import failure_message
 
-__all__ = ["Tool", "ToolBox", "ToolSettings"]
-
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 # What of a tool's answer is sent to the model and kept.
 _LONGEST_RESULT = 200_000
@@ -128,13 +126,14 @@ class ToolBox:
         where = f"the MCP server {place!r}"
         server = McpClient(
             self._secrets.expand(place, where),
+            client,
             shown=place,
             env=self._secrets.expand(settings.env, f"{where} env"),
             headers=self._secrets.expand(settings.headers, f"{where} headers"),
             folder=None if self._folder is None else str(self._folder),
         )
         self._servers.append(server)
-        specs = {spec.name: spec for spec in await server.open(client)}
+        specs = {spec.name: spec for spec in await server.open()}
         missing = next((name for name in settings.only if name not in specs), None)
         if missing is not None:
             raise ConfigError(f"{where} has no tool {missing!r}; there are {', '.join(sorted(specs))}")

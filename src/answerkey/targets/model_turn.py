@@ -16,8 +16,6 @@ from answerkey.protocols import RetryableError
 from answerkey.providers.model_api import ModelApi, Step
 from answerkey.transcripts.fields.usage import add_usage
 
-__all__ = ["ModelTurn", "TimedStep"]
-
 _CUT_OFF = "the call was cut off at the model's limit of tokens"
 
 

@@ -8,8 +8,6 @@ from answerkey.model.prices import Price, priced
 from answerkey.model.reply import Reply
 from answerkey.protocols import Ask, RetryableError, Target
 
-__all__ = ["PricedTarget"]
-
 
 class PricedTarget:
     """Another target, with a price."""

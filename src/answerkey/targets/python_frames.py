@@ -6,22 +6,6 @@ from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask
 from answerkey.transcripts.reply_mapping import ReplyMapping
 
-__all__ = [
-    "LENGTH_BYTES",
-    "Answered",
-    "Begin",
-    "Blocked",
-    "Cancel",
-    "FromBot",
-    "Question",
-    "Ready",
-    "Refused",
-    "Stopped",
-    "ToBot",
-    "TurnedAway",
-    "encode_frame",
-]
-
 LENGTH_BYTES = 4
 
 _encode = msgspec.json.Encoder().encode

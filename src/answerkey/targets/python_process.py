@@ -1,8 +1,6 @@
 """A process of a Python chatbot, as answerkey sees it: questions go in, replies come out, and its end is noticed."""
 
 import asyncio
-import contextlib
-import os
 import signal
 import socket
 import sys
@@ -15,27 +13,12 @@ from answerkey.errors import UsageError
 from answerkey.model.reply import Failure, Reply
 from answerkey.observe.environment import child_environment
 from answerkey.protocols import Ask, AskAgainError, RetryableError
-from answerkey.targets.python_frames import (
-    LENGTH_BYTES,
-    Answered,
-    Begin,
-    Blocked,
-    Cancel,
-    FromBot,
-    Question,
-    Ready,
-    Refused,
-    Stopped,
-    ToBot,
-    TurnedAway,
-    encode_frame,
-)
+from answerkey.targets import python_frames as frames
+from answerkey.targets.child_process import end_session, ended_within
 from answerkey.targets.stopwatch import Stopwatch
-from answerkey.text.boundary import clean_text
+from answerkey.text.sanitise import clean_text
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.raw_replies import note_raw
-
-__all__ = ["PythonProcess", "start_python_process"]
+from answerkey.transcripts.reply_mapping import note_raw
 
 _GRACE_S = 1.0
 # What a frame has beside its reply.
@@ -44,12 +27,12 @@ _MEGABYTE = 1024 * 1024
 
 _STANDS_STILL = Failure("timeout", "the chatbot's event loop was blocked by another question")
 
-_decode = msgspec.json.Decoder(FromBot).decode
+_decode = msgspec.json.Decoder(frames.FromBot).decode
 
 
 class _Waiting(NamedTuple):
     ask: Ask
-    answer: "asyncio.Future[Answered]"
+    answer: "asyncio.Future[frames.Answered]"
     # Since it was sent, for a reply that never comes; others are timed where the chatbot is.
     watch: Stopwatch
 
@@ -62,7 +45,7 @@ class PythonProcess:
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        begin: Begin,
+        begin: frames.Begin,
     ) -> None:
         self._process = process
         self._reader = reader
@@ -74,11 +57,13 @@ class PythonProcess:
         self._given_up: set[int] = set()
         self._number = 0
         self._listening: asyncio.Task[None] | None = None
-        self.ready = Ready(is_async=False, remembers=True)
+        self.ready = frames.Ready(is_async=False, remembers=True)
         # Why it ended; None while it lives.
         self.ending: Failure | None = None
         # It gets no new conversations; when nothing is under way in it any more, it is ended.
         self.retiring = False
+        # Another is being started in its place; and it is given a moment before it is ended.
+        self.is_replaced = self.lingers = False
         # Told of a question that goes on after it was cancelled, of a loop that stands still, and of room.
         self.on_stuck: Callable[[PythonProcess], None] = lambda process: None
         self.on_blocked: Callable[[PythonProcess], None] = lambda process: None
@@ -108,9 +93,9 @@ class PythonProcess:
         except (OSError, EOFError, ValueError):
             ended = await self._why()
             raise UsageError(f"importing {self.begin.reference} ended the process: {ended.message}") from None
-        if isinstance(message, Refused):
+        if isinstance(message, frames.Refused):
             raise UsageError(message.message)
-        if isinstance(message, Ready):
+        if isinstance(message, frames.Ready):
             self.ready = message
         self._listening = asyncio.create_task(self._listen())
 
@@ -118,13 +103,13 @@ class PythonProcess:
         """Ask once; if nobody waits any more, the question is stopped or the process retired."""
         self._number += 1
         number = self._number
-        answer: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[frames.Answered] = asyncio.get_running_loop().create_future()
         self._waiting[number] = _Waiting(ask, answer, Stopwatch())
-        self._send(Question(number, _writable(ask)))
+        self._send(frames.Question(number, _writable(ask)))
         try:
             answered = await answer
-            if answered.raw is not None:
-                note_raw(answered.raw)
+            if (raw := answered.raw) is not None:
+                note_raw(lambda: raw)
             return answered.reply
         except asyncio.CancelledError:
             self._give_up(number)
@@ -138,38 +123,29 @@ class PythonProcess:
         for one, waiting in list(self._waiting.items()):
             if one != number and not waiting.ask.turn and not waiting.answer.done():
                 self._given_up.add(one)
-                self._send(Cancel(one))
+                self._send(frames.Cancel(one))
                 waiting.answer.set_exception(AskAgainError(_STANDS_STILL))
 
     async def close(self) -> None:
         """Let it end by itself for a moment, then end it with its children."""
         self._writer.close()
-        try:
-            async with asyncio.timeout(_GRACE_S):
-                await self._process.wait()
-        except TimeoutError:
-            pass
+        await ended_within(self._process, _GRACE_S)
         await self.kill()
 
     async def kill(self) -> None:
         """End it and its children at once."""
-        self._kill()
+        end_session(self._process)
         await self._process.wait()
         if self._listening is not None and self._listening is not asyncio.current_task():
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         self._writer.close()
 
-    def _kill(self) -> None:
-        # The session's id is the process's, so this reaches its children even when it has ended itself.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
     def _give_up(self, number: int) -> None:
         if self.ending is not None:
             return
         self._given_up.add(number)
-        self._send(Cancel(number))
+        self._send(frames.Cancel(number))
         # An async function ends at its next await, a thread when it returns: only the process can be ended.
         wait = _GRACE_S if self.ready.is_async else 0.0
         asyncio.get_running_loop().call_later(wait, self._check_stopped, number)
@@ -201,48 +177,45 @@ class PythonProcess:
                 continue
             if suspects == 1 or waiting.ask.turn:
                 waiting.answer.set_result(
-                    Answered(0, Reply(failure=failure, timings=waiting.watch.timings()))
+                    frames.Answered(0, Reply(failure=failure, timings=waiting.watch.timings()))
                 )
             else:
                 waiting.answer.set_exception(AskAgainError(failure))
         self.on_room()
 
-    def _dispatch(self, message: FromBot) -> None:
-        if isinstance(message, Blocked):
+    def _dispatch(self, message: frames.FromBot) -> None:
+        if isinstance(message, frames.Blocked):
             self.on_blocked(self)
             self.release_others(message.number)
-        elif isinstance(message, Answered | TurnedAway | Stopped):
+        elif isinstance(message, frames.Answered | frames.TurnedAway | frames.Stopped):
             self._given_up.discard(message.number)
             waiting = self._waiting.get(message.number)
             if waiting is None or waiting.answer.done():
                 return
-            if isinstance(message, Answered):
+            if isinstance(message, frames.Answered):
                 waiting.answer.set_result(message)
-            elif isinstance(message, TurnedAway):
+            elif isinstance(message, frames.TurnedAway):
                 waiting.answer.set_exception(RetryableError(message.failure, message.retry_after))
 
-    async def _receive(self) -> FromBot:
-        length = int.from_bytes(await self._reader.readexactly(LENGTH_BYTES), "big")
+    async def _receive(self) -> frames.FromBot:
+        length = int.from_bytes(await self._reader.readexactly(frames.LENGTH_BYTES), "big")
         if length > self._most_bytes:
             raise ValueError(f"{length} bytes")
-        message: FromBot = _decode(await self._reader.readexactly(length))
+        message: frames.FromBot = _decode(await self._reader.readexactly(length))
         return message
 
-    def _send(self, message: ToBot) -> None:
+    def _send(self, message: frames.ToBot) -> None:
         # To one that has ended nothing is written; its end is noticed by whoever listens.
         if not self._writer.is_closing():
-            self._writer.write(encode_frame(message))
+            self._writer.write(frames.encode_frame(message))
 
     async def _why(self) -> Failure:
         """Why it ended; a process that only closed its socket is ended."""
-        try:
-            async with asyncio.timeout(_GRACE_S):
-                await self._process.wait()
-        except TimeoutError:
-            self._kill()
+        by_itself = await ended_within(self._process, _GRACE_S)
+        end_session(self._process)
+        if not by_itself:
             await self._process.wait()
             return Failure("exception", "the chatbot closed its connection to answerkey")
-        self._kill()
         code = self._process.returncode or 0
         if code < 0:
             return Failure(
@@ -257,7 +230,7 @@ def _writable(ask: Ask) -> Ask:
     return msgspec.structs.replace(ask, question=clean_text(ask.question), context=context)
 
 
-async def start_python_process(begin: Begin) -> PythonProcess:
+async def start_python_process(begin: frames.Begin) -> PythonProcess:
     """A process with the chatbot loaded; raises UsageError if it cannot be."""
     ours, theirs = socket.socketpair()
     try:

@@ -7,8 +7,10 @@ import asyncio
 import hashlib
 import inspect
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +22,69 @@ from answerkey.observe.in_process import Collected, in_process_spans
 from answerkey.observe.merging import join_observations
 from answerkey.plugins import load_python
 from answerkey.protocols import Ask
-from answerkey.targets.diverted_output import divert_here, diverting
 from answerkey.targets.runnables import as_function
 from answerkey.targets.stopwatch import Stopwatch
 from answerkey.targets.worker_threads import WorkerThreads
-from answerkey.transcripts.admission import MOST_MEGABYTES, admit_reply, too_large
-from answerkey.transcripts.conversation import asked_in
+from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.failures import failure_message, retryable_from_exception
 from answerkey.transcripts.fields.content_text import json_text
-from answerkey.transcripts.plain_json import as_builtin, as_json
-from answerkey.transcripts.raw_replies import is_watched, note_raw
+from answerkey.transcripts.plain_json import MOST_MEGABYTES, admit_reply, as_builtin, as_json, too_large
 from answerkey.transcripts.reply_mapping import (
     ReplyMapping,
     Streamed,
+    note_raw,
     reply_from_exception,
     reply_from_object,
 )
 
-__all__ = ["PythonTarget", "load_callable"]
-
 # Parameters that are filled by name, beside the question itself.
 _EXTRAS = ("conversation_id", "context", "turn", "trial", "traceparent")
-
-
 _MEGABYTE = 1024 * 1024
 # What an object in a stream counts as, so that one without an end is noticed.
 _OBJECT_BYTES = 200
+# Whether the code that runs is a chatbot's; worker threads run in a copy of the context.
+_in_chatbot: ContextVar[bool] = ContextVar("answerkey_in_chatbot", default=False)
 
 
 class _TooLargeError(Exception):
     """A stream of text has grown beyond the limit."""
+
+
+class _DividedOutput:
+    """Standard output for everyone but chatbots."""
+
+    def __init__(self, real: Any) -> None:
+        self.real = real
+        # How many targets are open.
+        self.users = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr if _in_chatbot.get() else self.real, name)
+
+
+@contextmanager
+def _diverting() -> Iterator[None]:
+    """While a target is open: let `_divert_here` have an effect."""
+    divided = sys.stdout if isinstance(sys.stdout, _DividedOutput) else _DividedOutput(sys.stdout)
+    divided.users += 1
+    sys.stdout = divided
+    try:
+        yield
+    finally:
+        divided.users -= 1
+        # Somebody may have put something else in its place since.
+        if not divided.users and sys.stdout is divided:
+            sys.stdout = divided.real
+
+
+@contextmanager
+def _divert_here() -> Iterator[None]:
+    """What is printed by the code inside, and by threads that it starts through answerkey, goes to standard error."""
+    token = _in_chatbot.set(True)
+    try:
+        yield
+    finally:
+        _in_chatbot.reset(token)
 
 
 class PythonTarget:
@@ -86,7 +121,7 @@ class PythonTarget:
     async def __aenter__(self) -> "PythonTarget":
         # Anew each time: it may be opened again in another event loop.
         self._threads = WorkerThreads(self._concurrency)
-        self._open.enter_context(diverting())
+        self._open.enter_context(_diverting())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -98,7 +133,7 @@ class PythonTarget:
         watch = Stopwatch()
         spans = Collected()
         try:
-            with divert_here(), in_process_spans(ask.traceparent) as spans:
+            with _divert_here(), in_process_spans(ask.traceparent) as spans:
                 result = await self._call(ask, watch)
             reply = self._read(result, ask)
         except _TooLargeError:
@@ -120,9 +155,10 @@ class PythonTarget:
     def _read(self, result: object, ask: Ask) -> Reply:
         if isinstance(result, (str, bytes)) and len(result) > self._max_reply_mb * _MEGABYTE:
             return too_large(self._max_reply_mb)
-        if is_watched():
-            note_raw(result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
-        reply = reply_from_object(result, mapping=self._mapping, asked=asked_in(ask))
+        note_raw(lambda: result if isinstance(result, str) else json_text(as_json(as_builtin(result))))
+        reply = reply_from_object(
+            result, mapping=self._mapping, asked=Asked(ask.question, ask.turn, ask.turn > 0)
+        )
         return admit_reply(reply, self._max_reply_mb)
 
     async def _call(self, ask: Ask, watch: Stopwatch) -> object:
@@ -132,7 +168,10 @@ class PythonTarget:
             watch.start()
             result = self._function(*positional, **named)
             if isinstance(result, Iterator):
-                result = self._collected(result, watch)
+                items = _Collecting(watch, self._max_reply_mb)
+                for item in result:
+                    items.add(item)
+                result = items
             watch.stop()
             return result
 
@@ -144,32 +183,27 @@ class PythonTarget:
             watch.stop()
         return result
 
-    def _collected(self, stream: Iterator[object], watch: Stopwatch) -> Streamed:
-        items = Streamed()
-        room = self._max_reply_mb * _MEGABYTE
-        for item in stream:
-            watch.chunk()
-            items.append(item)
-            room -= _size_of(item)
-            if room < 0:
-                raise _TooLargeError
-        return items
-
     async def _awaited(self, stream: AsyncIterator[object], watch: Stopwatch) -> Streamed:
-        items = Streamed()
-        room = self._max_reply_mb * _MEGABYTE
+        items = _Collecting(watch, self._max_reply_mb)
         async for item in stream:
-            watch.chunk()
-            items.append(item)
-            room -= _size_of(item)
-            if room < 0:
-                raise _TooLargeError
+            items.add(item)
         return items
 
 
-def _size_of(item: object) -> int:
-    """About how large a part of a stream is; an object's fields are not counted one by one."""
-    return len(item) if isinstance(item, (str, bytes)) else _OBJECT_BYTES
+class _Collecting(Streamed):
+    """What a stream has brought so far, which has a limit."""
+
+    def __init__(self, watch: Stopwatch, most_megabytes: float) -> None:
+        self._watch = watch
+        self._room = most_megabytes * _MEGABYTE
+
+    def add(self, item: object) -> None:
+        self._watch.chunk()
+        self.append(item)
+        # An object's fields are not counted one by one.
+        self._room -= len(item) if isinstance(item, (str, bytes)) else _OBJECT_BYTES
+        if self._room < 0:
+            raise _TooLargeError
 
 
 def _is_not_the_chatbots(error: BaseException) -> bool:
@@ -190,14 +224,17 @@ def _is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
 
 
-def _is_told_conversation(function: Callable[..., object]) -> bool:
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter] | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return False
+        return None
+
+
+def _is_told_conversation(function: Callable[..., object]) -> bool:
     return any(
         part.name == "conversation_id" or part.kind is part.VAR_KEYWORD or _takes_ask(part)
-        for part in parameters
+        for part in _parameters(function) or ()
     )
 
 
@@ -209,9 +246,8 @@ def _arguments_for(
     function: Callable[..., object],
 ) -> Callable[[Ask], tuple[tuple[object, ...], dict[str, object]]]:
     """How to call it, from its signature: with the question, with more by name, or with the whole Ask."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
+    parameters = _parameters(function)
+    if parameters is None:
         return lambda ask: ((ask.question,), {})
     positional = [
         part for part in parameters if part.kind in (part.POSITIONAL_ONLY, part.POSITIONAL_OR_KEYWORD)

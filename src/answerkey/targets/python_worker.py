@@ -18,26 +18,10 @@ import msgspec
 
 from answerkey.errors import AnswerkeyError
 from answerkey.protocols import RetryableError
-from answerkey.targets.python_frames import (
-    LENGTH_BYTES,
-    Answered,
-    Begin,
-    Blocked,
-    Cancel,
-    FromBot,
-    Question,
-    Ready,
-    Refused,
-    Stopped,
-    ToBot,
-    TurnedAway,
-    encode_frame,
-)
+from answerkey.targets import python_frames as frames
 from answerkey.targets.python_target import PythonTarget, load_callable
 from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.raw_replies import watch_raw
-
-__all__ = ["main"]
+from answerkey.transcripts.reply_mapping import watch_raw
 
 # So long, what the chatbot registered to do at its end may take when answerkey has gone.
 _FAREWELL_S = 1.0
@@ -52,7 +36,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
     begin = channel.receive()
-    if not isinstance(begin, Begin):
+    if not isinstance(begin, frames.Begin):
         return
     try:
         sys.path[:] = begin.path
@@ -64,13 +48,13 @@ def main() -> None:
             max_reply_mb=begin.max_reply_mb,
         )
     except AnswerkeyError as error:
-        channel.send(Refused(str(error)))
+        channel.send(frames.Refused(str(error)))
         return
     except BaseException as error:  # noqa: BLE001  # whatever loading it raises is told to the user
         message = f"importing {begin.reference} failed: {type(error).__name__}: {error}"
-        channel.send(Refused(failure_message(message)))
+        channel.send(frames.Refused(failure_message(message)))
         return
-    channel.send(Ready(target.is_async, target.remembers))
+    channel.send(frames.Ready(target.is_async, target.remembers))
     asyncio.run(_Asking(channel, target, begin).serve())
 
 
@@ -80,36 +64,33 @@ class _Channel:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._writing = threading.Lock()
-        self._decode = msgspec.json.Decoder(ToBot).decode
+        self._decode = msgspec.json.Decoder(frames.ToBot).decode
         # A process that the chatbot forks must not keep the socket open, nor answer in its place.
         os.register_at_fork(after_in_child=connection.close)
 
-    def send(self, message: FromBot) -> None:
+    def send(self, message: frames.FromBot) -> None:
         """Send a message; where nobody is there to read it, nothing is left to do."""
         try:
             with self._writing:
-                self._connection.sendall(encode_frame(message))
+                self._connection.sendall(frames.encode_frame(message))
         except OSError:
             os._exit(0)
 
-    def receive(self) -> ToBot | None:
+    def receive(self) -> frames.ToBot | None:
         """The next message; None when the other side has gone."""
         try:
-            length = self._exactly(LENGTH_BYTES)
-            return None if length is None else self._message(int.from_bytes(length, "big"))
+            content = self._exactly(int.from_bytes(self._exactly(frames.LENGTH_BYTES), "big"))
         except OSError:
             return None
+        return self._decode(content) if content else None
 
-    def _message(self, length: int) -> ToBot | None:
-        content = self._exactly(length)
-        return None if content is None else self._decode(content)
-
-    def _exactly(self, count: int) -> bytes | None:
+    def _exactly(self, count: int) -> bytes:
+        """So many bytes; none if the other side has gone."""
         content = bytearray()
         while len(content) < count:
             more = self._connection.recv(min(count - len(content), 1 << 20))
             if not more:
-                return None
+                return b""
             content += more
         return bytes(content)
 
@@ -117,7 +98,7 @@ class _Channel:
 class _Asking:
     """The questions that are under way."""
 
-    def __init__(self, channel: _Channel, target: PythonTarget, begin: Begin) -> None:
+    def __init__(self, channel: _Channel, target: PythonTarget, begin: frames.Begin) -> None:
         self._channel = channel
         self._target = target
         self._patience_s = begin.patience_s
@@ -136,16 +117,16 @@ class _Asking:
     def _receive(self, loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
         """In a thread of its own, since the loop is the chatbot's to block."""
         while (message := self._channel.receive()) is not None:
-            if isinstance(message, Question):
+            if isinstance(message, frames.Question):
                 loop.call_soon_threadsafe(self._begin, message)
-            elif isinstance(message, Cancel):
+            elif isinstance(message, frames.Cancel):
                 loop.call_soon_threadsafe(self._cancel, message.number)
         _soon(loop, over.set)
         # What does not end by itself is ended.
         threading.Event().wait(_FAREWELL_S)
         os._exit(0)
 
-    def _begin(self, question: Question) -> None:
+    def _begin(self, question: frames.Question) -> None:
         task = asyncio.get_running_loop().create_task(self._answer(question))
         self._under_way[question.number] = task
 
@@ -153,18 +134,18 @@ class _Asking:
         if number in self._under_way:
             self._under_way[number].cancel()
 
-    async def _answer(self, question: Question) -> None:
+    async def _answer(self, question: frames.Question) -> None:
         number = question.number
         try:
             with watch_raw() if self._with_raw else nullcontext() as seen:
                 reply = await self._target.ask(question.ask)
-            self._channel.send(Answered(number, reply, seen[-1] if seen else None))
+            self._channel.send(frames.Answered(number, reply, seen[-1] if seen else None))
         except RetryableError as error:
-            self._channel.send(TurnedAway(number, error.failure, error.retry_after))
+            self._channel.send(frames.TurnedAway(number, error.failure, error.retry_after))
         except asyncio.CancelledError:
             # A thread goes on whatever becomes of the task that waits for it.
             if self._target.is_async:
-                self._channel.send(Stopped(number))
+                self._channel.send(frames.Stopped(number))
         finally:
             self._under_way.pop(number, None)
 
@@ -178,7 +159,7 @@ class _Asking:
             if not moves.wait(self._patience_s):
                 task = asyncio.current_task(loop)
                 numbers = [number for number, one in list(self._under_way.items()) if one is task]
-                self._channel.send(Blocked(numbers[0] if numbers else None))
+                self._channel.send(frames.Blocked(numbers[0] if numbers else None))
                 moves.wait()
             pause.wait(self._patience_s / 4)
 

@@ -10,14 +10,12 @@ from answerkey.errors import InputError
 from answerkey.model.json_value import Json
 from answerkey.model.reply import Failure, Reply
 from answerkey.protocols import Ask, TargetContext
+from answerkey.targets.resolve import read_settings
 from answerkey.targets.secrets import settings_hash
-from answerkey.targets.table_settings import read_settings
 from answerkey.transcripts.failures import failure_message
 from answerkey.transcripts.recorded_rows import question_in_row, reply_in_row
 from answerkey.transcripts.reply_mapping import ReplyMapping
 from answerkey.transcripts.row_files import open_rows
-
-__all__ = ["ReplaySettings", "ReplayTarget", "make_replay_target"]
 
 _Row = Mapping[str, Json]
 

@@ -9,8 +9,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.protocols import Ask
 
-__all__ = ["VARIABLES", "Template", "compile_template", "values_of"]
-
 # What a template may name. The question's id and expectations are not among them: a chatbot never sees those.
 VARIABLES = ("question", "conversation_id", "turn", "trial", "context", "messages")
 
@@ -42,6 +40,17 @@ def values_of(ask: Ask, messages: list[dict[str, str]] | None = None) -> dict[st
         "context": ask.context,
         "messages": messages,
     }
+
+
+def encode_body(body: object) -> bytes:
+    """What a filled template comes to, as JSON."""
+    try:
+        return msgspec.json.encode(body)
+    except ValueError:
+        import json
+
+        # A lone surrogate in a question is sent as the escape that it is in the golden set.
+        return json.dumps(body).encode()
 
 
 def _compile(template: object, where: str, names: set[str]) -> _Fill:

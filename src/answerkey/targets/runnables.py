@@ -6,13 +6,13 @@ The frameworks' agents are known by the names of their types; none of the framew
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from answerkey.protocols import Ask
 
-__all__ = ["as_function"]
-
-_Call = Callable[[Ask], object]
+# Begins to ask, and whether what it gives is to be awaited.
+_Asking = tuple[Callable[[Ask], Any], bool]
 # Methods that take the question, asynchronous ones first.
 _METHODS = ("ainvoke", "invoke", "arun", "run", "achat", "chat", "aquery", "query", "ask")
 
@@ -21,117 +21,79 @@ def as_function(found: Any) -> Callable[..., object] | None:
     """The function that asks an object: itself if it is one, a way to run an agent or a runnable; None if there is none."""
     if inspect.isroutine(found):
         return found
-    run = _agent(found) or _runnable(found)
-    if run is not None:
-        return _named(run, found)
+    asking = _agent(found) or _runnable(found)
+    if asking is not None:
+        return _named(asking, found)
     if callable(found):
         return found  # type: ignore[no-any-return]
     return next((one for name in _METHODS if callable(one := getattr(found, name, None))), None)
 
 
-def _named(run: _Call, found: object) -> Callable[[Ask], object]:
+def _named(asking: _Asking, found: object) -> Callable[[Ask], object]:
     """The function as a target takes it: its one parameter is called `ask`, so that it is given all of it."""
-    if inspect.iscoroutinefunction(run):
+    begin, is_async = asking
 
-        async def asking(ask: Ask) -> object:
-            result: object = await run(ask)
-            return result
+    def called(ask: Ask) -> object:
+        return begin(ask)
 
-    else:
+    async def awaited(ask: Ask) -> object:
+        return await begin(ask)
 
-        def asking(ask: Ask) -> object:  # type: ignore[misc]
-            return run(ask)
-
-    asking.__qualname__ = type(found).__qualname__
-    asking.__module__ = type(found).__module__
-    return asking
+    function = awaited if is_async else called
+    function.__qualname__ = type(found).__qualname__
+    function.__module__ = type(found).__module__
+    return function
 
 
-def _agent(found: Any) -> _Call | None:
+def _agent(found: Any) -> _Asking | None:
     """How an agent of a framework is run: by the package and name of one of its classes."""
     for cls in type(found).__mro__:
-        make = _AGENTS.get((cls.__module__.partition(".")[0], cls.__name__))
-        if make is not None:
-            return make(found)
+        package = cls.__module__.partition(".")[0]
+        begin = _AGENTS.get((package, cls.__name__))
+        if begin is not None:
+            return partial(begin, found), package != "smolagents"
     return None
 
 
-def _openai_agent(agent: Any) -> _Call:
-    runner = sys.modules[type(agent).__module__.partition(".")[0]].Runner
-
-    async def run(ask: Ask) -> object:
-        return await runner.run(agent, ask.question)
-
-    return run
+def _openai_agent(agent: Any, ask: Ask) -> object:
+    return sys.modules[type(agent).__module__.partition(".")[0]].Runner.run(agent, ask.question)
 
 
-def _pydantic_agent(agent: Any) -> _Call:
-    async def run(ask: Ask) -> object:
-        return await agent.run(ask.question)
-
-    return run
-
-
-def _autogen_agent(agent: Any) -> _Call:
-    async def run(ask: Ask) -> object:
-        return await agent.run(task=ask.question)
-
-    return run
-
-
-def _llama_index_agent(agent: Any) -> _Call:
-    async def run(ask: Ask) -> object:
-        return await agent.run(user_msg=ask.question)
-
-    return run
-
-
-def _crew(crew: Any) -> _Call:
-    async def run(ask: Ask) -> object:
-        return await crew.kickoff_async(inputs={"question": ask.question})
-
-    return run
-
-
-def _smolagent(agent: Any) -> _Call:
-    return lambda ask: agent.run(ask.question, reset=not ask.turn, return_full_result=True)
-
-
-_AGENTS: dict[tuple[str, str], Callable[[Any], _Call]] = {
+_BY_QUESTION, _BY_TASK, _BY_MESSAGE = (
+    lambda agent, ask: agent.run(ask.question),
+    lambda agent, ask: agent.run(task=ask.question),
+    lambda agent, ask: agent.run(user_msg=ask.question),
+)
+_AGENTS: dict[tuple[str, str], Callable[[Any, Ask], object]] = {
     ("agents", "AgentBase"): _openai_agent,
     ("agents", "Agent"): _openai_agent,
-    ("pydantic_ai", "AbstractAgent"): _pydantic_agent,
-    ("pydantic_ai", "Agent"): _pydantic_agent,
-    ("autogen_agentchat", "TaskRunner"): _autogen_agent,
-    ("autogen_agentchat", "BaseChatAgent"): _autogen_agent,
-    ("autogen_agentchat", "BaseGroupChat"): _autogen_agent,
-    ("llama_index", "BaseWorkflowAgent"): _llama_index_agent,
-    ("llama_index", "AgentWorkflow"): _llama_index_agent,
-    ("crewai", "Crew"): _crew,
-    ("smolagents", "MultiStepAgent"): _smolagent,
+    ("pydantic_ai", "AbstractAgent"): _BY_QUESTION,
+    ("pydantic_ai", "Agent"): _BY_QUESTION,
+    ("autogen_agentchat", "TaskRunner"): _BY_TASK,
+    ("autogen_agentchat", "BaseChatAgent"): _BY_TASK,
+    ("autogen_agentchat", "BaseGroupChat"): _BY_TASK,
+    ("llama_index", "BaseWorkflowAgent"): _BY_MESSAGE,
+    ("llama_index", "AgentWorkflow"): _BY_MESSAGE,
+    ("crewai", "Crew"): lambda crew, ask: crew.kickoff_async(inputs={"question": ask.question}),
+    ("smolagents", "MultiStepAgent"): lambda agent, ask: agent.run(
+        ask.question, reset=not ask.turn, return_full_result=True
+    ),
 }
 
 
-def _runnable(found: Any) -> _Call | None:
+def _runnable(found: Any) -> _Asking | None:
     """LangChain's protocol: `ainvoke(input, config)`, whose input is text, messages or an object with one of them."""
     invoke, ainvoke = getattr(found, "invoke", None), getattr(found, "ainvoke", None)
-    if not callable(invoke) and not callable(ainvoke):
+    run = ainvoke if callable(ainvoke) else invoke
+    if not callable(run):
         return None
-    fill = _input_of(found)
-    takes_config = _takes(ainvoke or invoke, "config")
+    fill, takes_config = _input_of(found), _takes(run, "config")
 
-    def given(ask: Ask) -> tuple[object, ...]:
+    def begin(ask: Ask) -> object:
         config = {"configurable": {"thread_id": ask.conversation_id}}
-        return (fill(ask.question), config) if takes_config else (fill(ask.question),)
+        return run(fill(ask.question), config) if takes_config else run(fill(ask.question))
 
-    if not callable(ainvoke):
-        return lambda ask: found.invoke(*given(ask))
-
-    async def run(ask: Ask) -> object:
-        result: object = await ainvoke(*given(ask))
-        return result
-
-    return run
+    return begin, run is ainvoke
 
 
 def _input_of(found: Any) -> Callable[[str], object]:

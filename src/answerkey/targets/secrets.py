@@ -15,8 +15,6 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.reply import Failure, Reply, Source, ToolCall
 
-__all__ = ["Secrets", "safe_url", "settings_hash"]
-
 _TELLING = re.compile(r"key|token|secret|passw|pwd|auth|sig|credential", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # Shorter values are not secrets, and replacing them would garble ordinary text: they are left as they are.

@@ -4,8 +4,6 @@ import time
 
 from answerkey.model.reply import Timings
 
-__all__ = ["Stopwatch"]
-
 
 class Stopwatch:
     """Times one question; it runs from when it is made unless it is started later."""

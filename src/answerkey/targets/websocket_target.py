@@ -8,50 +8,36 @@ import msgspec
 from answerkey.errors import ConfigError, MissingExtraError, UsageError
 from answerkey.model.reply import Failure, Reply, Timings
 from answerkey.protocols import Ask, RetryableError
-from answerkey.targets.chat_histories import UnderWay
-from answerkey.targets.http_client import make_tls, read_endpoint
-from answerkey.targets.http_session import TargetSession, is_refused
+from answerkey.targets.http_client import make_tls
+from answerkey.targets.http_session import UnderWay, is_refused
 from answerkey.targets.http_settings import HttpSettings
-from answerkey.targets.request_template import compile_template, values_of
-from answerkey.targets.secrets import Secrets, safe_url, settings_hash
-from answerkey.transcripts.conversation import asked_in
+from answerkey.targets.http_target import HttpTarget
+from answerkey.targets.request_template import values_of
+from answerkey.transcripts.conversation import Asked, with_evidence
 from answerkey.transcripts.failures import failure_from_exception, failure_message
-from answerkey.transcripts.plain_json import decode_json
-from answerkey.transcripts.raw_replies import is_watched, note_raw
-from answerkey.transcripts.reply_mapping import reply_from_payload
+from answerkey.transcripts.plain_json import decode_json, too_large
+from answerkey.transcripts.reply_mapping import note_raw, reply_from_payload
 from answerkey.transcripts.streams.whole_stream import assemble
 
 if TYPE_CHECKING:
     import aiohttp
-
-__all__ = ["WebSocketTarget"]
 
 _MEGABYTE = 1024 * 1024
 # The code with which a connection is closed over a message that is too large.
 _TOO_BIG = 1009
 
 
-class WebSocketTarget:
+class WebSocketTarget(HttpTarget):
     """A WebSocket as a chatbot."""
 
-    def __init__(
-        self,
-        settings: HttpSettings,
-        *,
-        name: str | None = None,
-        concurrency: int = 10,
-        secrets: Secrets | None = None,
-    ) -> None:
-        self.name = name or safe_url(settings.url)
-        self.fingerprint = settings_hash(
-            "websocket", msgspec.structs.replace(settings, url=safe_url(settings.url))
-        )
+    kind = "websocket"
+
+    def __init__(self, settings: HttpSettings, *, name: str | None = None, concurrency: int = 10) -> None:
+        super().__init__(settings, name=name, concurrency=concurrency)
         if settings.login is not None:
             raise ConfigError(f"target {self.name}: a WebSocket has no login; put the token into its headers")
-        self._settings = settings
-        self._secrets = secrets or Secrets()
         self._most_bytes = int(settings.max_reply_mb * _MEGABYTE)
-        self._session: aiohttp.ClientSession | None = None
+        self._aiohttp: aiohttp.ClientSession | None = None
         self._sockets: UnderWay[aiohttp.ClientWebSocketResponse] = UnderWay(concurrency)
         self._last: Any = None
 
@@ -63,39 +49,30 @@ class WebSocketTarget:
             raise MissingExtraError("a WebSocket", "observe") from None
         import jmespath
 
-        settings, expand, where = self._settings, self._secrets.expand, f"target {self.name}:"
-        self._url = str(expand(settings.url, f"{where} url"))
-        body = settings.body or {"question": "{{question}}", "conversation_id": "{{conversation_id}}"}
-        self._body = compile_template(expand(body, f"{where} body"), f"{where} body")
-        self._headers = dict(expand(settings.headers, f"{where} headers"))
+        self._prepare()
+        settings = self.settings
+        self._headers = dict(self._expanded(settings.headers, "headers"))
         if settings.last is not None:
             try:
                 self._last = jmespath.compile(settings.last)
-            except jmespath.exceptions.JMESPathError:
-                raise ConfigError(f"{where} last = {settings.last!r} is not a JMESPath expression") from None
-        try:
-            endpoint = read_endpoint(self._url)
-        except ValueError:
-            raise ConfigError(f"{where} url is not a valid address") from None
-        checked = TargetSession(
-            self.name,
-            self._secrets,
-            verify_tls=settings.verify_tls,
-            ca_file=settings.ca_file,
-            most_bytes=self._most_bytes,
-        )
-        await checked.open(endpoint, self.name, self._headers)
-        await checked.close()
-        self._tls = make_tls(verify=settings.verify_tls, ca_file=settings.ca_file) if endpoint.tls else True
-        self._session = aiohttp.ClientSession(
+            except ValueError:
+                raise ConfigError(
+                    f"target {self.name}: last = {settings.last!r} is not a JMESPath expression"
+                ) from None
+        # Whether anything answers there at all.
+        await self._session.open(self._endpoint, self.name, self._headers)
+        await self._session.close()
+        is_tls = self._endpoint.tls
+        self._tls = make_tls(verify=settings.verify_tls, ca_file=settings.ca_file) if is_tls else True
+        self._aiohttp = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         )
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._aiohttp is not None:
+            await self._aiohttp.close()
+            self._aiohttp = None
 
     async def ask(self, ask: Ask) -> Reply:
         """One message there, and those that come back."""
@@ -110,19 +87,20 @@ class WebSocketTarget:
             if is_refused(error) or is_refused(getattr(error, "os_error", error)):
                 failure = Failure("connection", failure_message(f"{self.name}: connection refused"))
                 raise RetryableError(failure) from error
-            return Reply(failure=failure_from_exception(error, self._secrets.redact))
+            return Reply(failure=failure_from_exception(error, self.secrets.redact))
         timings = Timings(
             latency_ms=1000 * (time.perf_counter() - begun),
             first_byte_ms=None if first is None else 1000 * (first - begun),
         )
-        if isinstance(said, Failure):
-            return Reply(failure=said, timings=timings)
+        if isinstance(said, Reply):
+            return msgspec.structs.replace(said, timings=timings)
         payload, _ = assemble("lines", said, done=True)
-        if is_watched():
-            note_raw(self._secrets.redact(msgspec.json.encode(payload).decode()))
-        reply = reply_from_payload(payload, mapping=self._settings.reply, asked=asked_in(ask))
-        evidence = msgspec.structs.replace(reply.evidence, kind="stream") if len(said) > 1 else reply.evidence
-        return self._secrets.redact_reply(msgspec.structs.replace(reply, timings=timings, evidence=evidence))
+        note_raw(lambda: self.secrets.redact(msgspec.json.encode(payload).decode()))
+        reply = reply_from_payload(
+            payload, mapping=self.settings.reply, asked=Asked(ask.question, ask.turn, ask.turn > 0)
+        )
+        reply = with_evidence(reply, kind="stream") if len(said) > 1 else reply
+        return self.secrets.redact_reply(msgspec.structs.replace(reply, timings=timings))
 
     async def _socket(self, ask: Ask) -> "aiohttp.ClientWebSocketResponse":
         """The conversation's connection; each question begins with a new one."""
@@ -131,9 +109,9 @@ class WebSocketTarget:
             if ask.turn:
                 return kept
             await kept.close()
-        if self._session is None:
+        if self._aiohttp is None:
             raise UsageError("the target is not open: use it in `async with`")
-        socket = await self._session.ws_connect(
+        socket = await self._aiohttp.ws_connect(
             self._url, headers=self._headers, max_msg_size=self._most_bytes, ssl=self._tls
         )
         self._sockets.keep(ask.conversation_id, socket)
@@ -141,7 +119,7 @@ class WebSocketTarget:
 
     async def _read(
         self, socket: "aiohttp.ClientWebSocketResponse"
-    ) -> tuple[list[str] | Failure, float | None]:
+    ) -> tuple[list[str] | Reply, float | None]:
         """The messages of one reply, or why there are none, with the time of the first."""
         from aiohttp import WSMsgType
 
@@ -156,14 +134,15 @@ class WebSocketTarget:
                     # Closing is a way to say that this was all.
                     return said, first
                 if socket.close_code == _TOO_BIG:
-                    return self._too_large(), first
-                return Failure("connection", f"the connection was closed ({socket.close_code})"), first
+                    return too_large(self.settings.max_reply_mb), first
+                closed = f"the connection was closed ({socket.close_code})"
+                return Reply(failure=Failure("connection", closed)), first
             data = message.data
             text = data if isinstance(data, str) else data.decode("utf-8", "replace")
             said.append(text)
             size += len(text)
             if size > self._most_bytes:
-                return self._too_large(), first
+                return too_large(self.settings.max_reply_mb), first
             if self._last is None or self._is_last(text):
                 return said, first
 
@@ -173,7 +152,3 @@ class WebSocketTarget:
         except (ValueError, TypeError, RecursionError):
             # No JSON, or none to which the expression applies: something on the way.
             return False
-
-    def _too_large(self) -> Failure:
-        most = f"{self._most_bytes / _MEGABYTE:g} MB"
-        return Failure("malformed", f"the reply is larger than {most}; raise max_reply_mb if that is right")

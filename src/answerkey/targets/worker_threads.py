@@ -6,8 +6,6 @@ import queue
 import threading
 from collections.abc import Callable
 
-__all__ = ["WorkerThreads"]
-
 # Calls that outlived their timeout may still be running; beyond so many, something is badly stuck.
 _MOST_ABANDONED = 256
 

@@ -6,8 +6,6 @@ from functools import lru_cache
 
 import msgspec
 
-__all__ = ["Date", "find_dates", "month_number"]
-
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -118,7 +116,9 @@ def _read_dates(text: str) -> Iterator[Date]:
         month = found["m1"] or found["m2"] or found["m3"]
         day = found["d1"] or found["d2"]
         year = found["y1"] or found["y2"] or found["y3"]
-        yield Date(_full_year(year), _MONTHS[month.lower()], int(day) if day else None, *found.span())
+        # Ignoring case, ı, İ and ſ are taken for i and s.
+        name = month.upper().replace("İ", "I").lower()
+        yield Date(_full_year(year), _MONTHS[name], int(day) if day else None, *found.span())
     for found in _NUMERIC.finditer(text):
         if found["y"] or found["y3"]:
             month_value = int(found["m"] or found["m2"] or found["m3"])

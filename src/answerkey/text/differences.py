@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["Piece", "alike", "word_diff"]
-
 # A number with its separators is one word: half a number changed says nothing.
 _TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)+|\w+|[^\w\s]|\s+")
 

@@ -5,8 +5,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["misfit", "schema_problem"]
-
 
 def schema_problem(schema: Any) -> str | None:
     """Why something is no schema; None if it is one."""

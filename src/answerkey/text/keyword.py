@@ -4,16 +4,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = [
-    "Alternatives",
-    "Keyword",
-    "MatchMode",
-    "NumberKeyword",
-    "PatternKeyword",
-    "Threshold",
-    "describe_keyword",
-]
-
 
 class NumberKeyword(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="number"):
     """A number within a tolerance: `{"number": 442300, "tolerance": 0.5}`."""

@@ -8,8 +8,6 @@ from collections import Counter
 
 from answerkey.text.lazy import lazy
 
-__all__ = ["LANGUAGES", "detect_language"]
-
 # Words that are frequent in one of the languages and rare in the others.
 _SMALL_WORDS = {
     "da": "og ikke jeg det af til har med også være blev efter eller vil skal hvad mere fra kan denne",

@@ -3,8 +3,6 @@
 import re
 from typing import Any, cast
 
-__all__ = ["lazy"]
-
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn", "pattern", "flags")
 
 

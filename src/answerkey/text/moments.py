@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from answerkey.errors import UsageError
 
-__all__ = ["day_begins", "day_ends", "local_time", "read_moment", "zone_name"]
-
 _DAY = timedelta(days=1)
 
 

@@ -5,13 +5,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import Stemmer
 
+from answerkey.text.number_words import NUMBER_VALUES
 from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
-
-__all__ = ["FUNCTION_WORDS", "fold", "fold_accents", "folded_text", "folded_words", "stem"]
 
 # A number with its separators where no letter follows ("442,300.00"), else letters and digits with inner apostrophes.
 _WORD = re.compile(rf"{NUMBER_PATTERN}(?![^\W_])|[^\W_]++(?:['’][^\W_]++)*+")
@@ -33,20 +32,7 @@ _FOOTNOTE = re.compile(r"([a-z]{4,})[0-9]{1,2}")
 _LETTERS = str.maketrans(
     {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "’": "'", "ʼ": "'"}
 )  # fmt: skip
-_NUMBER_NAME_LIST = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-sixteen seventeen eighteen nineteen twenty
-"""
-_NUMBER_NAMES = _NUMBER_NAME_LIST.split()
-_ORDINAL_NAME_LIST = """
-zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
-fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
-"""
-_ORDINAL_NAMES = _ORDINAL_NAME_LIST.split()
-_VALUES = {name: str(value) for names in (_NUMBER_NAMES, _ORDINAL_NAMES) for value, name in enumerate(names)} | {
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-    "hundred": "100", "thousand": "1000", "hundredth": "100", "thousandth": "1000",
-}  # fmt: skip
+_VALUES = {name: str(value) for name, value in NUMBER_VALUES.items()}
 _ROMAN_LIST = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI XXII XXIII XXIV"
 # Roman numerals that are not also words or names when written in capitals ("MIX" and "DC" are left alone).
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(_ROMAN_LIST.split(), 1) if len(numeral) > 1}
@@ -98,76 +84,62 @@ def fold(word: str) -> str:
     return footnote[1] if footnote else folded
 
 
-class _ChunkCache(dict[str, str]):
-    """Each distinct chunk (what stands between white space) is folded once, into its words with a space after each.
+class Remembered(dict[str, str]):
+    """What a function makes of each distinct word, made once.
 
-    `map(cache.__getitem__, text.split())` then runs at the speed of a dictionary, which is what makes logs affordable.
+    `map(remembered.__getitem__, words)` then runs at the speed of a dictionary, which is what makes logs affordable.
     """
 
-    def __missing__(self, chunk: str) -> str:
-        core = chunk.strip(_EDGES)
-        if core.isalpha() and core.isascii():
-            # By far the most chunks are one plain word.
-            folded = fold(core)
-            if folded in _ARTICLES:
-                folded = ""
-        elif core[:1].isdigit() and _PLAIN_NUMBER.fullmatch(core):
-            folded = canonical_number(core)
-        else:
-            folded = " ".join(word for word, _, _ in _chunk_words(chunk))
-        # Each word ends with a space, so that the chunks of a text only need to be put together.
-        folded = folded + " " if folded else ""
-        if len(chunk) <= _LONGEST:
-            if len(self) >= _MOST_REMEMBERED:
-                self.clear()
-            self[chunk] = folded
-        return folded
-
-
-class _StemCache(dict[str, str]):
-    """Each distinct folded word is stemmed once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stemmer = Stemmer.Stemmer("english")
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
 
     def __missing__(self, word: str) -> str:
-        stemmed: str = self._stemmer.stemWord(word) if len(word) <= _LONGEST and word.isascii() else word
-        if len(self) >= _MOST_REMEMBERED:
-            self.clear()
-        self[word] = stemmed
-        return stemmed
+        made = self._make(word)
+        if len(word) <= _LONGEST:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[word] = made
+        return made
 
 
-_CHUNKS = _ChunkCache()
-_STEMS = _StemCache()
+def _fold_chunk(chunk: str) -> str:
+    core = chunk.strip(_EDGES)
+    if core.isalpha() and core.isascii():
+        # By far the most chunks are one plain word.
+        folded = fold(core)
+        if folded in _ARTICLES:
+            folded = ""
+    elif core[:1].isdigit() and _PLAIN_NUMBER.fullmatch(core):
+        folded = canonical_number(core)
+    else:
+        folded = " ".join(_chunk_words(chunk))
+    return folded + " " if folded else ""
 
-stem = _STEMS.__getitem__
+
+_stem_word: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+stem = Remembered(
+    lambda word: _stem_word(word) if len(word) <= _LONGEST and word.isascii() else word
+).__getitem__
+# The folded words of what stands between white space, a space after each, so that those of a text only need to be put together.
+folded_chunk = Remembered(_fold_chunk).__getitem__
 
 
-def _chunk_words(chunk: str) -> Iterator[tuple[str, int, int]]:
-    """The folded words of a chunk with their spans in it; articles and "and" are left out."""
-    if "." in chunk and _DOTTED.search(chunk):
-        # U.S. and J.R.R. are one word each; the dots go, the span stays roughly where it was.
-        compact = _DOTTED.sub(lambda found: found.group().replace(".", ""), chunk)
-        if compact != chunk:
-            for word, start, end in _chunk_words(compact):
-                yield word, start, min(len(chunk), end + chunk.count("."))
-            return
+def _chunk_words(chunk: str) -> Iterator[str]:
+    """The folded words of a chunk; articles and "and" are left out."""
+    if "." in chunk:
+        # U.S. and J.R.R. are one word each.
+        chunk = _DOTTED.sub(lambda found: found[0].replace(".", ""), chunk)
     for found in _WORD.finditer(chunk):
-        glued = _GLUED.fullmatch(found.group())
+        glued = _GLUED.fullmatch(found[0])
         if glued and glued[2].lower() in _GLUED_UNITS:
-            yield canonical_number(glued[1]), found.start(), found.start() + glued.end(1)
-            yield glued[2].lower(), found.start() + glued.start(2), found.end()
-            continue
-        word = fold(found.group())
-        if word not in _ARTICLES:
-            yield word, found.start(), found.end()
+            yield from (canonical_number(glued[1]), glued[2].lower())
+        elif (folded := fold(found[0])) not in _ARTICLES:
+            yield folded
 
 
 def folded_text(text: str) -> str:
     """The folded words of a text, parted by single spaces, with one at each end: " 900 s 9 st montrose co 81401 "."""
-    return " " + ("".join(map(_CHUNKS.__getitem__, text.split())) or " ")
+    return " " + ("".join(map(folded_chunk, text.split())) or " ")
 
 
 def folded_words(text: str) -> list[str]:

@@ -11,18 +11,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-__all__ = [
-    "NUMBER_PATTERN",
-    "Number",
-    "bare_digits",
-    "canonical_number",
-    "find_numbers",
-    "parse_number",
-    "significant_digits",
-    "whole_number_end",
-    "with_commas",
-]
-
 # Signs that may stand before (or after) an amount without changing its worth.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₴₦₫฿₿¢"
 

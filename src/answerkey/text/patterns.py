@@ -9,8 +9,6 @@ from typing import Any
 
 import re2
 
-__all__ = ["CompiledPattern", "check_pattern", "compile_pattern"]
-
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # What RE2 says of what others accept, and what to write instead.

@@ -10,11 +10,9 @@ from functools import lru_cache
 
 import msgspec
 
-from answerkey.text.number_words import NUMBER_NAMES, SCALES, spelled_numbers
+from answerkey.text.number_words import NUMBER_NAMES, SCALES, one_of, spelled_numbers
 from answerkey.text.numbers import NUMBER_PATTERN, canonical_number
 from answerkey.text.units import DIMENSIONS, UNIT_SPELLINGS
-
-__all__ = ["Quantity", "find_quantities"]
 
 _CURRENCIES = {
     "$": "$", "US$": "$", "USD": "$", "€": "€", "EUR": "€", "£": "£", "GBP": "£", "¥": "¥", "₹": "₹", "CHF": "chf", "R$": "r$",
@@ -26,6 +24,8 @@ _AMOUNT = re.compile(
     + r"(?:,[0-9]{1,2}(?![0-9]))?"
 )
 _BEFORE = re.compile(r"(?<![^\W_])([-\u2212])?(US\$|R\$|[$€£¥₹]|USD|EUR|GBP|CHF)?\s?$")
+# How a sign or currency ends.
+_LEADS = frozenset("-\u2212$€£¥₹DRPF")
 # Minutes after midnight: 17:30, 5:30 pm, 5 p.m., 13h20, 18 Uhr.
 _CLOCK = re.compile(
     r"(?<![0-9.,:/-])(?P<h>[01]?[0-9]|2[0-4])(?:(?:[:.]|\s?h\s?)(?P<m>[0-5][0-9]))?(?![0-9:])"
@@ -40,13 +40,14 @@ _ONE_OF_THEM = re.compile(
     r"\b(?:an?|une?|eine?n?|una)[ -](hour|day|week|month|quarter|year|half|third|heure|an|année)\b",
     re.IGNORECASE,
 )
-_FRACTION = re.compile(
-    r"\b(?:(one|two|three|a) )?(half|third|quarter|fifth|eighth|tenth)s?\b(?! past| of \d{4})", re.IGNORECASE
-)
 _OF_A = re.compile(r" (?:of )?an? ([a-z]+)")
 _AND_PART = re.compile(r" and (?:(a|one|two|three) )(half|third|quarter)s?\b", re.IGNORECASE)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "eighth": 8, "tenth": 10}
 _COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1}
+_FRACTION = re.compile(rf"({one_of(_PARTS)})(?i:s?\b(?! past| of \d{{4}}))")
+_COUNT = re.compile(r"\b(one|two|three|a) $", re.IGNORECASE)
+# Every word that tells something behind a number.
+_TAILS = SCALES.keys() | UNIT_SPELLINGS.keys() | {name.lower() for name in _CURRENCIES}
 _AMBIGUOUS = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _DECIMAL_COMMA = re.compile(r"([0-9.]*[0-9]),([0-9]{1,2})")
 _TOO_LONG = 24
@@ -66,11 +67,13 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
 
     def equals(self, other: "Quantity") -> bool:
         """Whether both may be worth the same, units aside; "71%" is also 0.71."""
-        if len(self.values) == len(other.values) == 1 and self.dimension == other.dimension:
-            return _close(self.values[0], other.values[0])
-        if self.dimension and other.dimension:
-            return any(_close(one, two) for one in self.values for two in other.values)
-        return any(_close(one, two) for one in self._readings() for two in other._readings())
+        both = self.dimension and other.dimension
+        others = other.values if both else other._readings()
+        for one in self.values if both else self._readings():
+            for two in others:
+                if abs(one - two) <= 1e-9 * max(abs(one), abs(two)):
+                    return True
+        return False
 
     def _readings(self) -> tuple[float, ...]:
         hundredths = self.dimension in ("%", "cent")
@@ -88,14 +91,10 @@ class Quantity(msgspec.Struct, frozen=True, gc=False):
         """1 if both measure the same thing, 0 if one does not say what it measures, -1 if they differ."""
         if self.dimension == other.dimension:
             return 1
-        if {self.dimension, other.dimension} in ({"pounds", "£"}, {"pounds", "pound"}):
-            # Pounds are money or weight.
-            return 1
-        return 0 if not self.dimension or not other.dimension else -1
-
-
-def _close(one: float, two: float) -> bool:
-    return abs(one - two) <= 1e-9 * max(abs(one), abs(two))
+        if not self.dimension or not other.dimension:
+            return 0
+        # Pounds are money or weight.
+        return 1 if {self.dimension, other.dimension} in ({"pounds", "£"}, {"pounds", "pound"}) else -1
 
 
 def find_quantities(text: str) -> list[Quantity]:
@@ -104,7 +103,8 @@ def find_quantities(text: str) -> list[Quantity]:
     said = _TELLING.intersection(words)
     if not said and ":" not in text:
         return [_in_digits(text, match) for match in _AMOUNT.finditer(text)]
-    found = list(_clocks(text)) if _CLOCK_SIGN.search(text) else []
+    timed = ":" in text or not _TIMES.isdisjoint(said)
+    found = list(_clocks(text)) if timed and _CLOCK_SIGN.search(text) else []
     taken = {place for clock in found for place in range(clock.start, clock.end)}
     found += [_in_digits(text, match) for match in _AMOUNT.finditer(text) if match.start() not in taken]
     if not _NUMBER_WORDS.isdisjoint(said):
@@ -113,31 +113,38 @@ def find_quantities(text: str) -> list[Quantity]:
             # What ends a number in digits is its scale.
             if end not in ends:
                 found.append(_with_tail(text, start, end, (float(worth),), None))
-    if not _SINGLES.isdisjoint(said):
+    if not _SINGLES.isdisjoint(said) and not _ARTICLES.isdisjoint(words):
         for single in _ONE_OF_THEM.finditer(text):
             found.append(_with_tail(text, single.start(), single.start(1) - 1, (1.0,), None))
     for part in _FRACTION.finditer(text) if not _PART_WORDS.isdisjoint(said) else ():
-        share = _COUNTS[(part[1] or "a").lower()] / _PARTS[part[2].lower()]
-        unit = _OF_A.match(text, part.end())
+        start, end = part.span()
+        count = _COUNT.search(text, max(0, start - 6), start)
+        if count is not None:
+            start = count.start()
+        share = _COUNTS["a" if count is None else count[1].lower()] / _PARTS[part[1].lower()]
+        unit = _OF_A.match(text, end)
         if unit and unit[1].lower() in UNIT_SPELLINGS:
-            found.append(_with_tail(text, part.start(), unit.start(1), (share,), None))
+            found.append(_with_tail(text, start, unit.start(1), (share,), None))
         else:
-            found.append(Quantity((100 * share,), (100 * share,), "%", *part.span()))
+            found.append(Quantity((100 * share,), (100 * share,), "%", start, end))
     found.sort(key=lambda quantity: quantity.start)
     return found
 
 
 def _in_digits(text: str, match: re.Match[str]) -> Quantity:
     start, end = match.span()
-    before = _BEFORE.search(text, max(0, start - 5), start)
-    sign, money = (before[1], before[2]) if before is not None else (None, None)
-    start = start if before is None or not (sign or money) else before.start()
+    sign = money = None
+    if text[start - 1 : start] in _LEADS or text[start - 2 : start - 1] in _LEADS:
+        before = _BEFORE.search(text, max(0, start - 5), start)
+        sign, money = (before[1], before[2]) if before is not None else (None, None)
+        start = start if before is None or not (sign or money) else before.start()
     return _with_tail(text, start, end, _readings(match[0], bool(sign)), money)
 
 
 # Words are looked up as bytes, which are ten times as fast to part as a regular expression finds them.
 _LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte in range(256))
 _NUMBER_WORDS = frozenset(name.encode() for name in NUMBER_NAMES)
+_ARTICLES = frozenset(b"a an un une ein eine einen una".split())
 _SINGLES = frozenset("hour day week month quarter year half third heure an année".encode().split())
 _PART_WORDS = frozenset(f"{part}{end}".encode() for part in _PARTS for end in ("", "s"))
 # Where none of these is said and no colon stands, there are only numbers in digits; the last ones tell the time.
@@ -180,12 +187,10 @@ def _with_tail(text: str, start: int, end: int, values: tuple[float, ...], money
         values = tuple(-value for value in values)
     values, end = _and_part(text, end, values)
     tail = _TAIL.match(text, end, end + _TOO_LONG)
-    scale = None if tail is None else SCALES.get(tail[1].lower())
-    if (
-        tail is not None
-        and scale is not None
-        and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m")
-    ):
+    if tail is None or (tail[1].isalpha() and tail[1].lower() not in _TAILS):
+        return Quantity(values, values, dimension, start, end)
+    scale = SCALES.get(tail[1].lower())
+    if scale is not None and (money or tail[1].lower() not in UNIT_SPELLINGS or tail[1] == "m"):
         # A lone "m" may be metres: both readings stay.
         scaled = tuple(value * 10.0**scale for value in values)
         values = (*values, *scaled) if tail[1] == "m" and not money else scaled

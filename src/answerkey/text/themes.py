@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Theme", "find_themes"]
-
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 # Words that any comment may have.
 _COMMON = """

@@ -1,7 +1,5 @@
 """Units and their spellings: one canonical name for "m", "metres" and "meters", and what each measures."""
 
-__all__ = ["DIMENSIONS", "UNIT_SPELLINGS"]
-
 # The first of each line stands for all of them. Single letters that are more often something else are left out.
 _LINES = """
 metre metres meter meters m metro metros mètre mètres metri

@@ -2,17 +2,15 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal
 
 import msgspec
 
 from answerkey.model.message import Message, Part
 from answerkey.model.reply import Evidence, Failure, Reply, Source, ToolCall, Usage
-from answerkey.protocols import Ask
 from answerkey.transcripts.fields.tool_calls import UNNAMED
 from answerkey.transcripts.fields.usage import add_usage
-
-__all__ = ["NOT_ASKED", "Asked", "asked_in", "exchange_for", "exchanges_of", "reply_of", "response_of"]
 
 _MOST_UNREAD = 20
 
@@ -30,11 +28,6 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 NOT_ASKED = Asked()
-
-
-def asked_in(ask: Ask) -> Asked:
-    """What a live target was asked."""
-    return Asked(ask.question, ask.turn, ask.turn > 0)
 
 
 def exchanges_of(messages: Sequence[Message]) -> list[tuple[list[str], list[Message]]]:
@@ -135,12 +128,17 @@ def response_of(messages: Sequence[Message], failure: Failure | None = None) -> 
     )
 
 
+def with_evidence(reply: Reply, **changes: object) -> Reply:
+    """The reply with what is to be said otherwise of how it was observed."""
+    return msgspec.structs.replace(reply, evidence=msgspec.structs.replace(reply.evidence, **changes))
+
+
 def _evidence(
     kind: Literal["response", "transcript", "log"], tools: bool, sources: bool, odd: list[Part]
 ) -> Evidence:
     """How it was observed: what was not understood may have been a call, so then none is ruled out."""
     if not odd:
-        return _PLAIN[kind, tools, sources]
+        return _plain_evidence(kind, tools, sources)
     names = dict.fromkeys(part.text or "" for part in odd)
     return Evidence(
         kind=kind,
@@ -151,13 +149,9 @@ def _evidence(
     )
 
 
-_KINDS: tuple[Literal["response", "transcript", "log"], ...] = ("response", "transcript", "log")
-_PLAIN = {
-    (kind, tools, sources): Evidence(kind=kind, tools_observed=tools, sources_observed=sources)
-    for kind in _KINDS
-    for tools in (False, True)
-    for sources in (False, True)
-}
+@cache
+def _plain_evidence(kind: Literal["response", "transcript", "log"], tools: bool, sources: bool) -> Evidence:
+    return Evidence(kind=kind, tools_observed=tools, sources_observed=sources)
 
 
 class _Calls:
@@ -197,15 +191,11 @@ class _Calls:
             return
         self._closed.add(place)
         call = self.made[place]
-        self.made[place] = ToolCall(
-            name=call.name,
-            id=call.id,
-            arguments=call.arguments,
-            arguments_text=call.arguments_text,
+        self.made[place] = msgspec.structs.replace(
+            call,
             result=result.result,
             result_seen=True,
             error=result.error or call.error,
-            start_ms=call.start_ms,
             duration_ms=call.duration_ms if result.duration_ms is None else result.duration_ms,
         )
 

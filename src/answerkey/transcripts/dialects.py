@@ -4,11 +4,9 @@ A new format is a row or two here. No word means two things, so that a message i
 guessing first which format it is in.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from answerkey.model.message import Role
-
-__all__ = ["KEYED_PARTS", "MESSAGE_TYPES", "PARTS", "ROLES", "MessageType", "PartWord", "part_word"]
 
 # How a part is read: see message_reading.
 PartWord = Literal["text", "call", "result", "hosted", "ui-call", "source", "step", "thought", "aside"]
@@ -23,41 +21,36 @@ ROLES: dict[str, Role] = {
 }
 
 
-class MessageType(NamedTuple):
-    """What a message says of itself by its type."""
-
-    role: Role
-    # How its content's items are read where they do not say it themselves.
-    items: PartWord | None = None
-
-
-def _types(role: Role, *names: str) -> dict[str, MessageType]:
-    return dict.fromkeys(names, MessageType(role))
-
-
 # The values of `type`, of `kind`, and the classes of messages that have no role.
-MESSAGE_TYPES: dict[str, MessageType] = {
+MESSAGE_TYPES: dict[str, Role] = {
     # LangChain.
-    **_types("user", "human", "HumanMessage", "HumanMessageChunk"),
-    **_types("assistant", "ai", "AIMessage", "AIMessageChunk"),
-    **_types("tool", "tool", "ToolMessage", "ToolMessageChunk", "function", "FunctionMessage"),
-    **_types("system", "system", "SystemMessage", "SystemMessageChunk", "remove", "RemoveMessage"),
+    **dict.fromkeys(("human", "HumanMessage", "HumanMessageChunk"), "user"),
+    **dict.fromkeys(("ai", "AIMessage", "AIMessageChunk"), "assistant"),
+    **dict.fromkeys(("tool", "ToolMessage", "ToolMessageChunk", "function", "FunctionMessage"), "tool"),
+    **dict.fromkeys(("system", "SystemMessage", "SystemMessageChunk", "remove", "RemoveMessage"), "system"),
     # Claude Agent SDK, as objects and as lines.
-    **_types("user", "UserMessage", "user"),
-    **_types("assistant", "AssistantMessage", "assistant"),
-    **_types("assistant", "ResultMessage", "result"),
-    **_types("system", "StreamEvent", "stream_event", "RateLimitEvent", "rate_limit_event"),
-    **_types("system", "TaskStartedMessage", "TaskProgressMessage", "TaskNotificationMessage"),
+    **dict.fromkeys(("UserMessage", "user"), "user"),
+    **dict.fromkeys(("AssistantMessage", "assistant"), "assistant"),
+    **dict.fromkeys(("ResultMessage", "result"), "assistant"),
+    **dict.fromkeys(("StreamEvent", "stream_event", "RateLimitEvent", "rate_limit_event"), "system"),
+    **dict.fromkeys(("TaskStartedMessage", "TaskProgressMessage", "TaskNotificationMessage"), "system"),
     # Pydantic AI.
-    **_types("user", "request", "ModelRequest"),
-    **_types("assistant", "response", "ModelResponse"),
+    **dict.fromkeys(("request", "ModelRequest"), "user"),
+    **dict.fromkeys(("response", "ModelResponse"), "assistant"),
     # AutoGen: who says a TextMessage is told by its source.
-    **_types("assistant", "TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "HandoffMessage"),
-    "ToolCallRequestEvent": MessageType("assistant", "call"),
-    "ToolCallExecutionEvent": MessageType("tool", "result"),
-    **_types("system", "ThoughtEvent", "MemoryQueryEvent", "ModelClientStreamingChunkEvent", "StopMessage"),
-    **_types("system", "SelectSpeakerEvent", "SelectorEvent", "UserInputRequestedEvent"),
+    **dict.fromkeys(
+        ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "HandoffMessage"), "assistant"
+    ),
+    "ToolCallRequestEvent": "assistant",
+    "ToolCallExecutionEvent": "tool",
+    **dict.fromkeys(
+        ("ThoughtEvent", "MemoryQueryEvent", "ModelClientStreamingChunkEvent", "StopMessage"), "system"
+    ),
+    **dict.fromkeys(("SelectSpeakerEvent", "SelectorEvent", "UserInputRequestedEvent"), "system"),
 }
+
+# How the items of a message's content are read where they do not say it themselves.
+ITEMS: dict[str, PartWord] = {"ToolCallRequestEvent": "call", "ToolCallExecutionEvent": "result"}
 
 # The values of a part's `type`, `kind`, `part_kind` or `block_type`, and the classes of parts.
 PARTS: dict[str, PartWord] = {
@@ -108,9 +101,7 @@ def part_word(kind: str) -> PartWord | None:
     word = PARTS.get(kind)
     if word is not None:
         return word
-    if kind.endswith("_tool_result"):
-        return "result"
-    if kind.endswith("_call_output"):
+    if kind.endswith(("_tool_result", "_call_output")):
         return "result"
     if kind.endswith("_call"):
         # A hosted tool of the Responses API: the item is called after it.

@@ -5,22 +5,19 @@ are several. The order of the rows has no meaning.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from contextlib import suppress
 
 import msgspec
 
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Failure, Reply
-from answerkey.transcripts.conversation import Asked, exchange_for, reply_of, response_of
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.conversation import Asked, exchange_for, reply_of, response_of, with_evidence
+from answerkey.transcripts.failures import read_failure
 from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.formats import agent_results, inspect_log, langsmith, mcp, model_apis
-from answerkey.transcripts.formats.shape import Format, Mark, is_marked
+from answerkey.transcripts.formats import Format, agent_results, is_marked, model_apis, run_logs
 from answerkey.transcripts.json_shapes import as_dict, as_list, as_str, at
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.plain_json import decode_json
-
-__all__ = ["FORMATS", "formats_of", "read_document", "read_list", "read_transcript", "streamed"]
 
 _OTEL = ("gen_ai.input.messages", "gen_ai.output.messages")
 
@@ -51,9 +48,7 @@ def read_list(items: list[Json], asked: Asked) -> Reply | None:
 def streamed(reply: Reply, whole: bool) -> Reply:
     """A reply that came as a stream; `whole` if its end was seen."""
     complete = whole and reply.evidence.completeness == "complete"
-    completeness: Literal["complete", "partial"] = "complete" if complete else "partial"
-    evidence = msgspec.structs.replace(reply.evidence, kind="stream", completeness=completeness)
-    return msgspec.structs.replace(reply, evidence=evidence)
+    return with_evidence(reply, kind="stream", completeness="complete" if complete else "partial")
 
 
 def read_transcript(items: Json, asked: Asked) -> Reply | None:
@@ -89,17 +84,10 @@ def _are_state(value: Json) -> bool:
 def _otel(payload: JsonObject, asked: Asked) -> Reply:
     """The messages on a span, which are often JSON in a string; the input holds what was said and called before."""
     items: list[Json] = []
-    for name in _OTEL:
-        given = payload.get(name)
-        items += as_list(_decoded(given) if isinstance(given, str) else given)
+    for given in (payload.get(name) for name in _OTEL):
+        with suppress(ValueError, RecursionError):
+            items += as_list(decode_json(given) if isinstance(given, str) else given)
     return read_transcript(items, asked) or Reply()
-
-
-def _decoded(text: str) -> Json:
-    try:
-        return decode_json(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _rpc(payload: JsonObject, asked: Asked) -> Reply:
@@ -116,18 +104,16 @@ def _rpc(payload: JsonObject, asked: Asked) -> Reply:
     return Reply(failure=Failure("malformed", f"the JSON-RPC result is in no known format (it has: {names})"))
 
 
-_ASKED: tuple[dict[str, Mark], ...] = ({"jsonrpc": str, "result": dict}, {"jsonrpc": str, "error": dict})
+def _langsmith(payload: JsonObject, asked: Asked) -> Reply:
+    return run_logs.read_langsmith(payload, asked, read_document)
+
 
 FORMATS: tuple[Format, ...] = (
     *model_apis.ROWS,
     *agent_results.ROWS,
-    *inspect_log.ROWS,
-    *mcp.ROWS,
-    *(Format("JSON-RPC", marks, _rpc) for marks in _ASKED),
-    *(
-        Format("LangSmith run", marks, lambda payload, asked: langsmith.read(payload, asked, read_document))
-        for marks in langsmith.MARKS
-    ),
+    *run_logs.ROWS,
+    *(Format("JSON-RPC", {"jsonrpc": str, name: dict}, _rpc) for name in ("result", "error")),
+    *(Format("LangSmith run", {"run_type": str, name: object}, _langsmith) for name in ("inputs", "outputs")),
     Format("transcript", {"messages": looks_like_messages}, _messages_at("messages")),
     Format("Gemini history", {"contents": looks_like_messages}, _messages_at("contents")),
     Format("LangGraph state", {"values": _are_state}, _messages_at("values", "messages")),

@@ -5,8 +5,6 @@ from typing import Literal
 
 from answerkey.text.lazy import lazy
 
-__all__ = ["SystemErrorKind", "classify_error", "kind_of_class_name", "kind_of_status"]
-
 SystemErrorKind = Literal["connection", "tool", "timeout", "memory", "rate_limit", "http", "exception"]
 
 # "module.ClassName: what happened"; the class says more than the words after it.

@@ -1,6 +1,6 @@
 """`--map FIELD=JMESPATH`: where the rows of another tool's file have answerkey's fields."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -8,10 +8,8 @@ from typing import Any
 
 from answerkey.errors import InputError, UsageError
 from answerkey.model.json_value import JsonObject
-from answerkey.transcripts.fields.reply_names import TEXT_NAMES
+from answerkey.transcripts.fields.content_text import TEXT_NAMES
 from answerkey.transcripts.table_columns import FIELDS_OF
-
-__all__ = ["FieldMap", "read_map"]
 
 # Not a field: where a document has its rows.
 ROWS = "rows"
@@ -41,7 +39,7 @@ class FieldMap:
     def __init__(self, expressions: Mapping[str, str]) -> None:
         self._given = dict(expressions)
         self._rows = self._given.pop(ROWS, None)
-        self._compiled = {expression: _compiled(expression) for expression in expressions.values()}
+        self._find = {field: finder(expression) for field, expression in expressions.items()}
         for field in self._given:
             close = () if field in _READ else get_close_matches(field, _FIELDS, n=1, cutoff=0.75)
             if close:
@@ -59,7 +57,7 @@ class FieldMap:
         """The rows that `rows` finds in a document; None if it is not given."""
         if self._rows is None:
             return None
-        found = self._find(document, self._rows) if isinstance(document, dict | list) else None
+        found = self._find[ROWS](document) if isinstance(document, dict | list) else None
         if not isinstance(found, list):
             raise InputError(f"--map rows={self._rows} finds no list in it{_seen(document)}", path=path)
         return found
@@ -74,7 +72,7 @@ class FieldMap:
         missing, rows = set(self._given), iter(rows)
         first = list(islice(rows, _ENOUGH))
         for _, row in first:
-            missing = {field for field in missing if self._find(row, self._given[field]) is None}
+            missing = {field for field in missing if self._find[field](row) is None}
         if missing and first:
             field = next(field for field in self._given if field in missing)
             raise InputError(
@@ -85,7 +83,7 @@ class FieldMap:
                 yield line, self._mapped(row)
 
     def _mapped(self, row: JsonObject) -> JsonObject:
-        found = {field: self._find(row, expression) for field, expression in self._given.items()}
+        found = {field: self._find[field](row) for field in self._given}
         # What a field was taken from is the other tool's, and not to be read once more under a name of answerkey's.
         taken = {_root(expression) for expression in self._given.values()}
         kept = {
@@ -94,19 +92,6 @@ class FieldMap:
             if name not in found and not (name in taken and (name in _READ or name in self._given.values()))
         }
         return {**kept, **{field: value for field, value in found.items() if value is not None}}
-
-    def _find(self, row: Any, expression: str) -> Any:
-        if isinstance(row, dict) and expression in row:
-            return row[expression]
-        compiled = self._compiled[expression]
-        if compiled is None:
-            return None
-        from jmespath.exceptions import JMESPathError
-
-        try:
-            return compiled.search(row)
-        except (JMESPathError, TypeError, ValueError, RecursionError):
-            return None
 
 
 def _root(expression: str) -> str:
@@ -118,12 +103,22 @@ def _seen(row: object) -> str:
     return f"; there are {', '.join(list(row)[:20])}" if isinstance(row, dict) else ""
 
 
-def _compiled(expression: str) -> Any:
-    """The expression; None if it can only be a column's name."""
+def finder(expression: str) -> Callable[[Any], Any]:
+    """How an expression finds a value: as a row's own field or column, else as JMESPath; None if there is none."""
     import jmespath  # only where there is a map
-    from jmespath.exceptions import JMESPathError
 
     try:
-        return jmespath.compile(expression)
-    except JMESPathError:
-        return None
+        search = jmespath.compile(expression).search
+    except ValueError:
+        # It can only be a column's name.
+        search = None
+
+    def find(row: Any) -> Any:
+        if isinstance(row, dict) and expression in row:
+            return row[expression]
+        try:
+            return None if search is None else search(row)
+        except (TypeError, ValueError, RecursionError):
+            return None
+
+    return find

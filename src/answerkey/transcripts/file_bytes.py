@@ -12,8 +12,6 @@ from typing import Any, cast
 from answerkey.errors import InputError, MissingExtraError
 from answerkey.transcripts.remote_files import open_remote, remote_url
 
-__all__ = ["STANDARD_INPUT", "decode_text", "open_bytes", "read_text", "reading_errors", "shown_path"]
-
 # What stands for standard input in the place of a file's name.
 STANDARD_INPUT = Path("-")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -56,8 +54,13 @@ def open_bytes(path: Path) -> io.BufferedReader:
 def _opened(path: Path) -> io.BufferedReader:
     if path == STANDARD_INPUT:
         return cast("io.BufferedReader", sys.stdin.buffer)
-    url = remote_url(path)
-    return path.open("rb") if url is None else open_remote(url)
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        url = remote_url(path)
+        if url is None:
+            raise
+        return open_remote(url)
 
 
 def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:

@@ -14,8 +14,6 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.json_shapes import as_dict, as_str
 from answerkey.transcripts.message_reading import read_messages
 
-__all__ = ["is_eval_archive", "is_inspect_log", "read_eval_archive", "sample_row"]
-
 # Inspect's archives are compressed with Zstandard, which Python's zipfile reads from 3.14 on.
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30

@@ -1,13 +1,9 @@
 """Untrusted JSON by the shape it should have: a part of another shape, or a number that makes no sense, reads as absent."""
 
+from functools import cache
 from math import isfinite
 
 from answerkey.model.json_value import Json, JsonObject
-
-__all__ = [
-    *("as_dict", "as_dicts", "as_list", "as_str", "at", "pick"),
-    *("read_count", "read_duration", "read_number"),
-]
 
 
 def as_dict(value: object) -> JsonObject:
@@ -37,6 +33,17 @@ def pick(item: JsonObject, *names: str) -> Json:
         if value is not None:
             return value
     return None
+
+
+def either(item: JsonObject, name: str) -> Json:
+    """A field in camelCase, as it is sent, or in snake_case, as Python SDKs have it."""
+    value = item.get(name)
+    return item.get(_snake(name)) if value is None else value
+
+
+@cache
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def at(value: object, *path: str | int) -> Json:

@@ -10,8 +10,6 @@ from answerkey.transcripts.json_shapes import as_dicts
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 from answerkey.transcripts.reply_places import Leaf, Path, find_places, leaves_of, place_text, short_place
 
-__all__ = ["propose_mapping"]
-
 _ANSWER = re.compile(
     r"answer|response|text|output|message|content|reply|result|final|body|completion|generated|assistant|bot|speech|say"
 )

@@ -3,14 +3,20 @@
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.message import Message, Part, Role
 from answerkey.model.reply import Source, ToolCall, Usage
-from answerkey.transcripts.dialects import KEYED_PARTS, MESSAGE_TYPES, PARTS, ROLES, PartWord, part_word
+from answerkey.transcripts.dialects import (
+    ITEMS,
+    KEYED_PARTS,
+    MESSAGE_TYPES,
+    PARTS,
+    ROLES,
+    PartWord,
+    part_word,
+)
 from answerkey.transcripts.fields.content_text import safe_text, spoken_text
 from answerkey.transcripts.fields.sources import ranked, read_citation, read_source, read_sources
 from answerkey.transcripts.fields.tool_calls import read_call, read_result
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, pick
-
-__all__ = ["is_message", "looks_like_messages", "read_message", "read_messages", "read_part", "unread"]
 
 _CONTENTS = ("content", "parts", "blocks", "tool_calls", "toolCalls", "toolInvocations", "function_call")
 _KINDS = ("type", "part_kind", "kind", "block_type", "$type")
@@ -56,13 +62,20 @@ def read_messages(items: object) -> list[Message]:
 
 def read_message(item: JsonObject) -> Message:
     """One message; what is not understood of it is kept as an unread part."""
-    given = item.get("role")
-    role = ROLES.get(given) if type(given) is str else None
+    role = _role(item)
     if role is None:
-        return _by_type(_unwrapped(item))
-    if role == "tool":
-        return _tool_message(item, None)
-    return _spoken_message(item, role, None)
+        item = _unwrapped(item)
+        role = _role(item)
+    return _by_type(item) if role is None else _by_role(item, role, None)
+
+
+def _role(item: JsonObject) -> Role | None:
+    given = item.get("role")
+    return ROLES.get(given) if type(given) is str else None
+
+
+def _by_role(item: JsonObject, role: Role, items: PartWord | None) -> Message:
+    return _tool_message(item, items) if role == "tool" else _spoken_message(item, role, items)
 
 
 def unread(kind: str, raw: Json) -> Part:
@@ -92,20 +105,14 @@ def _kind(item: JsonObject) -> str | None:
 
 def _by_type(item: JsonObject) -> Message:
     """A message that has no role, or an unusual one."""
-    given = item.get("role")
-    if isinstance(given, str) and given in ROLES:
-        return read_message(item)
-    kind = _kind(item)
+    given, kind = item.get("role"), _kind(item)
     known = MESSAGE_TYPES.get(kind or "")
-    if known is not None:
+    if kind is not None and known is not None:
         if kind in ("ResultMessage", "result"):
             # The last of Claude's: what was said last, and what all of it used.
             said = as_str(item.get("result"))
             return Message("assistant", (Part("text", text=safe_text(said)),) if said else ())
-        role = "user" if item.get("source") == "user" else known.role
-        if role == "tool":
-            return _tool_message(item, known.items)
-        return _spoken_message(item, role, known.items)
+        return _by_role(item, "user" if item.get("source") == "user" else known, ITEMS.get(kind))
     if kind is not None and "role" not in item:
         part = read_part(item)
         return Message("tool" if part.kind == "result" else "assistant", (part,), None, None)
@@ -214,8 +221,7 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
         case "text":
             return _text(item)
         case "call":
-            told = {name: value for name, value in item.items() if value is not None}
-            return Part("call", None, read_call(told))
+            return _call(item)
         case "result":
             return Part("result", None, read_result(item), _found(item))
         case "hosted":
@@ -232,6 +238,10 @@ def read_part(item: JsonObject, otherwise: PartWord | None = None) -> Part:
             return unread(str(kind), item)
         case _:
             return Part("aside")
+
+
+def _call(item: JsonObject) -> Part:
+    return Part("call", None, read_call({name: value for name, value in item.items() if value is not None}))
 
 
 def _text(item: JsonObject) -> Part:
@@ -269,9 +279,7 @@ def _keyed_part(name: str, item: JsonObject) -> Part:
         case "call":
             if name.lower().startswith("executable"):
                 return Part("call", None, ToolCall(name="code_execution", arguments=inner))
-            return Part(
-                "call", None, read_call({key: part for key, part in inner.items() if part is not None})
-            )
+            return _call(inner)
         case "result":
             if name.lower().startswith("code"):
                 failed = None if inner.get("outcome") in (None, "OUTCOME_OK") else str(inner["outcome"])
@@ -287,14 +295,9 @@ def _gemini_result(inner: JsonObject) -> JsonObject:
     response = inner.get("response")
     if not isinstance(response, dict):
         return inner
-    failed = response.get("error")
-    only = next(iter(response)) if len(response) == 1 else None
-    brought = (
-        response[only]
-        if only in ("output", "result") and only is not None
-        else response.get("output", response)
-    )
-    return {**inner, "response": brought, "status": None, "error": failed}
+    # `result` may also be one field of several that the tool itself gave.
+    brought = response["result"] if response.keys() == {"result"} else response.get("output", response)
+    return {**inner, "response": brought, "status": None, "error": response.get("error")}
 
 
 def _hosted(kind: str, item: JsonObject) -> Part:

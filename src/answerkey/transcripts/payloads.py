@@ -6,18 +6,21 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.model.reply import Evidence, Failure, Reply, Source, Timings, ToolCall, Usage
 from answerkey.transcripts.conversation import Asked
 from answerkey.transcripts.documents import read_document, read_list, streamed
-from answerkey.transcripts.failures import failure_message
-from answerkey.transcripts.fields.content_text import json_text, safe_text, spoken_text
-from answerkey.transcripts.fields.error_field import not_text, read_failure
-from answerkey.transcripts.fields.reply_names import FORMAT_MARKS, TEXT_NAMES, has_reply_names
+from answerkey.transcripts.failures import failure_message, not_text, read_failure
+from answerkey.transcripts.fields.content_text import (
+    FORMAT_MARKS,
+    TEXT_NAMES,
+    has_reply_names,
+    json_text,
+    safe_text,
+    spoken_text,
+)
 from answerkey.transcripts.fields.sources import read_sources
 from answerkey.transcripts.fields.tool_calls import looks_like_calls, read_calls
 from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.plain_json import as_builtin
 from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
-
-__all__ = ["EVIDENCE", "NAMES_READ", "read_named", "read_payload"]
 
 _SOURCES = (
     *("sources", "documents", "contexts"),

@@ -1,4 +1,8 @@
-"""Plain JSON out of anything: SDKs' and users' objects, and JSON text as chatbots write it."""
+"""Plain JSON out of anything: SDKs' and users' objects, JSON text as chatbots write it, and replies before they are kept.
+
+Every reply passes `admit_reply` before it is scored or kept. What has passed it can be written as JSON and stored anywhere: no
+lone surrogate or NUL in any text, no value that JSON lacks, no nesting that readers would choke on, and not more than the limit.
+"""
 
 import dataclasses
 import json
@@ -10,11 +14,8 @@ from typing import Any
 import msgspec
 
 from answerkey.model.json_value import Json
-from answerkey.model.reply import Reply
-from answerkey.transcripts.fields.content_text import safe_text
-from answerkey.transcripts.fields.reply_names import has_reply_names
-
-__all__ = ["DEEPEST", "as_builtin", "as_json", "decode_json"]
+from answerkey.model.reply import Failure, Reply
+from answerkey.transcripts.fields.content_text import has_reply_names, safe_text
 
 # Nobody's reply is nested deeper; an object that holds itself would be.
 DEEPEST = 50
@@ -127,3 +128,69 @@ def decode_json(text: str) -> Json:
     except (msgspec.DecodeError, UnicodeEncodeError):
         return as_json(json.loads(text))
     return decoded
+
+
+# The size limit of a reply, for all kinds of targets that do not say otherwise.
+MOST_MEGABYTES = 16.0
+_MEGABYTE = 1024 * 1024
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Reply).decode
+
+
+def admit_reply(reply: Reply, most_megabytes: float | None = None) -> Reply:
+    """The reply as it may be kept, mostly as it is; one that is larger than the limit is a failure instead."""
+    try:
+        encoded = _encode(reply)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _rebuilt(reply, most_megabytes)
+    if most_megabytes is not None and len(encoded) > most_megabytes * _MEGABYTE:
+        return msgspec.structs.replace(too_large(most_megabytes), timings=reply.timings)
+    if b"\\u0000" in encoded:
+        return _rebuilt(reply, most_megabytes)
+    if not (reply.tool_calls or reply.sources):
+        # Nothing in it can be nested or be a number that JSON lacks: a million recorded replies go this way.
+        return reply
+    if encoded.count(b"[") + encoded.count(b"{") > DEEPEST and _is_deep(reply):
+        return _rebuilt(reply, most_megabytes)
+    # A number that JSON lacks is written as null; what is scored is what will be read again.
+    return plain_reply(reply) if b"null" in encoded else reply
+
+
+def plain_reply(reply: Reply) -> Reply:
+    """The reply as it is read again: with lists for tuples, texts for other keys, and nothing for NaN."""
+    try:
+        return _decode(_encode(reply))
+    except msgspec.ValidationError:
+        return _rebuilt(reply, None)
+
+
+def too_large(most_megabytes: float) -> Reply:
+    """What stands in the place of a reply that is larger than the limit."""
+    message = f"the reply is larger than {most_megabytes:g} MB; raise max_reply_mb if that is right"
+    return Reply(failure=Failure("malformed", message))
+
+
+def _rebuilt(reply: Reply, most_megabytes: float | None) -> Reply:
+    plain = as_json(msgspec.structs.asdict(reply))
+    try:
+        rebuilt = msgspec.convert(plain, Reply, strict=False)
+        encoded = _encode(rebuilt)
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
+        return Reply(failure=Failure("malformed", f"the reply cannot be kept: {type(error).__name__}"))
+    if most_megabytes is not None and len(encoded) > most_megabytes * _MEGABYTE:
+        return msgspec.structs.replace(too_large(most_megabytes), timings=rebuilt.timings)
+    return rebuilt
+
+
+def _is_deep(reply: Reply) -> bool:
+    """Whether what tools took or gave, or a source's metadata, is nested deeper than anybody reads."""
+    values = [part for call in reply.tool_calls for part in (call.arguments, call.result)]
+    level: list[Any] = [[*values, *(source.metadata for source in reply.sources)]]
+    # The reply and its list of calls are levels too.
+    for _ in range(DEEPEST - 2):
+        parts = [part for held in level for part in (held.values() if isinstance(held, dict) else held)]
+        level = [part for part in parts if isinstance(part, (dict, list, tuple))]
+        if not level:
+            return False
+    return True

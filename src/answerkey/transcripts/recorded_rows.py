@@ -8,12 +8,10 @@ from answerkey.model.json_value import Json
 from answerkey.model.reply import Evidence, Reply
 from answerkey.transcripts.conversation import Asked, exchanges_of
 from answerkey.transcripts.documents import read_transcript
-from answerkey.transcripts.fields.reply_names import TEXT_NAMES
+from answerkey.transcripts.fields.content_text import TEXT_NAMES
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
-
-__all__ = ["question_in_row", "reply_in_row"]
 
 _REPLY_NAMES = frozenset({*TEXT_NAMES, "error", "tools_used", "tool_calls", "messages"})
 _ASKED = ("question", "input", "query", "user_input", "prompt")

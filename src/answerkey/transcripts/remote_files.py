@@ -13,8 +13,6 @@ from typing import Any
 
 from answerkey.errors import InputError, MissingExtraError
 
-__all__ = ["find_remote", "open_remote", "remote_stamp", "remote_url"]
-
 # So much is asked for at once.
 _PIECE = 1024 * 1024
 # Two letters at least: C:/ is a drive.

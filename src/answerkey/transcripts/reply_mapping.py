@@ -1,5 +1,8 @@
 """From whatever a chatbot gives back to a Reply: the usual names, the known formats, or JMESPath expressions."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -8,24 +11,16 @@ import msgspec
 from answerkey.errors import ConfigError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Failure, Reply
-from answerkey.transcripts.admission import admit_reply, plain_reply
-from answerkey.transcripts.conversation import NOT_ASKED, Asked
+from answerkey.transcripts.conversation import NOT_ASKED, Asked, with_evidence
 from answerkey.transcripts.documents import streamed
-from answerkey.transcripts.failures import failure_from_exception, failure_message
+from answerkey.transcripts.failures import failure_from_exception, failure_message, not_text
 from answerkey.transcripts.fields.content_text import type_in_words
-from answerkey.transcripts.fields.error_field import not_text
 from answerkey.transcripts.payloads import read_named, read_payload
-from answerkey.transcripts.plain_json import as_builtin, as_json
+from answerkey.transcripts.plain_json import admit_reply, as_builtin, as_json, plain_reply
 from answerkey.transcripts.streams.whole_stream import assemble_events
 
 if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
-
-__all__ = [
-    *("ReplyMapping", "Streamed"),
-    *("reply_from_exception", "reply_from_object", "reply_from_payload"),
-]
-
 
 _NOTHING = Reply()
 # What an item of a stream may be once it is plain; anything else nobody knows.
@@ -97,13 +92,8 @@ def _reply_from_stream(items: Streamed, mapping: ReplyMapping | None, asked: Ask
     odd = [type_in_words(item) for item in plain if not (item is None or isinstance(item, _READABLE))]
     if not odd:
         return reply
-    evidence = msgspec.structs.replace(
-        reply.evidence,
-        completeness="partial",
-        tools_observed=False,
-        unread=(*reply.evidence.unread, *dict.fromkeys(odd)),
-    )
-    return msgspec.structs.replace(reply, evidence=evidence)
+    unread = (*reply.evidence.unread, *dict.fromkeys(odd))
+    return with_evidence(reply, completeness="partial", tools_observed=False, unread=unread)
 
 
 def reply_from_exception(error: BaseException) -> Reply:
@@ -118,11 +108,10 @@ def reply_from_exception(error: BaseException) -> Reply:
 @lru_cache(maxsize=256)
 def _compiled(name: str, expression: str) -> "ParsedResult":
     import jmespath
-    from jmespath.exceptions import JMESPathError
 
     try:
         return jmespath.compile(expression)
-    except JMESPathError as error:
+    except ValueError as error:
         position = getattr(error, "lex_position", getattr(error, "lexer_position", None))
         wrong = failure_message(str(error)) if position is None else f"error at position {position + 1}"
         raise ConfigError(f"reply.{name} = {expression!r} is not a JMESPath expression: {wrong}") from None
@@ -130,30 +119,53 @@ def _compiled(name: str, expression: str) -> "ParsedResult":
 
 def _mapped(payload: object, mapping: ReplyMapping, asked: Asked) -> Reply:
     """A reply whose parts are where the configuration says, and under their usual names where it says nothing."""
-    from jmespath.exceptions import JMESPathError
-
     base = reply_from_payload(payload, asked=asked)
     found: JsonObject = {}
     for name, expression in mapping.expressions().items():
         try:
             found[name] = _compiled(name, expression).search(payload)
-        except (JMESPathError, TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             message = f"reply.{name} = {expression!r} cannot be applied to the reply: {error}"
             return msgspec.structs.replace(base, failure=Failure("malformed", failure_message(message)))
     # What an expression is given for is what it finds, even if that is nothing; the rest is the reply's own.
     fields = {_FIELDS.get(name, name) for name in found} - {"latency_ms", "first_byte_ms"}
     if "text" in found and base.failure is not None and base.failure.kind == "malformed":
         fields.add("failure")
-    seen = base.evidence
-    evidence = msgspec.structs.replace(
-        seen,
-        tools_observed=seen.tools_observed and "tool_calls" not in found,
-        sources_observed=seen.sources_observed and "sources" not in found,
+    base = msgspec.structs.replace(base, **{field: getattr(_NOTHING, field) for field in fields})
+    base = with_evidence(
+        base,
+        tools_observed=base.evidence.tools_observed and "tool_calls" not in found,
+        sources_observed=base.evidence.sources_observed and "sources" not in found,
     )
-    cleared = {field: getattr(_NOTHING, field) for field in fields}
-    reply = read_named(found, asked, base=msgspec.structs.replace(base, evidence=evidence, **cleared))
+    reply = read_named(found, asked, base=base)
     if reply.text is None and reply.failure is None and mapping.text is not None:
         # Of one reply it is the chatbot's; where it is so of all, the expression is at fault.
         message = f"reply.text = {mapping.text!r} finds nothing in the reply"
         return msgspec.structs.replace(reply, failure=Failure("null", failure_message(message)))
     return reply
+
+
+_SEEN: ContextVar[list[str] | None] = ContextVar("raw replies", default=None)
+
+
+@contextmanager
+def watch_raw() -> Iterator[list[str]]:
+    """The list that everything is noted in which targets get while the body runs, in their tasks too."""
+    seen: list[str] = []
+    before = _SEEN.set(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(before)
+
+
+def is_watched() -> bool:
+    """Whether anybody looks."""
+    return _SEEN.get() is not None
+
+
+def note_raw(text: Callable[[], str]) -> None:
+    """Note what came back, as text and without secrets; it is written down only if anybody looks."""
+    seen = _SEEN.get()
+    if seen is not None:
+        seen.append(text())

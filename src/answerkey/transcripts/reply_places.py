@@ -12,8 +12,6 @@ from answerkey.model.json_value import Json
 from answerkey.model.reply import Reply
 from answerkey.transcripts.fields.content_text import safe_text
 
-__all__ = ["Leaf", "Places", "find_places", "leaves_of", "place_text", "short_place"]
-
 # A step into an object by name, or into a list by position.
 Path = tuple[str | int, ...]
 # More of a reply than this is not looked through.

@@ -14,15 +14,20 @@ import msgspec
 from answerkey.errors import InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
+from answerkey.transcripts.fields.content_text import type_in_words
 from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
-from answerkey.transcripts.row_lists import find_list
 from answerkey.transcripts.table_columns import Purpose, read_columns
-
-__all__ = ["Row", "RowFile", "decode_line", "open_rows", "read_rows"]
 
 Row = tuple[int | None, JsonObject]
 
 _LINES = (".jsonl", ".ndjson")
+# Keys under which people and tools put a file's rows, the likelier first.
+_LISTS = (
+    *("questions", "tests", "cases", "replies", "feedback", "scores", "annotations", "data"),
+    *("results", "items", "rows", "examples", "records", "samples", "test_cases", "goldens", "eval_cases"),
+)
+# An object with one of these is a row itself, whatever lists it has.
+_ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
 class RowFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,18 +59,19 @@ def open_rows(
 ) -> RowFile:
     """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say."""
     path = Path(path)
-    shown, mapping = shown_path(path), FieldMap(fields or {})
+    shown, mapping = shown_path(path), FieldMap(fields) if fields else None
     found = _recognised(path, shown, mapping)
+    rows = found.rows if mapping is None else mapping.over(found.rows, shown)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
         unread = None if fields else found.unread
-        return msgspec.structs.replace(found, rows=mapping.over(found.rows, shown), unread=unread)
-    rows, said = read_columns(list(mapping.over(found.rows, shown)), purpose, shown)
-    return RowFile(rows=iter(rows), guesses=(*found.guesses, *said), is_table=True)
+        return msgspec.structs.replace(found, rows=rows, unread=unread)
+    read, said = read_columns(list(rows), purpose, shown)
+    return RowFile(rows=iter(read), guesses=(*found.guesses, *said), is_table=True)
 
 
-def _recognised(path: Path, shown: Path, mapping: FieldMap) -> RowFile:
+def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
     with reading_errors(shown):
         stream = open_bytes(path)
         head = stream.peek(4)[:4]
@@ -92,7 +98,7 @@ def _in(encoding: str) -> tuple[str, ...]:
     return (f"text in {encoding}",) if encoding else ()
 
 
-def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap) -> RowFile:
+def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
     suffix = path.suffix.lower()
     if not text.strip():
         return RowFile(rows=iter(()))
@@ -184,7 +190,7 @@ def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text; save the file as UTF-8") from None
     if not isinstance(value, dict):
-        raise ValueError(f"expected an object, got {_type_name(value)}")
+        raise ValueError(f"expected an object, got {type_in_words(value)}")
     return value
 
 
@@ -204,25 +210,13 @@ def _with_lone_surrogates(line: bytes) -> Json:
 
 def _object(value: object, path: Path, line: int | None) -> JsonObject:
     if not isinstance(value, dict):
-        raise InputError(f"expected an object, got {_type_name(value)}", path=path, line=line)
+        raise InputError(f"expected an object, got {type_in_words(value)}", path=path, line=line)
     if not all(isinstance(key, str) for key in value):
         raise InputError("field names must be text", path=path, line=line)
     return value
 
 
-def _type_name(value: object) -> str:
-    names = {
-        dict: "an object",
-        list: "a list",
-        str: "text",
-        bool: "true/false",
-        int: "a number",
-        float: "a number",
-    }
-    return names.get(type(value), "null" if value is None else type(value).__name__)
-
-
-def _json(text: str, path: Path, mapping: FieldMap, *, lines: bool) -> RowFile:
+def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> RowFile:
     import json  # the standard parser names line and column of a mistake in a multi-line file
 
     try:
@@ -236,15 +230,52 @@ def _json(text: str, path: Path, mapping: FieldMap, *, lines: bool) -> RowFile:
     return RowFile(rows=_items(items, path), guesses=guesses)
 
 
-def _listed(value: object, path: Path, mapping: FieldMap) -> tuple[tuple[str, ...], list[Any]]:
-    chosen = mapping.rows_in(value, path)
+def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[str, ...], list[Any]]:
+    chosen = None if mapping is None else mapping.rows_in(value, path)
     if chosen is not None:
         return (), chosen
     from answerkey.transcripts.inspect_files import is_inspect_log, sample_row  # not for JSON Lines
 
     if isinstance(value, dict) and is_inspect_log(value):
         return (), [sample_row(_object(sample, path, None)) for sample in value["samples"]]
-    return find_list(value, path)
+    return _find_list(value, path)
+
+
+def _find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
+    """The keys that lead to the rows, and the rows; an object that is a row itself is the only one."""
+    if isinstance(value, list):
+        return (), value
+    if not isinstance(value, dict):
+        raise InputError("expected a list of objects, or an object that holds one", path=path)
+    for key in _LISTS:
+        if _is_rows(value.get(key)):
+            return (key,), value[key]
+    if any(name in value for name in _ROW_MARKS):
+        return (), [value]
+    # One level further down: {"results": {"results": [...]}}.
+    for key in (*_LISTS, *value):
+        inner = value.get(key)
+        if isinstance(inner, dict):
+            deeper = next((name for name in _LISTS if _is_rows(inner.get(name))), None)
+            if deeper is not None:
+                return (key, deeper), inner[deeper]
+    others = [key for key, held in value.items() if held and _is_rows(held)]
+    if len(others) == 1:
+        return (others[0],), value[others[0]]
+    holds = (
+        f"it holds lists under {', '.join(others)}"
+        if others
+        else f"it has {', '.join(map(str, list(value)[:20]))}"
+    )
+    raise InputError(
+        f"expected a list of objects, or an object with a list under 'questions'; {holds}; "
+        "say which with --map rows=KEY",
+        path=path,
+    )
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -254,11 +285,11 @@ def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
 def _items(items: list[Any], path: Path) -> Iterator[Row]:
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
-            raise InputError(f"item {number}: expected an object, got {_type_name(item)}", path=path)
+            raise InputError(f"item {number}: expected an object, got {type_in_words(item)}", path=path)
         yield None, _object(item, path, None)
 
 
-def _yaml(text: str, path: Path, mapping: FieldMap) -> RowFile:
+def _yaml(text: str, path: Path, mapping: FieldMap | None) -> RowFile:
     import yaml
 
     try:

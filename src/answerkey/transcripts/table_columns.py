@@ -11,8 +11,6 @@ from answerkey.errors import InputError
 from answerkey.model.json_value import JsonObject
 from answerkey.model.question import Question
 
-__all__ = ["FIELDS_OF", "Purpose", "plain_name", "read_columns", "split_cell", "split_cells"]
-
 # What the rows of a file are for: a golden set, recorded replies, or something whose fields are not answerkey's.
 Purpose = Literal["questions", "replies", "records"]
 

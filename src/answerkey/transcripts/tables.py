@@ -13,8 +13,6 @@ from xml.etree import ElementTree
 from answerkey.errors import InputError
 from answerkey.model.json_value import JsonObject
 
-__all__ = ["SEPARATOR_NAMES", "guess_separator", "is_workbook", "read_delimited", "read_workbook"]
-
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # Records at the beginning by which the separator is guessed.
 _PROBE_RECORDS = 30

@@ -4,15 +4,12 @@ import math
 import re
 from typing import Any
 
-from answerkey_demo.answers.wording import join, plural
 from answerkey_demo.knowledge import sentences
-from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import Vocabulary
-from answerkey_demo.language.words import LEXICON, content_stems, normalise, stem, stems
-from answerkey_demo.tools.turn import Turn
+from answerkey_demo.language.reading import Reading, Vocabulary
+from answerkey_demo.language.words import LEXICON, content_stems, join, normalise, plural, stem, stems
+from answerkey_demo.tools import Turn
 
-__all__ = ["Papers"]
-
+_Row = dict[str, Any]
 # The share of the question's weighty words that a passage must contain.
 _COVERAGE = 0.55
 # What a passage gains that says what the thing is, where that is the question.
@@ -29,9 +26,9 @@ _ON_FILE = re.compile(r"\b(?:on file|paperwork|do we have|did we have|do you hav
 class Papers:
     """Answers from search_document_content and list_business_documents."""
 
-    def __init__(self, vocabulary: Vocabulary, passages: list[dict[str, Any]]) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._passages = passages
+        self._passages = vocabulary.knowledge.passages
 
     def asks_which(self, reading: Reading) -> bool:
         """Whether the question is which documents there are."""
@@ -44,21 +41,15 @@ class Papers:
         # "policies" or "minutes", or on file: asks which there are, not what one says
         several = any(reading.words[m.end - 1].text.endswith("s") for m in view.mentions if m.kind == "type")
         listed = several and re.search(r"\b(?:list|show|all|which)\b", reading.text)
-        return view.has("content", "files") or (
-            view.has("type") and bool(listed or _ON_FILE.search(reading.text))
-        )
+        typed = view.has("type") and bool(listed or _ON_FILE.search(reading.text))
+        return typed or view.has("content", "files")
 
     def catalogue(self, reading: Reading, turn: Turn) -> str:
         """The documents on file by type, property and year."""
-        types = {d["type"] for d in self._vocabulary.documents}
-        words = [w.stem for w in reading.words]
+        types, words = {d["type"] for d in self._vocabulary.documents}, [w.stem for w in reading.words]
         named = reading.all("type") or [t for t in sorted(types) if stem(t) in words]
         years = {day.year for period in reading.periods[:1] for day in (period.start, period.end)}
-        given: dict[str, list[Any]] = {
-            "type": named,
-            "property_id": reading.all("property"),
-            "year": list(years),
-        }
+        given: dict[str, Any] = {"type": named, "property_id": reading.all("property"), "year": list(years)}
         arguments = {name: values[0] for name, values in given.items() if len(values) == 1}
         found = turn.use("list_business_documents", **arguments)["documents"]
         if not found:
@@ -68,9 +59,8 @@ class Papers:
 
     def quote(self, reading: Reading, turn: Turn) -> str:
         """Quote the best passages, or say that the documents do not have it."""
-        if reading.has("content", "mention") and re.search(
-            r"\b(?:which|what|any|list|all|where)\b", reading.text
-        ):
+        which = re.search(r"\b(?:which|what|any|list|all|where)\b", reading.text)
+        if which and reading.has("content", "mention"):
             return self._mentions(reading, turn)
         words, document = self._topic(reading), self._named(reading)
         if document and not words:
@@ -95,11 +85,8 @@ class Papers:
         titled = [m for m in reading.mentions if m.kind == "document"]
         longest = max((m.end - m.first for m in titled), default=0)
         named = [m.value for m in titled if m.end - m.first == longest]
-        candidates = [
-            d
-            for d in self._vocabulary.documents
-            if d["id"] in named or (not named and reading.has("type", d["type"]))
-        ]
+        papers = self._vocabulary.documents
+        candidates = [d for d in papers if d["id"] in named or (not named and reading.has("type", d["type"]))]
         units = self._vocabulary.units
         homes = [u for u in units if reading.has("unit", u["id"]) or reading.has("party", u["tenant"])]
         places = {*reading.all("property"), *(u["property_id"] for u in homes)}
@@ -124,34 +111,32 @@ class Papers:
         chosen = own or ([] if reading.has("document") else content)
         return list(dict.fromkeys(reading.words[i].stem for i in chosen))
 
-    def _about(
-        self, reading: Reading, passages: list[dict[str, Any]], words: list[str]
-    ) -> list[tuple[float, dict[str, Any]]]:
+    def _about(self, reading: Reading, passages: list[_Row], words: list[str]) -> list[tuple[float, _Row]]:
         """The passages that are about the question, with how well they match; the best first."""
         if not words:
             return [(p["score"], p) for p in passages[:1]]
-        corpus = self._vocabulary.corpus
+        corpus, size = self._vocabulary.corpus, len(self._passages)
         same = {w: {w, *stems(_SYNONYMS.get(w, ""))} for w in words}
-        weights = {
-            w: math.log(1 + len(self._passages) / (max(corpus[s] for s in same[w]) or 0.5)) for w in words
-        }
-        good = []
+        weights = {w: math.log(1 + size / (max(corpus[s] for s in same[w]) or 0.5)) for w in words}
+        # a sentence that says what one of the words is: "The seller was …"
+        either, good = "|".join(map(re.escape, words)), []
+        defining = re.compile(
+            rf"\b(?:{either})\w* (?:is|was|are|were) |\b(?:is|was|are|were) the (?:{either})"
+        )
+        asks_what = re.search(r"\b(?:who|what)\b", reading.text)
         for passage in passages:
             text = content_stems(f"{passage['title']} {passage['heading']} {passage['text']}")
             coverage = sum(weights[w] for w in words if same[w] & text) / sum(weights.values())
             if coverage >= _COVERAGE:
-                defines = re.search(r"\b(?:who|what)\b", reading.text) and _defines(passage["text"], words)
-                good.append(
-                    (coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0), passage)
-                )
+                defines = asks_what and defining.search(normalise(passage["text"]))
+                score = coverage * 0.5 + passage["score"] * 0.5 + (_DEFINITION if defines else 0)
+                good.append((score, passage))
         return sorted(good, key=lambda pair: -pair[0])
 
     def _contents(self, document: dict[str, Any], turn: Turn) -> str:
         """What a document has, section by section."""
-        title = document["title"]
-        found = turn.use("search_document_content", query=title, document_id=document["id"], limit=20)[
-            "passages"
-        ]
+        title, narrow = document["title"], {"document_id": document["id"], "limit": 20}
+        found = turn.use("search_document_content", query=title, **narrow)["passages"]
         order = [p["text"] for p in self._passages]
         found = sorted(found, key=lambda p: order.index(p["text"]))
         lines = [f"{p['heading'] or 'Opening'}: {sentences(p['text'])[0]}" for p in found]
@@ -166,31 +151,16 @@ class Papers:
         # the street without number and suffix is how the documents may call it
         wanted = {place: normalise(place).split()[-2] for place in places}
         if not wanted:
-            topic = " ".join(
-                reading.words[i].text for i in reading.left(set()) if reading.words[i].stem not in _ASKING
-            )
+            topic = " ".join(w.text for w in reading.words if w.stem in self._topic(reading))
             wanted = {topic: topic}
         lines = []
         for label, core in wanted.items():
             found = turn.use("search_document_content", query=core or reading.original, limit=20)["passages"]
             texts = [(p["title"], normalise(f"{p['title']} {p['heading']} {p['text']}")) for p in found]
             titles = dict.fromkeys(title for title, text in texts if core in text)
-            if titles:
-                lines.append(
-                    f"{label} is mentioned in {plural(len(titles), 'document')}: {'; '.join(titles)}."
-                )
-            else:
-                lines.append(
-                    f"Not on record: none of the {len(self._vocabulary.documents)} documents mentions {label}."
-                )
+            where = f"is mentioned in {plural(len(titles), 'document')}: {'; '.join(titles)}"
+            lines.append(f"{label} {where}." if titles else f"Not on record: no document mentions {label}.")
         return " ".join(lines)
-
-
-def _defines(text: str, words: list[str]) -> bool:
-    """Whether a sentence says what one of the words is: "The seller was …"."""
-    either = "|".join(map(re.escape, words))
-    pattern = rf"\b(?:{either})\w* (?:is|was|are|were) |\b(?:is|was|are|were) the (?:{either})"
-    return re.search(pattern, normalise(text)) is not None
 
 
 def _quote(passage: dict[str, Any], words: list[str]) -> str:

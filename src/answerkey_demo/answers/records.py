@@ -9,21 +9,15 @@ from typing import Any
 
 import msgspec
 
-from answerkey_demo.answers.query import Query, lists_entries, select, splits_by
-from answerkey_demo.answers.tables import TABLES, Field, Table, asked_fields, details, view_of
-from answerkey_demo.answers.wording import capital, filled, join, money, plural, shown
+from answerkey_demo.answers.tables import TABLES, Field, Query, Table, details, lists_entries, view_of
 from answerkey_demo.language.periods import Period
-from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import Vocabulary
-from answerkey_demo.tools.turn import Turn
-
-__all__ = ["Records"]
+from answerkey_demo.language.reading import Reading, Vocabulary
+from answerkey_demo.language.words import capital, filled, join, money, plural, shown
+from answerkey_demo.tools import Turn
 
 _MAX_EXTREME, _MANY_PAYMENTS = 5, 5
 # Asks for what has been done, not for what is still open.
-_DONE = re.compile(
-    r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:file|filed|renewed|paid|done|completed|tested)\b"
-)
+_DONE = re.compile(r"\b(?:did|have|has|was|were|is|are)\b.*\b(?:filed?|renewed|paid|done|completed|tested)\b")
 _SEVERAL = re.compile(r"\b(?:expenses|costs|payments|bills|transactions)\b")
 _NOBODY = "nobody or nothing in particular"
 
@@ -31,9 +25,8 @@ _NOBODY = "nobody or nothing in particular"
 class Records:
     """Answers from query_database."""
 
-    def __init__(self, vocabulary: Vocabulary, as_of: date) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._as_of = as_of
 
     def answer(self, name: str, reading: Reading, turn: Turn, unknown: list[int]) -> str:
         """Choose the query by what is asked, run it, and say what it covers. `unknown`: words to find in texts."""
@@ -41,9 +34,9 @@ class Records:
         words = [*details(view), *unknown]
         if compared := self._compare(table, view, words, turn):
             return compared
-        query = select(table, view, self._vocabulary, words)
+        query = Query.of(table, view, self._vocabulary, words)
         if table.totals and view.has("op", "share") and view.has("kind") and view.has("category"):
-            whole = select(table, view.view(lambda m: m.kind != "category"), self._vocabulary, [])
+            whole = Query.of(table, view.view(lambda m: m.kind != "category"), self._vocabulary, [])
             return _share(query, whole, turn)
         still_open = table.open and not _DONE.search(view.text)
         for chosen in [query.also(table.open), query] if still_open else [query]:
@@ -53,7 +46,7 @@ class Records:
 
     def _said(self, query: Query, reading: Reading, turn: Turn) -> str | None:
         """What the rows say; None if there are none."""
-        table, group = query.table, splits_by(query.table, reading)
+        table, group = query.table, query.table.splits_by(reading)
         every = "month" if reading.has("op", "monthly") else "year" if reading.has("op", "yearly") else ""
         if group or every in table.groups:
             return _split(query, group or every, reading, turn)
@@ -61,7 +54,7 @@ class Records:
         superlative, in_time = reading.has("op", "most", "least"), reading.has("op", "next", "first", "last")
         if listed and query.measured.measure and (superlative or in_time):
             if reading.has("op", "next") and query.measured.date:
-                query = query.also(f"{query.measured.date} >= '{self._as_of.isoformat()}'")
+                query = query.also(f"{query.measured.date} >= '{self._vocabulary.knowledge.as_of}'")
             several = table.totals and superlative and _SEVERAL.search(reading.text)
             least = not reading.has("op", "most", "last")
             query = query.extreme(_MAX_EXTREME if several else 1, least=least)
@@ -69,18 +62,11 @@ class Records:
         if summed.form not in ("$", "number"):
             summed = table.fields[table.sums] if table.sums else Field("", "")
         rows = query.figures(turn, summed.column, listed=listed)
-        count, total, mean = (
-            (rows[0][f"row_{name}"] for name in ("count", "total", "mean")) if rows else (0, 0, 0)
-        )
-        if not count:
+        if not rows or not rows[0]["row_count"]:
             return None
-        if (
-            listed
-            and table.totals
-            and reading.has("op", "who")
-            and count > _MANY_PAYMENTS
-            and not superlative
-        ):
+        count, total, mean = (rows[0][f"row_{name}"] for name in ("count", "total", "mean"))
+        by_whom = table.totals and reading.has("op", "who") and not superlative
+        if listed and by_whom and count > _MANY_PAYMENTS:
             return _split(query, "party", reading, turn)
         adjectives = [table.conditions[v.partition(".")[2]].reads for v in reading.all("condition")]
         counted = " ".join([str(count), *adjectives[:1], table.one if count == 1 else table.many])
@@ -104,9 +90,9 @@ class Records:
     def _compare(self, table: Table, reading: Reading, words: list[int], turn: Turn) -> str | None:
         """Two periods, properties or categories set against each other; None if nothing is compared."""
         asked = reading.has("op", "change", "compare")
-        if not table.totals and not (asked and asked_fields(table, reading)[0].form == "$"):
+        if not table.totals and not (asked and table.asked(reading)[0].form == "$"):
             return None
-        query = select(table, reading, self._vocabulary, words)
+        query = Query.of(table, reading, self._vocabulary, words)
         periods = sorted(reading.periods, key=lambda p: p.start)
         if len(periods) == 1 and asked:
             first, last = periods[0].start.year, periods[0].end.year
@@ -119,7 +105,7 @@ class Records:
         sides: list[tuple[str, float]] = []
         if len(periods) == 2:
             for period in periods:
-                query = select(table, reading, self._vocabulary, words, period)
+                query = Query.of(table, reading, self._vocabulary, words, period)
                 row = query.rows(turn, f"COUNT(*) AS n, SUM({query.measured.column}) AS total")[0]
                 if not row["n"]:
                     return _nothing(query, turn)
@@ -129,12 +115,11 @@ class Records:
         if len(sides) != 2:
             return None
         (one, before), (other, after) = sides
-        change = f" ({(after - before) / before:+.1%})" if before else ""
+        change = f"{money(abs(after - before))} {'more' if after >= before else 'less'} for {other}"
+        change += f" ({(after - before) / before:+.1%})" if before else ""
         both = "" if asked else f" Both together: {money(before + after)}."
-        return (
-            f"{capital(query.about)}: {one} {money(before)}, {other} {money(after)}. That is "
-            f"{money(abs(after - before))} {'more' if after >= before else 'less'} for {other}{change}.{both}"
-        )
+        amounts = f"{one} {money(before)}, {other} {money(after)}"
+        return f"{capital(query.about)}: {amounts}. That is {change}.{both}"
 
 
 def _entries(query: Query, rows: list[dict[str, Any]]) -> str:
@@ -146,12 +131,10 @@ def _entries(query: Query, rows: list[dict[str, Any]]) -> str:
 
 def _parts(query: Query, group: str, turn: Turn) -> list[tuple[str, int, float]]:
     """Name, number of rows and total of each part; in the order of time, or the largest first."""
-    part, order = (
-        query.table.groups[group],
-        "part" if group in ("month", "quarter", "year") else "total DESC, part",
-    )
-    totals = f"{part} AS part, COUNT(*) AS n, ROUND(SUM({query.measured.column}), 2) AS total"
-    rows = query.rows(turn, totals, f"GROUP BY part ORDER BY {order}")
+    order = "part" if group in ("month", "quarter", "year") else "total DESC, part"
+    total = f"ROUND(SUM({query.measured.column}), 2) AS total"
+    columns = f"{query.table.groups[group]} AS part, COUNT(*) AS n, {total}"
+    rows = query.rows(turn, columns, f"GROUP BY part ORDER BY {order}")
     return [(_named(group, row["part"]), row["n"], row["total"]) for row in rows]
 
 
@@ -173,33 +156,28 @@ def _split(query: Query, group: str, reading: Reading, turn: Turn) -> str | None
     whole = sum(total for _, _, total in parts)
     if not reading.has("op", "most", "least"):
         if reading.has("op", "average", "monthly", "yearly"):
-            mean = money(whole / len(parts))
-            return (
-                f"The average {group}ly amount of {query.words} is {mean} over {plural(len(parts), group)}."
-            )
+            mean = f"{money(whole / len(parts))} over {plural(len(parts), group)}"
+            return f"The average {group}ly amount of {query.words} is {mean}."
         return f"By {group}, {query.words}: {_listed(parts)}. Total {money(whole)}."
     least, often = reading.has("op", "least"), "often" in reading.text
     known = [(n if often else total, part) for part, n, total in parts if part != _NOBODY]
+    if not known:
+        return None
     known.sort(key=lambda pair: pair[0] if least else -pair[0])
     told = [(plural(int(value), "time") if often else money(value), part) for value, part in known]
     best = [part for value, part in told if value == told[0][0]]
-    others = [f"{part} with {value}" for value, part in told[len(best) : len(best) + 2]]
-    return (
-        f"For {query.words}, the {group} with the {'lowest' if least else 'highest'} {'count' if often else 'total'} is "
-        f"{join(best)} with {told[0][0]}{' each' if len(best) > 1 else ''}{f'; next {join(others)}' if others else ''}."
-        if told
-        else None
-    )
+    others = join([f"{part} with {value}" for value, part in told[len(best) : len(best) + 2]])
+    rank = f"{'lowest' if least else 'highest'} {'count' if often else 'total'}"
+    first = f"{join(best)} with {told[0][0]}{' each' if len(best) > 1 else ''}"
+    return f"For {query.words}, the {group} with the {rank} is {first}{f'; next {others}' if others else ''}."
 
 
 def _share(part: Query, whole: Query, turn: Turn) -> str:
     """What part of all income or expenses a category is."""
-    sums = [query.rows(turn, f"SUM({query.measured.column}) AS total")[0]["total"] for query in (part, whole)]
-    if not all(sums):
+    one, all_ = (q.rows(turn, f"SUM({q.measured.column}) AS total")[0]["total"] for q in (part, whole))
+    if not one or not all_:
         return _nothing(part, turn)
-    return (
-        f"{sums[0] / sums[1]:.1%}: {part.words} came to {money(sums[0])}, {whole.words} to {money(sums[1])}."
-    )
+    return f"{one / all_:.1%}: {part.words} came to {money(one)}, {whole.words} to {money(all_)}."
 
 
 def _nothing(query: Query, turn: Turn) -> str:

@@ -2,11 +2,8 @@
 
 import re
 
-from answerkey_demo.language.reading import Reading
-from answerkey_demo.language.vocabulary import Vocabulary
+from answerkey_demo.language.reading import Reading, Vocabulary
 from answerkey_demo.language.words import LEXICON
-
-__all__ = ["decline", "is_foreign", "off_topic", "small_talk"]
 
 _HOSTILE = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:rules?|instructions?|prompts?|guidelines|above|previous)\b|"
@@ -61,9 +58,8 @@ def off_topic(reading: Reading, vocabulary: Vocabulary, *, understood: bool) -> 
     known = any(reading.has(kind) for kind in ("category", "type", "content", "kind"))
     if understood or named or known or _OURS.search(reading.text):
         return None
-    content = [
-        reading.words[i] for i in reading.left(set()) if any(c.isalpha() for c in reading.words[i].text)
-    ]
+    left = [reading.words[i] for i in reading.left(set())]
+    content = [w for w in left if any(c.isalpha() for c in w.text)]
     unknown = [w for w in content if w.stem not in vocabulary.corpus]
     return "That is outside what I have on file" if len(unknown) * 2 > len(content) or not content else None
 

@@ -1,14 +1,27 @@
-"""The tables as people ask about them: what `tables.toml` says, and how much of a question a table explains."""
+"""The tables as people ask about them: what `tables.toml` says, how much of a question a table explains, and which of its
+rows are meant, in SQL and in words.
+"""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from answerkey_demo.language.reading import Mention, Reading
+from answerkey_demo.language.periods import Period
+from answerkey_demo.language.reading import Mention, Reading, Vocabulary
+from answerkey_demo.language.words import category_label, join
+from answerkey_demo.tools import Turn
 
-__all__ = ["TABLES", "Field", "Table", "asked_fields", "details", "phrases", "unexplained", "view_of"]
+_MAX_LISTED, _MAX_ENTRIES = 30, 12
+_SLOT = re.compile(r"\{(\w+)")
+_AMOUNT = re.compile(r"\bhow much\b|\btotal\b")
+_BY_CATEGORY = re.compile(r"\bwhat (?:do|did|have) we (?:spend|spent)\b|\bwhere .*money go\b")
+_BEFORE_GROUP = re.compile(r"\b(?:which|what|by|per|each|every)(?: of)?(?: our| the)?(?: \w+)? $")
+# How what a question names is said of rows.
+_PREPOSITIONS = {"party": "with", "unit": "of", "property": "at"}
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,15 +50,6 @@ class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.measure.partition(":")[2]
 
 
-class Condition(msgspec.Struct, frozen=True):
-    """A word for some of the rows."""
-
-    say: str
-    where: str
-    # the adjective for them
-    reads: str
-
-
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table as people ask about it; `tables.toml` explains each setting."""
 
@@ -58,7 +62,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fields: dict[str, Field]
     # kind of mention → the column that it narrows down
     columns: dict[str, str]
-    conditions: dict[str, Condition] = {}
+    # words for some of the rows; what such a one reads is an adjective
+    conditions: dict[str, Field] = {}
     # what totals can be split by → its SQL
     groups: dict[str, str] = {}
     totals: bool = False
@@ -73,18 +78,44 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     main: str = ""
     covers: str = ""
 
+    def asked(self, view: Reading) -> list[Field]:
+        """The fields that are asked for, without those that a stronger one hides."""
+        keys = [value.partition(".")[2] for value in view.all("field")]
+        strong = [k for k in keys if not self.fields[k].weak]
+        if not strong and view.has("op", "most", "least") and self.extreme:
+            keys = [self.extreme]
+        hidden = {h for k in strong for h in self.fields[k].hides}
+        keys = [k for k in strong or keys if k not in hidden] or keys[:1] or [self.default]
+        if self.totals and view.has("category"):
+            # "net" of one category is what it comes to
+            keys = [self.default]
+        return [self.fields[key] for key in keys if key]
 
-TABLES = msgspec.convert(
-    tomllib.loads((Path(__file__).parent / "tables.toml").read_text(encoding="utf-8")), dict[str, Table]
-)
+    def splits_by(self, reading: Reading) -> str:
+        """What the totals are to be split by, or ""."""
+        superlative = reading.has("op", "most", "least")
+        for mention in [m for m in reading.mentions if m.kind == "by" and self.groups]:
+            before = reading.text[: reading.words[mention.first].start]
+            if mention.value == "property" and re.search(r"\b(?:our|the|my) $", before):
+                continue
+            if superlative and mention.value != "property":
+                return mention.value
+            if _BEFORE_GROUP.search(before) and not reading.has("op", "average", "monthly", "yearly"):
+                return mention.value
+        if not self.groups or not superlative:
+            return ""
+        by_whom = "party" if reading.has("op", "who") else ""
+        return "category" if _BY_CATEGORY.search(reading.text) else by_whom
+
+
+_TOML = (Path(__file__).parent / "tables.toml").read_text(encoding="utf-8")
+TABLES = msgspec.convert(tomllib.loads(_TOML), dict[str, Table])
 
 
 def phrases() -> Iterator[tuple[str, str, str]]:
     """The words for tables, fields and conditions, for the vocabulary."""
     for name, table in TABLES.items():
-        yield table.subject, "subject", name
-        yield table.unless, "unless", name
-        yield table.filler, "filler", name
+        yield from ((getattr(table, kind), kind, name) for kind in ("subject", "unless", "filler"))
         for key, condition in table.conditions.items():
             yield condition.say, "condition", f"{name}.{key}"
         for key, field in table.fields.items():
@@ -115,7 +146,7 @@ def unexplained(name: str, reading: Reading) -> list[int] | None:
         return None
     if reading.has("unless", name) or (table.needs and not view.has(table.needs)):
         return None
-    asked = asked_fields(table, view)
+    asked = table.asked(view)
     if not asked or (view.periods and not any(f.date for f in asked)):
         return None
     return view.left(view.explained(*view.mentions))
@@ -136,15 +167,140 @@ def details(view: Reading) -> list[int]:
     return [i for i in dict.fromkeys(m.first for m in view.mentions if m.kind == "text") if i not in used]
 
 
-def asked_fields(table: Table, view: Reading) -> list[Field]:
-    """The fields that are asked for, without those that a stronger one hides."""
-    keys = [value.partition(".")[2] for value in view.all("field")]
-    strong = [k for k in keys if not table.fields[k].weak]
-    if not strong and view.has("op", "most", "least") and table.extreme:
-        keys = [table.extreme]
-    hidden = {h for k in strong for h in table.fields[k].hides}
-    keys = [k for k in strong or keys if k not in hidden] or keys[:1] or [table.default]
-    if table.totals and view.has("category"):
-        # "net" of one category is what it comes to
-        keys = [table.default]
-    return [table.fields[key] for key in keys if key]
+class Query(msgspec.Struct, frozen=True):
+    """The rows that a question means."""
+
+    table: Table
+    # the facts that are asked for
+    fields: list[Field]
+    # the one whose measure is ordered, added up and averaged
+    measured: Field
+    where: list[str]
+    values: list[Any]
+    # what it is about, and that with everything that narrows it down
+    about: str
+    words: str
+    # in which its rows are listed
+    order: str
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        reading: Reading,
+        vocabulary: Vocabulary,
+        words: list[int],
+        period: Period | None = None,
+    ) -> "Query":
+        """The rows that a question means. `words`: those that a row's text contains; `period`: in place of the question's."""
+        fields = table.asked(reading)
+        unnamed = not any(map(reading.has, ("kind", "category", "party", "field")))
+        if table.balance and unnamed and table.splits_by(reading) not in ("", "vendor"):
+            # "our worst month" is the one with the lowest net income
+            fields = [table.fields[table.balance]]
+        measured = next((f for f in fields if f.measure), fields[0])
+        limited = measured if measured.measure else table.fields[table.extreme or table.default]
+        about = _about(table, measured, reading)
+        if reading.has("op", "next", "first", "last") and (not table.totals or lists_entries(reading)):
+            measured = next((f for f in [*fields, *table.fields.values()] if f.form == "date"), measured)
+        where, values, said = ["1 = 1"], list[Any](), about
+        labels = vocabulary.address | {u["id"]: u["label"] for u in vocabulary.units}
+        for kind, column in table.columns.items():
+            named = _kinds(reading, vocabulary, words) if kind == "kind" else reading.all(kind)
+            if kind == "unit":
+                # "Unit 1" of the building that is named
+                places = reading.all("property")
+                here = [u["id"] for u in vocabulary.units if u["id"] in named and u["property_id"] in places]
+                named = here or named
+            if named and kind != "text":
+                where.append(f"{column} IN ({', '.join('?' * len(named))})")
+                values += named
+            if named and kind in _PREPOSITIONS:
+                said += f" {_PREPOSITIONS[kind]} {join([labels.get(value, value) for value in named])}"
+        # "Is Unit 2 rented?" asks about that unit whatever its state
+        conditions = [] if reading.has("unit") else [v.partition(".")[2] for v in reading.all("condition")]
+        narrowed = len(where) > 1 or bool(conditions)
+        where += dict.fromkeys(table.conditions[key].where for key in conditions)
+        where += [] if narrowed else list(dict.fromkeys(f.where for f in fields if f.where))
+        of_several = reading.has("property") or reading.has("op", "most", "least")
+        if table.main and reading.singular and not of_several:
+            where.append(table.main)
+        periods, dated = [period] if period else reading.periods, next((f.date for f in fields if f.date), "")
+        if periods and dated:
+            where.append(f"{dated} BETWEEN ? AND ?")
+            values += [min(p.start for p in periods).isoformat(), max(p.end for p in periods).isoformat()]
+            said += f" {join([p.phrase for p in periods])}"
+        if words:
+            where += [f"{table.columns['text']} LIKE ?"] * len(words)
+            values += [f"%{reading.words[i].root}%" for i in words]
+            said += f" for {join([f'“{reading.words[i].text}”' for i in words])}"
+        where += [f"{limited.column} {sign} ?" for sign, _, _ in reading.limits]
+        values += [amount for _, amount, _ in reading.limits]
+        return cls(table, fields, measured, where, values, about, said, table.order)
+
+    def sql(self, columns: str, rest: str = "") -> str:
+        """A SELECT over these rows."""
+        return f"SELECT {columns} FROM {self.table.rows} WHERE {' AND '.join(self.where)} {rest}".strip()
+
+    def rows(self, turn: Turn, columns: str, rest: str = "") -> list[dict[str, Any]]:
+        """What a SELECT over these rows gives, through the tool."""
+        return turn.rows(self.sql(columns, rest), *self.values)
+
+    def figures(self, turn: Turn, column: str, *, listed: bool) -> list[dict[str, Any]]:
+        """How many rows there are, and the total and mean of a column; if `listed`, beside the facts of each row."""
+        over, facts, rest = "", list[str](), ""
+        if listed:
+            slots = dict.fromkeys(slot for field in self.fields for slot in _SLOT.findall(field.reads))
+            over, facts = " OVER ()", [f"{self.table.label} AS row_label", *slots]
+            rest = f"ORDER BY {self.order} LIMIT {_MAX_ENTRIES if self.table.totals else _MAX_LISTED}"
+        elif "address" in self.table.rows:
+            # A total is told with its place, which the tool must have said.
+            facts = ["group_concat(DISTINCT address) AS row_places"]
+        functions = {"COUNT(*)": "count", f"SUM({column})": "total", f"AVG({column})": "mean"}
+        sums = [f"{function}{over} AS row_{name}" for function, name in functions.items()]
+        return self.rows(turn, ", ".join([*facts, *sums]), rest)
+
+    def also(self, condition: str) -> "Query":
+        """Those of the rows for which something more holds."""
+        return msgspec.structs.replace(self, where=[*self.where, condition])
+
+    def extreme(self, count: int, *, least: bool) -> "Query":
+        """Its first so many rows by the measure, and those that are level with the last of them."""
+        column, order = self.measured.column, "ASC" if least else "DESC"
+        few = self.sql(f"{column} AS m", f"AND {column} IS NOT NULL ORDER BY m {order} LIMIT {count}")
+        edge = f"SELECT {'MAX' if least else 'MIN'}(m) FROM ({few})"
+        narrowed = self.also(f"{column} {'<=' if least else '>='} ({edge})")
+        order = f"{column} {order}, {self.order}"
+        return msgspec.structs.replace(narrowed, values=self.values * 2, order=order)
+
+
+def _about(table: Table, measured: Field, reading: Reading) -> str:
+    if named := reading.all("category"):
+        return join([category_label(name) for name in named])
+    if not table.totals or measured.name:
+        return measured.name or table.many
+    totals = {"income": "total income", "expense": "total expenses"}
+    return "payments" if reading.has("party") else totals.get(" ".join(reading.all("kind")), table.many)
+
+
+def _kinds(reading: Reading, vocabulary: Vocabulary, words: list[int]) -> list[str]:
+    """The kinds of transactions that are meant; none for all of them."""
+    kinds = reading.all("kind")
+    if reading.has("category"):
+        return []
+    if parties := reading.all("party"):
+        # a tenant pays us; with a vendor everything counts
+        return ["income"] if kinds and set(parties) & vocabulary.payers else []
+    if reading.has("field"):
+        return ["income", "expense"]
+    if kinds == ["expense"] and words:
+        # what was bought may be an improvement, which is no expense
+        return ["expense", "transfer"]
+    return kinds or (["expense"] if reading.has("by", "vendor") else [])
+
+
+def lists_entries(reading: Reading) -> bool:
+    """Whether entries are asked for, not what they come to."""
+    if reading.has("op", "average", "count") or _AMOUNT.search(reading.text):
+        return reading.has("op", "most", "least")
+    return reading.has("op", "most", "least", "list", "who", "when", "last", "first")

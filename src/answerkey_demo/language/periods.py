@@ -10,8 +10,6 @@ from datetime import date, timedelta
 
 import msgspec
 
-__all__ = ["Period", "find_periods"]
-
 _NEVER, _EVER = date(1900, 1, 1), date(9999, 12, 31)
 _MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
@@ -20,8 +18,10 @@ _ORDINALS |= {"last": 4, "final": 4}
 _NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _SEASONS = {"spring": 3, "summer": 6, "fall": 9, "autumn": 9}
 _OPENING = re.compile(
-    r"\b(from|between|since|after|before|prior to|until|till|up to|through|starting)(?: in| on)? $"
+    r"\b(from|between|since|after|before|prior to|until|till|up to|through|starting)(?: [io]n)? $"
 )
+# other words for since, before and up to
+_OPENS = {"starting": "since", "prior to": "before", "until": "up to", "till": "up to", "through": "up to"}
 _JOINING = re.compile(r",? ?(?:to|through|thru|until|till|-|up to) ?(?:the end of )?")
 
 
@@ -103,16 +103,14 @@ def _joined(text: str, points: list[Period]) -> Iterator[Period]:
 
 def _opened(point: Period, word: str, span: tuple[int, int]) -> Period:
     """A point with a word before it that opens one end: "since March 2024"."""
-    day = timedelta(days=1)
-    if word in ("since", "starting"):
-        return Period(point.start, _EVER, f"since {_short(point)}", span)
-    if word == "after":
-        return Period(point.end + day, _EVER, f"after {_short(point)}", span)
-    if word in ("before", "prior to"):
-        return Period(_NEVER, point.start - day, f"before {_short(point)}", span)
-    if word in ("until", "till", "up to", "through"):
-        return Period(_NEVER, point.end, f"up to {_short(point)}", span)
-    return point
+    day, name = timedelta(days=1), _OPENS.get(word, word)
+    ends = {
+        "since": (point.start, _EVER),
+        "after": (point.end + day, _EVER),
+        "before": (_NEVER, point.start - day),
+        "up to": (_NEVER, point.end),
+    }
+    return Period(*ends[name], f"{name} {_short(point)}", span) if name in ends else point
 
 
 def _short(period: Period) -> str:
@@ -145,8 +143,6 @@ def _day(match: re.Match[str], as_of: date, base: Period | None) -> Period:
 
 def _month(match: re.Match[str], as_of: date, base: Period | None) -> Period:
     month = _MONTHS[match["m"]] if match["m"].isalpha() else int(match["m"])
-    if not 1 <= month <= 12:
-        raise ValueError(f"there is no month {month}")
     likely = base.start.year if base else as_of.year - (month > as_of.month)
     year, guessed = _year(match, likely)
     return _months(year, month, 1, "{month} {year}", guessed=guessed)
@@ -168,10 +164,6 @@ def _part(match: re.Match[str], as_of: date, base: Period | None) -> Period | No
     return _months(year, first, 6, f"the {name} half of {{year}}", guessed=guessed)
 
 
-def _whole_year(match: re.Match[str], as_of: date, base: Period | None) -> Period:
-    return _months(_year(match, as_of.year)[0], 1, 12, "{year}")
-
-
 def _relative(match: re.Match[str], as_of: date, base: Period | None) -> Period:
     """This, last and next year, quarter or month, or the one before and after that of the conversation."""
     text = match.group()
@@ -188,21 +180,20 @@ def _relative(match: re.Match[str], as_of: date, base: Period | None) -> Period:
 def _trailing(match: re.Match[str], as_of: date, base: Period | None) -> Period | None:
     """The last and the next so many days, months or years."""
     count = int(match["n"]) if match["n"].isdigit() else _NUMBERS.index(match["n"])
-    unit, forward = match["unit"], match["dir"] in ("next", "coming")
-    label = f"the {'next' if forward else 'last'} {count} {unit}"
     if not 1 <= count <= 600:
         return None
-    if unit.startswith(("day", "week")):
-        days = timedelta(days=count * (7 if unit.startswith("week") else 1))
-        return (
-            Period(as_of, as_of + days, label)
-            if forward
-            else Period(as_of - days + timedelta(1), as_of, label)
-        )
-    months = count * (12 if unit.startswith("year") else 1)
-    if forward:
-        return Period(as_of, _months(as_of.year, as_of.month + months, 1, "").end, label)
-    return Period(_months(as_of.year, as_of.month - months + 1, 1, "").start, as_of, label)
+    unit, number = (
+        match["unit"].rstrip("s"),
+        count * {"week": 7, "year": 12}.get(match["unit"].rstrip("s"), 1),
+    )
+    if unit in ("day", "week"):
+        start, end = as_of - timedelta(number - 1), as_of + timedelta(number)
+    else:
+        start = _months(as_of.year, as_of.month - number + 1, 1, "").start
+        end = _months(as_of.year, as_of.month + number, 1, "").end
+    if match["dir"] in ("next", "coming"):
+        return Period(as_of, end, f"the next {count} {match['unit']}")
+    return Period(start, as_of, f"the last {count} {match['unit']}")
 
 
 _MONTH = r"(?P<m>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
@@ -211,12 +202,11 @@ _DAY = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th)?"
 _ORDINAL = r"(?P<n>" + "|".join(_ORDINALS) + ")"
 _STEP = r"(?:this|last|previous|past|current|next|following|prior)"
 # "may" alone is nearly always the verb
-_BEFORE_MAY = "|".join(
-    rf"(?<=\b{word} )" for word in "in for during of and or from to since through until before after".split()
-)
+_TIME_WORDS = "in for during of and or from to since through until before after".split()
+_BEFORE_MAY = "|".join(rf"(?<=\b{word} )" for word in _TIME_WORDS)
 # The longer form first.
 _POINTS: list[tuple[str, Callable[[re.Match[str], date, Period | None], Period | None]]] = [
-    (r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)-(?P<d>\d\d)\b", _day),
+    (r"\b(?P<y>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>\d\d)\b", _day),
     (rf"\b{_MONTH} {_DAY},? (?:of )?{_YEAR}", _day),
     (rf"\b{_DAY} (?:of )?{_MONTH},? {_YEAR}", _day),
     (rf"\b{_MONTH},? (?:of |in )?{_YEAR}", _month),
@@ -236,7 +226,7 @@ _POINTS: list[tuple[str, Callable[[re.Match[str], date, Period | None], Period |
         r"(?P<unit>days?|weeks?|months?|years?)\b",
         _trailing,
     ),
-    (rf"(?<![\w/$-]){_YEAR}", _whole_year),
+    (rf"(?<![\w/$-]){_YEAR}", lambda match, as_of, _: _months(_year(match, as_of.year)[0], 1, 12, "{year}")),
     (rf"\b(?!may\b|mar\b){_MONTH}(?!\w)", _month),
     (rf"(?:{_BEFORE_MAY})(?P<m>may)\b", _month),
 ]

@@ -1,16 +1,17 @@
-"""Words: the lexicon, the normal form of a question, its words with their stems, and which of them carry no content."""
+"""Words: the lexicon, the normal form of a question, its words with their stems and which of them carry no content;
+and how amounts, days, numbers of things, lists and facts read.
+"""
 
 import re
 import tomllib
 import unicodedata
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import Stemmer
-
-__all__ = ["LEXICON", "STOPWORDS", "Word", "content_stems", "normalise", "stem", "stems", "words_of"]
 
 LEXICON: dict[str, Any] = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
 STOPWORDS = frozenset(LEXICON["words"]["stop"].split())
@@ -19,6 +20,8 @@ _OWN_STEM = {
     word: own or word for word, _, own in (w.partition("=") for w in LEXICON["words"]["own_stem"].split())
 }
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|[a-z0-9]+(?:[-'./&][a-z0-9]+)*")
+# A place of a wording that takes a column, and how it is written.
+_SLOT = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 _stemmer = Stemmer.Stemmer("english")
 
 
@@ -67,3 +70,58 @@ def stem(word: str) -> str:
     if word in _OWN_STEM or not word.isalpha():
         return str(_OWN_STEM.get(word, word))
     return str(_stemmer.stemWord(word))
+
+
+def category_label(name: str) -> str:
+    """How a category reads in an answer."""
+    return str(LEXICON["category_labels"].get(name, name.replace("_", " ")))
+
+
+def money(amount: float | None) -> str:
+    """For instance $1,234.50; whole dollars without cents."""
+    value = round(amount or 0.0, 2)
+    text = f"{abs(value):,.0f}" if value == int(value) else f"{abs(value):,.2f}"
+    return f"-${text}" if value < 0 else f"${text}"
+
+
+def plural(count: int, noun: str) -> str:
+    """1 transaction, 2 transactions."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def join(items: list[str]) -> str:
+    """A, B and C."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+def capital(text: str) -> str:
+    """The beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def shown(value: Any, form: str) -> str:
+    """A value as "$", "date", "number" or "category", or as it is."""
+    if form == "$":
+        return money(value)
+    if form == "date" and isinstance(value, str):
+        day = date.fromisoformat(value)
+        return f"{day:%B} {day.day}, {day.year}"
+    if form == "category":
+        return category_label(value)
+    return f"{value:,.10g}" if form == "number" else str(value)
+
+
+def filled(template: str, row: dict[str, Any]) -> str:
+    """Fill in a row: {column}, {column:$}, or {column:, for $}, which is left out where there is no value."""
+
+    def fill(match: re.Match[str]) -> str:
+        value, form = row[match[1]], match[2] or ""
+        kind = next((k for k in ("$", "date", "number", "category") if k in form), "")
+        if form and not kind:
+            # a remark that holds for one value
+            return form if value and str(value) in form else ""
+        if value is None:
+            return "" if form.startswith(",") else "nothing on record"
+        return form.replace(kind, shown(value, kind)) if kind else str(value)
+
+    return re.sub(r"\b1 units\b", "1 unit", _SLOT.sub(fill, " ".join(template.split())))

@@ -14,8 +14,7 @@ import pytest
 import uvicorn
 
 from answerkey_demo import Chatbot, open_chatbot
-from answerkey_demo.service.app import create_app
-from answerkey_demo.service.feedback import FeedbackLog
+from answerkey_demo.service import FeedbackLog, create_app
 
 
 class Service:

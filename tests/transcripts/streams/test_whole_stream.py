@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from answerkey.model.reply import Reply
 from answerkey.transcripts.reply_mapping import Streamed, reply_from_object
-from answerkey.transcripts.streams.event_reader import EventReader, stream_kind
+from answerkey.transcripts.streams.event_reader import STREAM_KINDS, EventReader
 from answerkey.transcripts.streams.whole_stream import assemble
 
 
@@ -227,10 +227,9 @@ def test_the_last_event_needs_no_blank_line() -> None:
 
 
 def test_content_types() -> None:
-    assert stream_kind("text/event-stream", False) == "sse"
-    assert stream_kind("application/x-ndjson", False) == "lines"
-    assert stream_kind("text/plain", True) == "data-stream"
-    assert stream_kind("application/json", False) is None
+    assert STREAM_KINDS["text/event-stream"] == "sse"
+    assert STREAM_KINDS["application/x-ndjson"] == "lines"
+    assert "application/json" not in STREAM_KINDS
 
 
 _TYPES = st.sampled_from(

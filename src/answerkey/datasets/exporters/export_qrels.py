@@ -11,8 +11,6 @@ from answerkey.errors import UsageError
 from answerkey.model.question import Question, QuestionSet
 from answerkey.protocols import Exported
 
-__all__ = ["export_beir", "export_trec"]
-
 _CARRIED = ("id", "question", "relevant_documents")
 
 

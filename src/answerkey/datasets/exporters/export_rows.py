@@ -13,8 +13,6 @@ from answerkey.model.question import Question, QuestionSet
 from answerkey.protocols import Exported
 from answerkey.text.sanitise import for_csv
 
-__all__ = ["export_csv", "export_jsonl"]
-
 
 def export_jsonl(questions: QuestionSet) -> Exported:
     """One object a line, in answerkey's own canonical form: it reads back as the same set."""

@@ -5,16 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jmespath
 import msgspec
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, is_field, parse_question
 from answerkey.errors import InputError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.protocols import Imported
+from answerkey.transcripts.field_map import finder
 from answerkey.transcripts.row_files import open_rows
-
-__all__ = ["Format", "Losses", "Place", "finish", "import_rows", "numbered_rows"]
 
 # Fields of a reply; a row with one of these is a recorded reply with its expectations inline.
 _REPLY_FIELDS = frozenset(
@@ -66,7 +64,7 @@ def _listed(places: Iterable[Place], *, with_file: bool) -> str:
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a tool has what a golden set holds."""
+    """An importer by where a tool has what a golden set holds."""
 
     name: str
     # Field → JMESPath expressions, of which the first that finds something counts.
@@ -79,6 +77,26 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     unneeded: Sequence[str] = ()
     # What means something and has no counterpart.
     lost: Sequence[str] = ()
+
+    def __call__(self, paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
+        """Import the rows of the files by the table; `fields` goes before it."""
+        losses = Losses()
+        table = {**self.fields, **{field: (expression,) for field, expression in (fields or {}).items()}}
+        readers = {field: read for field, read in self.readers.items() if field not in (fields or ())}
+        compiled = {field: [finder(path) for path in found_at] for field, found_at in table.items()}
+        used = {expression for found_at in table.values() for expression in found_at}
+        found: list[tuple[Place, JsonObject]] = []
+        for place, row in numbered_rows(paths):
+            losses.place = place
+            taken: JsonObject = {}
+            for field, expressions in compiled.items():
+                value = next((value for find in expressions if (value := find(row)) not in _NOTHING), None)
+                if value is not None and field in readers:
+                    value = readers[field](value, losses)
+                if value not in _NOTHING:
+                    taken[field] = value
+            found.append((place, {**_notes(row, self, used, losses), **taken}))
+        return finish(found, losses, self.name)
 
 
 def numbered_rows(paths: Iterable[Path]) -> Iterator[tuple[Place, JsonObject]]:
@@ -102,32 +120,6 @@ def _held(cell: Json) -> Json:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return cell
     return value
-
-
-def import_rows(paths: Sequence[Path], form: Format, fields: Mapping[str, str] | None = None) -> Imported:
-    """The rows of the files by a format's table; `fields` goes before the table."""
-    losses = Losses()
-    table = {**form.fields, **{field: (expression,) for field, expression in (fields or {}).items()}}
-    plain = frozenset(fields or ())
-    compiled = {field: [_compiled(path) for path in paths_] for field, paths_ in table.items()}
-    found: list[tuple[Place, JsonObject]] = []
-    for place, row in numbered_rows(paths):
-        losses.place = place
-        taken: JsonObject = {}
-        for field, expressions in compiled.items():
-            value = next((value for find in expressions if (value := find(row)) not in _NOTHING), None)
-            if value is not None and field in form.readers and field not in plain:
-                value = form.readers[field](value, losses)
-            if value not in _NOTHING:
-                taken[field] = value
-        used = {expression for paths_ in table.values() for expression in paths_}
-        found.append((place, {**_notes(row, form, used, losses), **taken}))
-    return finish(found, losses, form.name)
-
-
-def _compiled(expression: str) -> Callable[[JsonObject], Any]:
-    search = jmespath.compile(expression).search
-    return lambda row: row[expression] if expression in row else search(row)
 
 
 def _notes(row: JsonObject, form: Format, used: set[str], losses: Losses) -> JsonObject:

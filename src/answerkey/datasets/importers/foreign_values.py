@@ -6,20 +6,12 @@ import msgspec
 
 from answerkey.datasets.importers.foreign_rows import Losses
 from answerkey.model.json_value import Json
-
-__all__ = ["any_of", "as_text", "asked", "expected_calls", "last_said", "reference", "tool_names"]
+from answerkey.transcripts.fields.tool_calls import UNNAMED, read_call
 
 _ASKED = ("question", "query", "input", "prompt", "user_input", "text", "message", "content")
 _ANSWERED = (
-    "answer",
-    "output",
-    "reference",
-    "expected",
-    "expected_output",
-    "response",
-    "text",
-    "content",
-    "result",
+    *("answer", "output", "reference", "expected", "expected_output"),
+    *("response", "text", "content", "result"),
 )
 
 
@@ -69,7 +61,7 @@ def asked(value: Any, losses: Losses) -> str | None:
 
 
 def last_said(value: Any, losses: Losses) -> str | None:
-    """The answer in what a tool calls an output: a text, an object's likeliest entry, or the last message."""
+    """The answer in what a tool calls an output: a text, an object's likeliest entry, the last message, the first of several."""
     if _is_messages(value):
         return as_text(value[-1].get("content"))
     if isinstance(value, list):
@@ -82,11 +74,6 @@ def last_said(value: Any, losses: Losses) -> str | None:
     return as_text(value)
 
 
-def reference(value: Any, losses: Losses) -> str | None:
-    """A reference answer; of several that are equally right, the first."""
-    return last_said(value, losses) or None
-
-
 def any_of(value: Any, losses: Losses) -> Json:
     """Several answers of which any is right, as one keyword with alternatives; a single one is a reference only."""
     if not isinstance(value, list) or len(value) < 2 or not all(isinstance(option, str) for option in value):
@@ -97,33 +84,14 @@ def any_of(value: Any, losses: Losses) -> Json:
 def expected_calls(value: Any, losses: Losses) -> list[Json] | None:
     """Calls that a good reply makes, with the arguments that are said."""
     calls: list[Json] = []
-    for call in value if isinstance(value, list) else [value]:
-        if isinstance(call, str):
-            calls.append(call)
-            continue
-        found = call.get("function", call) if isinstance(call, dict) else {}
-        name = found.get("name") if isinstance(found, dict) else found if isinstance(found, str) else None
-        arguments = next(
-            (
-                held[key]
-                for held in (call, found)
-                if isinstance(held, dict)
-                for key in ("arguments", "args", "input_parameters", "inputParameters", "input")
-                if held.get(key)
-            ),
-            None,
-        )
-        if isinstance(arguments, str):
-            try:
-                arguments = msgspec.json.decode(arguments)
-            except msgspec.DecodeError:
-                arguments = None
-        if not isinstance(name, str):
+    for call in map(read_call, value if isinstance(value, list) else [value]):
+        if call.name == UNNAMED:
             losses.add("a call without a name")
-        elif isinstance(arguments, dict):
-            calls.append({"name": name, "arguments": {key: exactly(held) for key, held in arguments.items()}})
+        elif call.arguments:
+            exact = {key: exactly(held) for key, held in call.arguments.items()}
+            calls.append({"name": call.name, "arguments": exact})
         else:
-            calls.append(name)
+            calls.append(call.name)
     return calls or None
 
 
@@ -132,7 +100,6 @@ def exactly(value: Any) -> Json:
     return [value] if isinstance(value, list | dict) else value
 
 
-def tool_names(value: Any, losses: Losses) -> list[str] | None:
+def tool_names(value: Any, losses: Losses) -> list[str]:
     """The names of the calls that were made."""
-    calls = expected_calls(value, losses) or []
-    return [call if isinstance(call, str) else str(call["name"]) for call in calls]  # type: ignore[index,call-overload]
+    return [call.name for call in map(read_call, value if isinstance(value, list) else [value])]

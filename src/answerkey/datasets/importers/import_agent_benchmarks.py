@@ -1,17 +1,15 @@
 """Imports benchmarks of tool-calling agents: BFCL's functions and possible answers, tau2's tasks."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.importers.foreign_rows import Format, Losses, finish, import_rows, numbered_rows
+from answerkey.datasets.importers.foreign_rows import Format, Losses, finish, numbered_rows
 from answerkey.datasets.importers.foreign_values import as_text, asked, exactly
 from answerkey.errors import InputError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.protocols import Imported
-
-__all__ = ["import_bfcl", "import_tau2"]
 
 
 def import_bfcl(paths: Sequence[Path]) -> Imported:
@@ -118,7 +116,8 @@ def _assertions(value: Any, losses: Losses) -> list[Json]:
     return [{"rubric": as_text(assertion)} for assertion in value]
 
 
-_TAU2 = Format(
+# Tasks of a domain (`tasks.json`): a conversation's opening, the actions and what must be told.
+import_tau2 = Format(
     name="tau2",
     fields={
         "id": ("id",),
@@ -142,8 +141,3 @@ _TAU2 = Format(
     unneeded=("user_scenario", "annotations", "issues"),
     lost=("initial_state", "env_assertions", "reward_basis", "user_tools"),
 )
-
-
-def import_tau2(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
-    """Tasks of a domain (`tasks.json`): a conversation's opening, the actions and what must be told."""
-    return import_rows(paths, _TAU2, fields)

@@ -15,11 +15,11 @@ from answerkey.model.json_value import JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.row_files import open_rows
 
-__all__ = ["import_promptfoo"]
-
 _ASKED = ("question", "query", "input", "prompt", "message", "user_input", "text", "q")
 # A cell of `__expected`: the kind of assertion, its threshold, its value.
 _CELL = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\(([\d.]+)\))?(?:(?:(?<=\w)|(?<=\))):\s*(.*))?$", re.DOTALL)
+# What a test may have that has no counterpart.
+_LOST = ("options", "threshold", "assertScoringFunction", "provider", "__threshold", "__metric", "__prefix")
 _CELL_KINDS = {"grade": "llm-rubric", "fn": "javascript", "eval": "javascript"}
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
@@ -174,15 +174,7 @@ def _case(test: JsonObject, variables: Mapping[str, Any], asked: str, losses: Lo
     case |= {name: value for name, value in extra.items() if value}
     if test.get("__providerOutput") is not None:
         case["answer"] = test["__providerOutput"]
-    for name in (
-        "options",
-        "threshold",
-        "assertScoringFunction",
-        "provider",
-        "__threshold",
-        "__metric",
-        "__prefix",
-    ):
+    for name in _LOST:
         if test.get(name) not in (None, {}, ""):
             losses.add(f"'{name}' of a test")
     for assertion in test.get("assert") or ():  # type: ignore[union-attr]
@@ -338,25 +330,9 @@ _CARRIED: dict[str, Carry] = {
 # Kinds that exist and have no counterpart, so that a cell of a table is not taken for the text itself.
 _KNOWN = frozenset(
     {
-        *(
-            "javascript",
-            "python",
-            "webhook",
-            "contains-json",
-            "contains-sql",
-            "contains-xml",
-            "is-sql",
-            "is-xml",
-        ),
-        *("levenshtein", "perplexity", "classifier", "moderation", "answer-relevance", "context-recall"),
-        *(
-            "context-relevance",
-            "context-faithfulness",
-            "select-best",
-            "max-score",
-            "ruby",
-            "word-count",
-            "is-refusal",
-        ),
+        *("javascript", "python", "webhook", "contains-json", "contains-sql", "contains-xml", "is-sql"),
+        *("is-xml", "levenshtein", "perplexity", "classifier", "moderation", "answer-relevance", "ruby"),
+        *("context-recall", "context-relevance", "context-faithfulness", "select-best", "max-score"),
+        *("word-count", "is-refusal"),
     }
 )

@@ -4,32 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.importers.foreign_rows import Format, Losses, Place, finish, import_rows
+from answerkey.datasets.importers.foreign_rows import Format, Losses, Place, finish
 from answerkey.datasets.importers.foreign_values import (
     any_of,
     as_text,
     asked,
     expected_calls,
     last_said,
-    reference,
     tool_names,
 )
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.protocols import Imported
 from answerkey.transcripts.row_files import open_rows
 from answerkey.transcripts.table_columns import read_columns
-
-__all__ = [
-    "import_deepeval",
-    "import_hf",
-    "import_inspect",
-    "import_langfuse",
-    "import_langsmith",
-    "import_openai_evals",
-    "import_ragas",
-]
-
-Fields = Mapping[str, str] | None
 
 
 def _document_ids(value: Any, losses: Losses) -> list[Json]:
@@ -46,9 +33,10 @@ def _identity(value: Any, losses: Losses) -> str:
     return str(value)
 
 
-_COMMON = {"id": _identity, "question": asked, "reference_answer": reference, "answer": last_said}
+_COMMON = {"id": _identity, "question": asked, "reference_answer": last_said, "answer": last_said}
 
-_DEEPEVAL = Format(
+# Goldens or test cases as `EvaluationDataset.save_as` writes them.
+import_deepeval = Format(
     name="deepeval",
     fields={
         "id": ("additional_metadata.id", "additionalMetadata.id", "name"),
@@ -71,11 +59,6 @@ _DEEPEVAL = Format(
 )
 
 
-def import_deepeval(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """Goldens or test cases as `EvaluationDataset.save_as` writes them."""
-    return import_rows(paths, _DEEPEVAL, fields)
-
-
 def _rubrics(value: Any, losses: Losses) -> list[Json] | None:
     levels = (
         "; ".join(f"{name}: {text}" for name, text in value.items())
@@ -90,7 +73,8 @@ def _conversation(value: Any, losses: Losses) -> Json:
     return value if isinstance(value, list) else None
 
 
-_RAGAS = Format(
+# An EvaluationDataset or Testset as `to_jsonl` or `to_csv` writes it.
+import_ragas = Format(
     name="ragas",
     fields={
         "question": ("user_input", "question"),
@@ -115,12 +99,8 @@ _RAGAS = Format(
 )
 
 
-def import_ragas(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """An EvaluationDataset or Testset as `to_jsonl` or `to_csv` writes it."""
-    return import_rows(paths, _RAGAS, fields)
-
-
-_INSPECT = Format(
+# Samples of a dataset, or a whole log: then its replies with what they were held against.
+import_inspect = Format(
     name="inspect",
     fields={
         "id": ("id",),
@@ -135,29 +115,16 @@ _INSPECT = Format(
     readers={**_COMMON, "expected_keywords": any_of},
     spread=("metadata",),
     unneeded=(
-        *(
-            "output",
-            "scores",
-            "events",
-            "store",
-            "model_usage",
-            "role_usage",
-            "total_time",
-            "working_time",
-            "uuid",
-        ),
+        *("output", "scores", "events", "store", "model_usage", "role_usage", "total_time", "uuid"),
+        "working_time",
         *("attachments", "timelines", "started_at", "completed_at", "invalidation", "error_retries"),
     ),
     lost=("choices", "sandbox", "files", "setup", "limit", "error"),
 )
 
 
-def import_inspect(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """Samples of a dataset, or a whole log: then its replies with what they were held against."""
-    return import_rows(paths, _INSPECT, fields)
-
-
-_LANGSMITH = Format(
+# Examples of a dataset, as its export writes them.
+import_langsmith = Format(
     name="langsmith",
     fields={
         "id": ("metadata.id", "id"),
@@ -175,12 +142,8 @@ _LANGSMITH = Format(
 )
 
 
-def import_langsmith(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """Examples of a dataset, as its export writes them."""
-    return import_rows(paths, _LANGSMITH, fields)
-
-
-_LANGFUSE = Format(
+# Items of a dataset, as the API and its export give them.
+import_langfuse = Format(
     name="langfuse",
     fields={
         "id": ("id",),
@@ -198,26 +161,15 @@ _LANGFUSE = Format(
 )
 
 
-def import_langfuse(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """Items of a dataset, as the API and its export give them."""
-    return import_rows(paths, _LANGFUSE, fields)
-
-
-_OPENAI_EVALS = Format(
+# Samples of the evals repository ({"input", "ideal"}), or a file of the Evals API ({"item": {…}}).
+import_openai_evals = Format(
     name="openai_evals",
     fields={
         "id": ("id", "item.id"),
         "question": ("input", "item.input", "item.question", "item.query", "item.prompt"),
         "reference_answer": (
-            *(
-                "ideal",
-                "item.ideal",
-                "item.expected",
-                "item.reference",
-                "item.answer",
-                "item.expected_output",
-            ),
-            *("item.ground_truth", "item.correct_label"),
+            *("ideal", "item.ideal", "item.expected", "item.reference", "item.answer"),
+            *("item.expected_output", "item.ground_truth", "item.correct_label"),
         ),
         "expected_keywords": ("ideal", "item.ideal"),
         "answer": ("sample.output_text", "completion"),
@@ -229,12 +181,7 @@ _OPENAI_EVALS = Format(
 )
 
 
-def import_openai_evals(paths: Sequence[Path], fields: Fields = None) -> Imported:
-    """Samples of the evals repository ({"input", "ideal"}), or a file of the Evals API ({"item": {…}})."""
-    return import_rows(paths, _OPENAI_EVALS, fields)
-
-
-def import_hf(paths: Sequence[Path], fields: Fields = None) -> Imported:
+def import_hf(paths: Sequence[Path], fields: Mapping[str, str] | None = None) -> Imported:
     """Any table – Hugging Face Parquet, CSV, Excel, JSON – whose columns can be told or are mapped."""
     losses = Losses()
     found, said = list[tuple[Place, JsonObject]](), list[str]()
@@ -244,7 +191,7 @@ def import_hf(paths: Sequence[Path], fields: Fields = None) -> Imported:
         said += [*file.guesses, *guessed]
         for number, (line, row) in enumerate(rows, start=1):
             losses.place = Place(path, line, number)
-            read = {**row, "reference_answer": reference(row.get("reference_answer"), losses)}
+            read = {**row, "reference_answer": last_said(row.get("reference_answer"), losses) or None}
             if isinstance(row.get("id"), int | float):
                 read["id"] = str(row["id"])
             found.append((losses.place, {name: value for name, value in read.items() if value is not None}))

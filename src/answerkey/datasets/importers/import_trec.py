@@ -1,15 +1,24 @@
-"""Imports TREC files: qrels become a golden set, a run becomes recorded replies."""
+"""Imports TREC files and BEIR datasets: qrels become a golden set, a run becomes recorded replies."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from answerkey.datasets.trec_files import Qrels, TrecRun, file_kind, read_qrels, read_queries, read_trec_run
+from answerkey.datasets.trec_files import (
+    Qrels,
+    TrecRun,
+    file_kind,
+    read_beir_corpus_ids,
+    read_qrels,
+    read_queries,
+    read_trec_run,
+)
 from answerkey.errors import InputError, UsageError
 from answerkey.model.json_value import JsonObject
 from answerkey.protocols import Imported
 
-__all__ = ["import_trec", "questions_of"]
+# Which judgements of a dataset are taken when its folder is given.
+_SPLITS = ("test", "dev", "train")
 
 
 def import_trec(paths: Sequence[Path]) -> Imported:
@@ -17,16 +26,13 @@ def import_trec(paths: Sequence[Path]) -> Imported:
 
     Qrels alone give a golden set; a run gives recorded replies, with the judgements inline if qrels are given too.
     """
-    files: dict[str, Path] = {}
-    for path in paths:
-        kind = file_kind(path)
+    found = [(file_kind(path), path) for path in paths]
+    for kind, path in found:
         if kind not in ("qrels", "run", "queries"):
             raise InputError(
                 "is neither qrels, a run nor queries; see docs/retrieval.md for the formats", path=path
             )
-        if kind in files:
-            raise UsageError(f"{files[kind]} and {path} are both {kind}; import them one at a time")
-        files[kind] = path
+    files = _by_kind(found)
     if "qrels" not in files and "run" not in files:
         raise UsageError("no qrels and no run among the files: there is nothing to import")
     queries = read_queries(files["queries"]) if "queries" in files else {}
@@ -34,7 +40,59 @@ def import_trec(paths: Sequence[Path]) -> Imported:
     if "run" in files:
         run = read_trec_run(files["run"])
         return Imported(rows=_replies(run, qrels, queries), kind="replies", notes=_notes(run, qrels, queries))
-    return Imported(rows=questions_of(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
+    return Imported(rows=_questions(qrels, queries), kind="questions", notes=_notes(qrels, qrels, queries))
+
+
+def import_beir(paths: Sequence[Path]) -> Imported:
+    """A dataset's folder, or its files: qrels (.tsv), queries.jsonl and, to check the ids, corpus.jsonl."""
+    notes: list[str] = []
+    given = [_folder(path, notes) if path.is_dir() else [(file_kind(path), path)] for path in paths]
+    files = _by_kind([one for found in given for one in found])
+    if "qrels" not in files:
+        raise UsageError("no judgements among the files; give the folder, or its qrels/test.tsv")
+    if "queries" not in files:
+        raise UsageError("no queries among the files; give the folder, or its queries.jsonl")
+    qrels, queries = read_qrels(files["qrels"]), read_queries(files["queries"])
+    absent = [query for query in qrels if query not in queries]
+    if absent:
+        raise InputError(
+            f"query {absent[0]!r} of {files['qrels']} is not in it ({len(absent)} are missing)",
+            path=files["queries"],
+        )
+    if "corpus" in files:
+        corpus = read_beir_corpus_ids(files["corpus"])
+        unknown = {document for documents in qrels.values() for document in documents} - corpus
+        if unknown:
+            notes.append(
+                f"{len(unknown)} judged documents are not in the corpus, for example {min(unknown)!r}"
+            )
+    return Imported(rows=_questions(qrels, queries), kind="questions", notes=tuple(notes))
+
+
+def _by_kind(found: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for kind, path in found:
+        if kind in files:
+            raise UsageError(f"{files[kind]} and {path} are both {kind}; import them one at a time")
+        files[kind] = path
+    return files
+
+
+def _folder(folder: Path, notes: list[str]) -> list[tuple[str, Path]]:
+    for split in _SPLITS:
+        judged = folder / "qrels" / f"{split}.tsv"
+        if judged.is_file():
+            if split != _SPLITS[0]:
+                notes.append(f"took {judged}, as there is no qrels/test.tsv")
+            found = [("qrels", judged)]
+            break
+    else:
+        raise InputError("has no qrels/test.tsv, dev.tsv or train.tsv", path=folder)
+    for kind in ("queries", "corpus"):
+        file = folder / f"{kind}.jsonl"
+        if file.is_file():
+            found.append((kind, file))
+    return found
 
 
 def _relevance(documents: dict[str, int]) -> JsonObject:
@@ -42,14 +100,11 @@ def _relevance(documents: dict[str, int]) -> JsonObject:
     return {document: grade for document, grade in documents.items() if grade >= 0}
 
 
-def questions_of(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
+def _questions(qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:
     """Judgements as rows of a golden set; a query without a text is its id."""
     for query, documents in qrels.items():
-        yield {
-            "id": query,
-            "question": queries.get(query, query),
-            "relevant_documents": _relevance(documents),
-        }
+        judged = _relevance(documents)
+        yield {"id": query, "question": queries.get(query, query), "relevant_documents": judged}
 
 
 def _replies(run: TrecRun, qrels: Qrels, queries: dict[str, str]) -> Iterator[JsonObject]:

@@ -8,8 +8,6 @@ import msgspec
 
 from answerkey.model.reply import Reply, Source
 
-__all__ = ["Citations", "find_citations"]
-
 # [1], [2, 3] and 【4†source】 refer to a source by its number.
 _NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](?!\()|【(\d{1,3})(?::\d+)?†[^】]*】")
 # "Source: lease.pdf", "(source: Lease 2024)", "[lease.pdf]": a document called by name.

@@ -13,8 +13,6 @@ import msgspec
 
 from answerkey.errors import MissingExtraError, UnknownNameError
 
-__all__ = ["DEFAULT_MEASURES", "Evaluator", "Measure", "parse_measure", "parse_measures"]
-
 DEFAULT_MEASURES = ("precision", "recall", "F1", "RR", "nDCG@10")
 
 # Measure → its accepted spellings, lower case and without "_", "-" and spaces.

@@ -12,27 +12,23 @@ from answerkey.model.comparison import Comparison
 from answerkey.model.run import RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Summary
-from answerkey.report.changes import Change, changes_between
+from answerkey.report.comparison_wording import changes_between
 from answerkey.report.table import Column, Table
 from answerkey.server.cached_figures import compare_stored, rank_stored
 from answerkey.server.views.measures import MeasureTable, measure_tables, tone_of
-from answerkey.server.views.paging import PageNumber, Paging, ShortText
 from answerkey.server.views.pair_table import (
-    PAIR_CONDITIONS,
-    PairsFilter,
+    CompareRow,
     exported_cells,
     pair_columns,
     pair_table,
     wanted_columns,
 )
 from answerkey.server.views.run import facets_of
-from answerkey.server.views.table_choice import conditions_in_words
-from answerkey.store.pairs import PairRow, Pairs
+from answerkey.server.views.table_choice import PageNumber, Paging, ShortText, conditions_in_words
+from answerkey.store.pairs import PairFilter, PairRow, Pairs
 from answerkey.store.question_list import Facets
 from answerkey.store.sql import SqlStore
 from answerkey.text.differences import Piece, alike, word_diff
-
-__all__ = ["CompareQuery", "CompareRow", "CompareView", "Side", "exported_pairs", "load_compare"]
 
 _PAGE = 20
 # With more than two runs a row is much longer.
@@ -46,7 +42,7 @@ _MOST_MEASURES = 50
 _MOST_LISTED = 10
 
 
-class CompareQuery(PairsFilter, frozen=True, kw_only=True):
+class CompareQuery(PairFilter, frozen=True, kw_only=True):
     """Which runs: the oldest is the base unless `base` names another."""
 
     run: Annotated[tuple[ShortText, ...], msgspec.Meta(max_length=_MOST_RUNS)] = ()
@@ -60,45 +56,6 @@ class Side(msgspec.Struct, frozen=True):
     info: RunInfo
     score: float | None
     grade: str | None
-
-
-class RowSide(msgspec.Struct, frozen=True):
-    """A question in one run."""
-
-    score: float | None
-    grade: str | None
-    # Candidate minus base; None in the base, and where one of them has no score.
-    change: float | None
-    reply: tuple[Piece, ...] | None
-    other_text: bool
-
-
-class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A question in all runs."""
-
-    id: str
-    category: str
-    question: str
-    scores: tuple[float | None, ...]
-    grades: tuple[str | None, ...]
-    # Candidate minus base, for each candidate.
-    changes: tuple[float | None, ...]
-    # Each reply as it differs from the base's; the base's own, and one that shares little with it, are whole.
-    # None: a null reply.
-    replies: tuple[tuple[Piece, ...] | None, ...]
-    # Of the first candidate: why it scores otherwise than the base.
-    why: tuple[Change, ...]
-    # Of each run: components, metrics, latency_ms and cost, means of the trials.
-    measures: tuple[dict[str, float], ...]
-    same_text: bool
-    # Which replies share so little with the base's that marking differences would only hide them.
-    other_text: tuple[bool, ...]
-
-    @property
-    def sides(self) -> tuple[RowSide, ...]:
-        """The same by run, the base first."""
-        changes = (None, *self.changes)
-        return tuple(map(RowSide, self.scores, self.grades, changes, self.replies, self.other_text))
 
 
 class CompareView(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +91,7 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are filtered by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, PAIR_CONDITIONS, link, "questions")
+        return conditions_in_words(self.query, link, "questions")
 
     @property
     def tone(self) -> str:

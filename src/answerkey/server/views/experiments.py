@@ -18,8 +18,6 @@ from answerkey.store.run_list import Figures, RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Experiment", "Need", "load_experiments", "needs_of"]
-
 _LISTED = 12
 # Comparing takes time: only so many, and none with more questions, are held against the run before.
 _JUDGED = 6

@@ -2,15 +2,12 @@
 
 import msgspec
 
-from answerkey.model.feedback import Feedback
-from answerkey.model.feedback_stats import FeedbackStats
+from answerkey.model.feedback import Feedback, FeedbackStats
 from answerkey.report.charts import Chart, bar_chart
 from answerkey.server.cached_figures import feedback_figures
-from answerkey.server.views.paging import PageNumber, Paging
+from answerkey.server.views.table_choice import PageNumber, Paging
 from answerkey.store.feedback_book import FeedbackBook, FeedbackFilter
 from answerkey.store.sql import SqlStore
-
-__all__ = ["FeedbackQuery", "FeedbackView", "load_feedback"]
 
 _PAGE = 25
 

@@ -22,8 +22,6 @@ from answerkey.report.value_wording import (
 from answerkey.stats.paired import Difference
 from answerkey.text.sanitise import one_line
 
-__all__ = ["IntervalMarks", "MeasureRow", "MeasureTable", "measure_tables", "tone_of"]
-
 _NAME = 50
 # Differences of less than two points do not fill the picture.
 _LEAST_REACH = 0.02
@@ -168,12 +166,8 @@ def _rest(found: Comparison) -> Iterator[MeasureRow]:
         )
     if found.cost is not None:
         yield _measured("Cost of a question", found.cost, money, lambda change: change_text(change, 4))
-    yield MeasureRow(
-        name="Errors",
-        change=points_change(candidate.error_rate - base.error_rate),
-        base=percent(base.error_rate),
-        candidate=percent(candidate.error_rate),
-    )
+    if found.error_rate is not None:
+        yield _measured("Errors", found.error_rate, percent, points_change)
 
 
 def _range(low: float, high: float, in_words: Callable[[float], str]) -> str:

@@ -1,22 +1,19 @@
 """The questions of two runs as a table of differences: which columns there are, what stands in them, and their address."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from answerkey.model.run import RunInfo
-from answerkey.report.changes import Change, changes_between
+from answerkey.report.comparison_wording import Change, changes_between
 from answerkey.report.table import Column, Kind, Table, TableRow
 from answerkey.report.value_wording import name_words
-from answerkey.server.views.paging import ShortText
-from answerkey.server.views.question_table import SHORT_NAMES
-from answerkey.server.views.table_choice import chosen_columns
+from answerkey.server.views.table_choice import SHORT_NAMES, chosen_columns
 from answerkey.store.pairs import PairFilter, PairRow
+from answerkey.text.differences import Piece
 
-__all__ = ["PAIR_CONDITIONS", "PairsFilter", "exported_cells", "pair_columns", "pair_table", "wanted_columns"]
-
-# What questions are chosen by, besides ranges and `show`.
-PAIR_CONDITIONS = ("text", "category", "persona", "tag", "error", "tool")
 _FIRST = (
     Column(name="question", title="Question", sort="position"),
     Column(name="id", title="Id"),
@@ -36,38 +33,43 @@ _KINDS: dict[str, tuple[Kind, Kind]] = {
 }
 
 
-class PairsFilter(PairFilter, frozen=True, kw_only=True):
-    """Which questions of two runs, in what order, and which columns of them."""
+class RowSide(msgspec.Struct, frozen=True):
+    """A question in one run."""
 
-    columns: tuple[ShortText, ...] = ()
+    score: float | None
+    grade: str | None
+    # Candidate minus base; None in the base, and where one of them has no score.
+    change: float | None
+    reply: tuple[Piece, ...] | None
+    other_text: bool
 
 
-class PairedQuestion(Protocol):
-    """A question in both runs."""
+class CompareRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A question in all runs."""
+
+    id: str
+    category: str
+    question: str
+    scores: tuple[float | None, ...]
+    grades: tuple[str | None, ...]
+    # Candidate minus base, for each candidate.
+    changes: tuple[float | None, ...]
+    # Each reply as it differs from the base's; the base's own, and one that shares little with it, are whole.
+    # None: a null reply.
+    replies: tuple[tuple[Piece, ...] | None, ...]
+    # Of the first candidate: why it scores otherwise than the base.
+    why: tuple[Change, ...]
+    # Of each run: components, metrics, latency_ms and cost, means of the trials.
+    measures: tuple[dict[str, float], ...]
+    same_text: bool
+    # Which replies share so little with the base's that marking differences would only hide them.
+    other_text: tuple[bool, ...]
 
     @property
-    def id(self) -> str:
-        """The question's."""
-
-    @property
-    def category(self) -> str:
-        """The question's."""
-
-    @property
-    def question(self) -> str:
-        """What is asked."""
-
-    @property
-    def scores(self) -> tuple[float | None, ...]:
-        """In each run, the base first."""
-
-    @property
-    def measures(self) -> tuple[dict[str, float], ...]:
-        """Means of its trials in each run."""
-
-    @property
-    def why(self) -> tuple[Change, ...]:
-        """Why the first candidate scores otherwise than the base."""
+    def sides(self) -> tuple[RowSide, ...]:
+        """The same by run, the base first."""
+        changes = (None, *self.changes)
+        return tuple(map(RowSide, self.scores, self.grades, changes, self.replies, self.other_text))
 
 
 def pair_columns(infos: Sequence[RunInfo], metrics: Iterable[str]) -> tuple[Column, ...]:
@@ -90,13 +92,13 @@ def pair_columns(infos: Sequence[RunInfo], metrics: Iterable[str]) -> tuple[Colu
     return tuple(columns)
 
 
-def wanted_columns(query: PairsFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
+def wanted_columns(query: PairFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
     """Those that the page shows."""
     return chosen_columns(query, offered, _USUAL)
 
 
 def pair_table(
-    query: PairsFilter, offered: tuple[Column, ...], rows: Sequence[PairedQuestion], candidate: RunInfo
+    query: PairFilter, offered: tuple[Column, ...], rows: Sequence[CompareRow], candidate: RunInfo
 ) -> Table:
     """A page of rows."""
     columns = wanted_columns(query, offered)
@@ -122,7 +124,7 @@ def exported_cells(row: PairRow, columns: Iterable[Column]) -> list[Any]:
     return ["; ".join(map(str, value)) if isinstance(value, tuple) else value for value in values]
 
 
-def _value(row: PairRow | PairedQuestion, why: tuple[Change, ...], name: str) -> Any:
+def _value(row: PairRow | CompareRow, why: tuple[Change, ...], name: str) -> Any:
     match name:
         case "question" | "id" | "category":
             return getattr(row, name)

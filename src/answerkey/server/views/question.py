@@ -22,8 +22,6 @@ from answerkey.store.sql import SqlStore
 from answerkey.text.moments import local_time
 from answerkey.text.sanitise import one_line
 
-__all__ = ["Neighbours", "QuestionQuery", "QuestionView", "TrialView", "load_full_reply", "load_question"]
-
 _HISTORY = 50
 # Characters of a finding (a judge's reasons) that are shown.
 _FINDING = 4_000

@@ -5,39 +5,12 @@ from typing import Any
 from urllib.parse import quote
 
 from answerkey.model.run import RunInfo
-from answerkey.report.story import COMPONENT_WORDS
 from answerkey.report.table import Column, Table, TableRow
-from answerkey.report.value_wording import name_words
 from answerkey.report.view import QuestionView, row_view
-from answerkey.server.views.paging import ShortText
-from answerkey.server.views.table_choice import chosen_columns, parameters_of, plain_value
+from answerkey.server.views.table_choice import chosen_columns, measure_column, plain_value
 from answerkey.store.question_list import QuestionList
 from answerkey.store.row_filter import RowFilter
 from answerkey.store.sql import SqlStore
-
-__all__ = [
-    "CONDITIONS",
-    "SHORT_NAMES",
-    "QuestionFilter",
-    "exported_questions",
-    "question_columns",
-    "question_table",
-]
-
-# What questions are chosen by, besides ranges.
-CONDITIONS = ("text", "result", "grade", "category", "persona", "tag", "error", "tool")
-# Components in a narrow column.
-SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
-
-
-class QuestionFilter(RowFilter, frozen=True, kw_only=True):
-    """Which of a run's questions, in what order, and which columns of them."""
-
-    columns: tuple[ShortText, ...] = ()
-
-    def parameters(self, **more: Any) -> str:
-        """What is set, after `more`, as the query of an address."""
-        return parameters_of(self, CONDITIONS, "score", **more)
 
 
 def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...]:
@@ -62,15 +35,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
         Column(name="highest", title="Highest", kind="score", note="The best trial’s score", sort="-spread"),
     ]
     measures = [
-        Column(
-            name=name,
-            title=SHORT_NAMES.get(name, name_words(name).capitalize()),
-            kind="score" if name in info.weights else "metric",
-            note=COMPONENT_WORDS[name][0]
-            if name in COMPONENT_WORDS
-            else f"{name_words(name)}, mean of its trials",
-            sort=name,
-        )
+        measure_column(name, "score" if name in info.weights else "metric", name, ", mean of its trials")
         for name in dict.fromkeys((*info.weights, *metrics))
     ]
     last = [
@@ -85,7 +50,7 @@ def question_columns(info: RunInfo, metrics: Iterable[str]) -> tuple[Column, ...
 
 
 def question_table(
-    info: RunInfo, query: QuestionFilter, metrics: Iterable[str], rows: Sequence[QuestionView], start: int
+    info: RunInfo, query: RowFilter, metrics: Iterable[str], rows: Sequence[QuestionView], start: int
 ) -> Table:
     """A page of rows; `start` is the place of the first in the reader's list, for the next and the one before."""
     offered = question_columns(info, metrics)
@@ -107,7 +72,7 @@ def question_table(
 
 
 def exported_questions(
-    store: SqlStore, query: QuestionFilter, run: str
+    store: SqlStore, query: RowFilter, run: str
 ) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
     """The columns and every row of the table, for a file."""
     info = store.find_run(run)
@@ -119,7 +84,7 @@ def exported_questions(
     return columns, ([plain_value(_value(row_view(row), column)) for column in columns] for row in rows)
 
 
-def _chosen(info: RunInfo, query: QuestionFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
+def _chosen(info: RunInfo, query: RowFilter, offered: Sequence[Column]) -> tuple[Column, ...]:
     usual = (
         *("grade", "question", "category", "why", "score"),
         *(("trials_passed", "lowest") if info.repeat > 1 else ()),

@@ -15,32 +15,19 @@ from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.table import Table
 from answerkey.server.cached_figures import production_page
-from answerkey.server.views.paging import NoQuery, PageNumber, Paging
 from answerkey.server.views.reply_table import (
-    REPLY_CONDITIONS,
-    RepliesFilter,
     ReplyRow,
     reply_row,
     reply_table,
 )
-from answerkey.server.views.table_choice import conditions_in_words
-from answerkey.store.production import ProductionFigures, ProductionReplies
+from answerkey.server.views.table_choice import NoQuery, PageNumber, Paging, conditions_in_words
+from answerkey.store.production import ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
-
-__all__ = [
-    "GivenCase",
-    "RepliesQuery",
-    "RepliesView",
-    "ReplyView",
-    "golden_case",
-    "load_replies",
-    "load_reply",
-]
 
 _PAGE = 50
 
 
-class RepliesQuery(RepliesFilter, frozen=True, kw_only=True):
+class RepliesQuery(ProductionFilter, frozen=True, kw_only=True):
     """Which replies, and in what order; the figures are over all of the time wanted."""
 
     page: PageNumber = 1
@@ -61,7 +48,7 @@ class RepliesView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are chosen by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, REPLY_CONDITIONS, link, "replies")
+        return conditions_in_words(self.query, link, "replies")
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,17 +10,11 @@ import msgspec
 from answerkey.model.feedback import Feedback, ProductionReply
 from answerkey.model.scorecard import grade
 from answerkey.report.table import Column, Table, TableRow
-from answerkey.server.views.paging import ShortText
-from answerkey.server.views.table_choice import chosen_columns, parameters_of, plain_value
+from answerkey.server.views.table_choice import chosen_columns, plain_value
 from answerkey.store.database import BATCH
 from answerkey.store.production import ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
-__all__ = ["REPLY_CONDITIONS", "RepliesFilter", "ReplyRow", "exported_replies", "reply_row", "reply_table"]
-
-REPLY_CONDITIONS = (
-    *("text", "result", "verdict", "category", "error", "tool", "model", "version", "since", "until"),
-)
 # Characters of a question and of a reply in the list.
 _SHOWN = 600
 _COLUMNS = (
@@ -41,30 +35,8 @@ _COLUMNS = (
     Column(name="sender", title="Sent by"),
     Column(name="created_at", title="When", kind="time", note="When it was said", sort="-created_at"),
 )
-_USUAL = (
-    *(
-        "grade",
-        "question",
-        "text",
-        "error",
-        "score",
-        "liked",
-        "disliked",
-        "comment",
-        "latency_ms",
-        "created_at",
-    ),
-)
-
-
-class RepliesFilter(ProductionFilter, frozen=True, kw_only=True):
-    """Which replies, in what order, and which columns of them."""
-
-    columns: tuple[ShortText, ...] = ()
-
-    def parameters(self, **more: Any) -> str:
-        """What is set, as the query of an address."""
-        return parameters_of(self, REPLY_CONDITIONS, "-created_at", **more)
+_SELDOM = ("id", "category", "tools", "model", "version", "sender")
+_USUAL = tuple(column.name for column in _COLUMNS if column.name not in _SELDOM)
 
 
 class ReplyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +82,7 @@ def reply_row(item: ProductionReply, feedback: Sequence[Feedback]) -> ReplyRow:
     )
 
 
-def reply_table(query: RepliesFilter, rows: Sequence[ReplyRow]) -> Table:
+def reply_table(query: ProductionFilter, rows: Sequence[ReplyRow]) -> Table:
     """A page of rows."""
     columns = chosen_columns(query, _COLUMNS, _USUAL)
     return Table(
@@ -127,7 +99,9 @@ def reply_table(query: RepliesFilter, rows: Sequence[ReplyRow]) -> Table:
     )
 
 
-def exported_replies(store: SqlStore, query: RepliesFilter) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
+def exported_replies(
+    store: SqlStore, query: ProductionFilter
+) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
     """The columns and every row of the table, for a file."""
     # A file's reader finds a reply by its id, whether the page shows it or not.
     columns = tuple(dict.fromkeys((_COLUMNS[2], *chosen_columns(query, _COLUMNS, _USUAL))))

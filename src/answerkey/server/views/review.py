@@ -8,14 +8,12 @@ import msgspec
 from answerkey.errors import UnknownNameError
 from answerkey.model.feedback import Feedback
 from answerkey.model.run import RunInfo
-from answerkey.server.views.paging import ShortText
 from answerkey.server.views.question import QuestionQuery, TrialView, load_question
+from answerkey.server.views.table_choice import ShortText
 from answerkey.stats.agreement import krippendorff_alpha
 from answerkey.stats.intervals import Interval, wilson_interval
 from answerkey.store.review import Order, ReviewItem, ReviewQueue
 from answerkey.store.sql import SqlStore
-
-__all__ = ["Precision", "ReviewQuery", "ReviewVerdict", "ReviewView", "load_review", "save_verdict"]
 
 _AHEAD = 12
 # Points of a hundred.

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from answerkey.evaluation.stored import run_warnings
 from answerkey.model.run import Run, RunInfo
 from answerkey.model.scorecard import grade
 from answerkey.model.summary import Slice, Summary
@@ -13,20 +14,18 @@ from answerkey.report.story import story_sentences
 from answerkey.report.table import Table
 from answerkey.report.value_wording import count
 from answerkey.report.view import ComponentView, QuestionView, build_view, row_view
-from answerkey.server.views.paging import NoQuery, PageNumber, Paging
-from answerkey.server.views.question_table import CONDITIONS, QuestionFilter, question_table
-from answerkey.server.views.table_choice import conditions_in_words
+from answerkey.server.views.question_table import question_table
+from answerkey.server.views.table_choice import NoQuery, PageNumber, Paging, conditions_in_words
 from answerkey.store.question_list import Facets, QuestionList
+from answerkey.store.row_filter import RowFilter
 from answerkey.store.run_list import Progress, RunList
 from answerkey.store.sql import SqlStore
-
-__all__ = ["RunQuery", "RunView", "facets_of", "load_progress", "load_run"]
 
 _PAGE = 50
 _REFERENCES = 3
 
 
-class RunQuery(QuestionFilter, frozen=True, kw_only=True):
+class RunQuery(RowFilter, frozen=True, kw_only=True):
     """Which of the run's questions, how they are shown, and which page of them."""
 
     page: PageNumber = 1
@@ -77,7 +76,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are filtered by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, CONDITIONS, link, "questions")
+        return conditions_in_words(self.query, link, "questions")
 
 
 def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
@@ -90,7 +89,8 @@ def load_run(store: SqlStore, query: RunQuery, run: str) -> RunView:
     report = None
     if summary is not None:
         # The report's view of a run without its rows: those come from the query above.
-        report = build_view(Run(info=info, summary=summary))
+        warnings = () if info.status == "running" else run_warnings(info, summary)
+        report = build_view(Run(info=info, summary=summary, warnings=warnings))
     return RunView(
         info=info,
         query=query,

@@ -4,19 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from answerkey.report.story import COMPONENT_WORDS
 from answerkey.report.table import Column, Table, TableRow
-from answerkey.report.value_wording import name_words
-from answerkey.server.views.paging import ShortText
-from answerkey.server.views.question_table import SHORT_NAMES
-from answerkey.server.views.table_choice import chosen_columns, parameters_of, plain_value
+from answerkey.server.views.table_choice import chosen_columns, measure_column, plain_value
 from answerkey.store.database import BATCH
 from answerkey.store.run_list import RunFilter, RunList, RunRow, figure_of
 from answerkey.store.sql import SqlStore
 
-__all__ = ["RUN_CONDITIONS", "RunsFilter", "exported_runs", "run_table"]
-
-RUN_CONDITIONS = ("text", "set", "target", "tag", "status")
 _FIRST = (
     Column(name="grade", title="Grade", kind="grade", sort="-score"),
     Column(name="name", title="Run", sort="name"),
@@ -45,17 +38,7 @@ _FIXED = {column.name for column in (*_FIRST, *_LAST)}
 _COMPONENTS_SHOWN = 5
 
 
-class RunsFilter(RunFilter, frozen=True, kw_only=True):
-    """Which runs, in what order, and which columns of them."""
-
-    columns: tuple[ShortText, ...] = ()
-
-    def parameters(self, **more: Any) -> str:
-        """What is set, as the query of an address."""
-        return parameters_of(self, RUN_CONDITIONS, "-created_at", **more)
-
-
-def run_table(query: RunsFilter, rows: Sequence[RunRow]) -> Table:
+def run_table(query: RunFilter, rows: Sequence[RunRow]) -> Table:
     """A page of rows."""
     offered = _offered(query, rows)
     columns = _chosen(query, offered, rows)
@@ -75,7 +58,7 @@ def run_table(query: RunsFilter, rows: Sequence[RunRow]) -> Table:
     )
 
 
-def exported_runs(store: SqlStore, query: RunsFilter) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
+def exported_runs(store: SqlStore, query: RunFilter) -> tuple[tuple[Column, ...], Iterator[list[Any]]]:
     """The columns and every row of the table, for a file."""
     listed = RunList(store)
     first, total = listed.page(query, limit=BATCH)
@@ -91,7 +74,7 @@ def exported_runs(store: SqlStore, query: RunsFilter) -> tuple[tuple[Column, ...
     return columns, ([plain_value(_value(row, column.name)) for column in columns] for row in rows())
 
 
-def _offered(query: RunsFilter, rows: Iterable[RunRow]) -> tuple[Column, ...]:
+def _offered(query: RunFilter, rows: Iterable[RunRow]) -> tuple[Column, ...]:
     """Every column: components and metrics are those of these rows, and those that are asked for."""
     figures = [row.figures for row in rows if row.figures is not None]
     components = dict.fromkeys(name for one in figures for name in one.components)
@@ -99,20 +82,14 @@ def _offered(query: RunsFilter, rows: Iterable[RunRow]) -> tuple[Column, ...]:
     asked = (*query.columns, query.order[0], *(one.name for one in query.ranges))
     names = dict.fromkeys((*components, *metrics, *asked))
     measures = (
-        Column(
-            name=name,
-            title=SHORT_NAMES.get(name, name_words(name).capitalize()),
-            kind="metric" if name in metrics else "score",
-            note=COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else name_words(name),
-            sort=f"-{name}",
-        )
+        measure_column(name, "metric" if name in metrics else "score", f"-{name}")
         for name in names
         if name not in _FIXED
     )
     return (*_FIRST, *measures, *_LAST)
 
 
-def _chosen(query: RunsFilter, offered: Sequence[Column], rows: Sequence[RunRow]) -> tuple[Column, ...]:
+def _chosen(query: RunFilter, offered: Sequence[Column], rows: Sequence[RunRow]) -> tuple[Column, ...]:
     components = dict.fromkeys(name for row in rows if row.figures for name in row.figures.components)
     usual = [
         "grade",

@@ -9,20 +9,17 @@ from answerkey.report.charts import Chart
 from answerkey.report.table import Table
 from answerkey.report.trend import TrendPoint, trend_charts, trend_point
 from answerkey.server.views.experiments import Experiment, Need, load_experiments, needs_of
-from answerkey.server.views.paging import PageNumber, Paging
-from answerkey.server.views.run_table import RUN_CONDITIONS, RunsFilter, run_table
-from answerkey.server.views.table_choice import conditions_in_words
+from answerkey.server.views.run_table import run_table
+from answerkey.server.views.table_choice import PageNumber, Paging, conditions_in_words
 from answerkey.store.run_list import RunFilter, RunList, RunRow
 from answerkey.store.sql import SqlStore
-
-__all__ = ["RunsQuery", "RunsView", "load_runs", "load_trend"]
 
 _PAGE = 25
 # Runs in a trend: more cannot be told apart in a chart.
 _TREND = 60
 
 
-class RunsQuery(RunsFilter, frozen=True, kw_only=True):
+class RunsQuery(RunFilter, frozen=True, kw_only=True):
     """Which runs, how they are shown, and which page of them."""
 
     page: PageNumber = 1
@@ -56,7 +53,7 @@ class RunsView(msgspec.Struct, frozen=True, kw_only=True):
 
     def conditions(self, link: Callable[..., str]) -> list[tuple[str, str]]:
         """What the rows are chosen by in words, each with the address of the page without it."""
-        return conditions_in_words(self.query, RUN_CONDITIONS, link, "runs")
+        return conditions_in_words(self.query, link, "runs")
 
     @property
     def versions(self) -> int:

@@ -1,40 +1,43 @@
-"""What is chosen of a table by its address: columns and conditions, and the address that says so again."""
+"""What is chosen of a table by its address: columns, conditions and a page of rows, and the address that says so again."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
-from urllib.parse import urlencode
+from typing import Annotated, Any
+
+import msgspec
 
 from answerkey.errors import UsageError
 from answerkey.report.losses import Loss
-from answerkey.report.table import Column
-from answerkey.store.ranges import Range
+from answerkey.report.story import COMPONENT_WORDS
+from answerkey.report.table import Column, Kind
+from answerkey.report.value_wording import name_words
+from answerkey.store.feedback_book import ShortText
+from answerkey.store.row_filter import Ranged
 
-__all__ = ["TableQuery", "chosen_columns", "conditions_in_words", "parameters_of", "plain_value"]
+__all__ = [
+    "SHORT_NAMES",
+    "NoQuery",
+    "PageNumber",
+    "Paging",
+    "ShortText",
+    "chosen_columns",
+    "conditions_in_words",
+    "measure_column",
+    "plain_value",
+]
 
 _MOST_COLUMNS = 40
+# Components in a narrow column.
+SHORT_NAMES = {"tool_usage": "Tools", "response_quality": "Said", "error_handling": "No errors"}
 
 
-class TableQuery(Protocol):
-    """What the query of every table has."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns that are wanted; none: the usual ones."""
-
-    @property
-    def ranges(self) -> tuple[Range, ...]:
-        """Ranges of measures that rows must be in."""
-
-    @property
-    def order(self) -> tuple[str, bool]:
-        """By what rows are sorted, and whether the largest come first."""
-
-    @property
-    def sort(self) -> str:
-        """The same as it stands in the address."""
+def measure_column(name: str, kind: Kind, sort: str, note: str = "") -> Column:
+    """A component or a metric as a column; `note` is said after the name of one that has no words of its own."""
+    words = COMPONENT_WORDS[name][0] if name in COMPONENT_WORDS else f"{name_words(name)}{note}"
+    title = SHORT_NAMES.get(name, name_words(name).capitalize())
+    return Column(name=name, title=title, kind=kind, note=words, sort=sort)
 
 
-def chosen_columns(query: TableQuery, offered: Sequence[Column], usual: Iterable[str]) -> tuple[Column, ...]:
+def chosen_columns(query: Ranged, offered: Sequence[Column], usual: Iterable[str]) -> tuple[Column, ...]:
     """The columns that are wanted, and those by which rows are chosen and sorted; in the order of all."""
     known = {column.name for column in offered}
     unknown = [name for name in query.columns if name not in known]
@@ -44,11 +47,9 @@ def chosen_columns(query: TableQuery, offered: Sequence[Column], usual: Iterable
     return tuple(column for column in offered if column.name in wanted)
 
 
-def conditions_in_words(
-    query: TableQuery, names: Iterable[str], link: Callable[..., str], anchor: str
-) -> list[tuple[str, str]]:
+def conditions_in_words(query: Ranged, link: Callable[..., str], anchor: str) -> list[tuple[str, str]]:
     """What rows are chosen by, each with the address of the page without it."""
-    given = [(name, value) for name in names if (value := getattr(query, name)) is not None]
+    given = query.conditions.items()
     chosen = [(f"{name} {value}", f"{link(**{name: None, 'page': None})}#{anchor}") for name, value in given]
     ranges = [str(one) for one in query.ranges]
     for one in ranges:
@@ -58,16 +59,33 @@ def conditions_in_words(
     return chosen
 
 
-def parameters_of(query: TableQuery, names: Iterable[str], usual_sort: str, **more: Any) -> str:
-    """What is chosen, after `more`, as the query of an address."""
-    chosen = {name: value for name in names if (value := getattr(query, name)) is not None}
-    given = {**more, **chosen, "range": [str(one) for one in query.ranges], "columns": list(query.columns)}
-    order = {} if query.sort == usual_sort else {"sort": query.sort}
-    return urlencode({**given, **order}, doseq=True)
-
-
 def plain_value(value: Any) -> Any:
     """A cell for a file."""
     if isinstance(value, tuple) and value and isinstance(value[0], Loss):
         return "; ".join(str(loss) for loss in value)
     return None if value == () else value
+
+
+PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page of rows.")]
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """What a page takes of whose address only the path counts."""
+
+
+class Paging(msgspec.Struct, frozen=True):
+    """Which rows are shown."""
+
+    page: int
+    size: int
+    total: int
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; an empty list has one."""
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def offset(self) -> int:
+        """Rows before this page."""
+        return (self.page - 1) * self.size

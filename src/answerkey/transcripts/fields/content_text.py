@@ -1,12 +1,31 @@
-"""The text of a reply: a string, or what content parts amount to; an object is never written out as if it had been said."""
+"""The text of a reply: the names it stands under, and what content parts amount to; an object is never written out as if said."""
 
 import json
 
-from answerkey.model.json_value import Json
-from answerkey.text.boundary import clean_text
+from answerkey.model.json_value import Json, JsonObject
+from answerkey.text.sanitise import clean_text
 
-__all__ = ["json_text", "read_text", "safe_text", "spoken_text", "type_in_words"]
-
+TEXT_NAMES = (
+    *("answer", "response", "text", "output", "message", "content", "reply"),
+    *("output_text", "final_answer"),
+)
+# A payload with none of these names can only be in a format if its text field is not text.
+FORMAT_MARKS = frozenset(
+    {
+        # OpenAI, Gemini, Ollama and MCP.
+        *("choices", "object", "candidates", "promptFeedback", "prompt_feedback", "contents", "done"),
+        *("isError", "jsonrpc", "structuredContent", "structured_content"),
+        # Transcripts, LangChain, LangGraph and LangSmith.
+        *("messages", "lc", "response_metadata", "values", "run_type"),
+        *("gen_ai.input.messages", "gen_ai.output.messages"),
+        # The AI SDK, CrewAI and A2A.
+        *("parts", "steps", "finishReason", "toolInvocations", "tasks_output"),
+        *("contextId", "context_id"),
+        # Inspect and ADK.
+        *("samples", "conversation", "eval_cases", "evalCases"),
+        *("final_response", "finalResponse", "intermediate_data", "intermediateData"),
+    }
+)
 # Parts of these types are not said to the user.
 _UNSPOKEN = frozenset(
     {
@@ -14,7 +33,21 @@ _UNSPOKEN = frozenset(
         *("tool_use", "tool_result", "tool_call", "image", "image_url"),
     }
 )
-_WORDS = {dict: "an object", list: "a list", bool: "true/false", bytes: "bytes", type(None): "null"}
+_WORDS = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bytes: "bytes",
+    type(None): "null",
+    bool: "true/false",
+    int: "a number",
+    float: "a number",
+}
+
+
+def has_reply_names(value: JsonObject) -> bool:
+    """Whether an object can be a reply: it has a text under a usual name, or a format's mark."""
+    return any(name in value for name in TEXT_NAMES) or not value.keys().isdisjoint(FORMAT_MARKS)
 
 
 def safe_text(text: str) -> str:

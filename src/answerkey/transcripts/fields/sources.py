@@ -10,8 +10,6 @@ from answerkey.model.reply import Source
 from answerkey.transcripts.fields.content_text import json_text, read_text, safe_text
 from answerkey.transcripts.json_shapes import pick, read_number
 
-__all__ = ["ranked", "read_citation", "read_source", "read_sources"]
-
 _IDS = (
     *("id", "doc_id", "document_id", "docId", "documentId", "source_id", "sourceId", "_id"),
     *("file_id", "chunk_id", "documentName", "document_name"),

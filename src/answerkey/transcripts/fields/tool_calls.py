@@ -11,20 +11,6 @@ from answerkey.transcripts.fields.content_text import json_text, safe_text, spok
 from answerkey.transcripts.json_shapes import as_dict, as_str, pick, read_duration
 from answerkey.transcripts.plain_json import decode_json
 
-__all__ = [
-    "ARGUMENT_NAMES",
-    "CALL_NAMES",
-    "RESULT_NAMES",
-    "UNNAMED",
-    "error_in_result",
-    "error_text",
-    "looks_like_calls",
-    "read_arguments",
-    "read_call",
-    "read_calls",
-    "read_result",
-]
-
 # A call that was seen without its name; it can match no expected tool.
 UNNAMED = "(unnamed)"
 

@@ -4,8 +4,6 @@ from answerkey.model.json_value import JsonObject
 from answerkey.model.reply import Usage
 from answerkey.transcripts.json_shapes import read_count, read_number
 
-__all__ = ["add_usage", "read_usage"]
-
 # The spellings of OpenAI, Anthropic, the AI SDK, LangChain, promptfoo and Ollama, and Gemini's two.
 _COUNTS = {
     "input_tokens": (

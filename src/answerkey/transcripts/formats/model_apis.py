@@ -1,4 +1,4 @@
-"""The responses of model APIs: OpenAI (chat and responses), Anthropic, Gemini, Ollama and Bedrock, and single messages."""
+"""Single responses: of the APIs of OpenAI, Anthropic, Gemini, Ollama and Bedrock, messages alone, and results of MCP tools."""
 
 import msgspec
 
@@ -7,14 +7,22 @@ from answerkey.model.message import Message, Part
 from answerkey.model.reply import Failure, Finish, Reply, Timings
 from answerkey.transcripts.conversation import Asked, exchange_for, reply_of, response_of
 from answerkey.transcripts.dialects import KEYED_PARTS
-from answerkey.transcripts.fields.error_field import read_failure
+from answerkey.transcripts.failures import failure_message, not_text, read_failure
+from answerkey.transcripts.fields.content_text import spoken_text
 from answerkey.transcripts.fields.sources import read_source
 from answerkey.transcripts.fields.usage import read_usage
-from answerkey.transcripts.formats.shape import Format
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, at, pick, read_duration
+from answerkey.transcripts.formats import Format
+from answerkey.transcripts.json_shapes import (
+    as_dict,
+    as_dicts,
+    as_list,
+    as_str,
+    at,
+    either,
+    pick,
+    read_duration,
+)
 from answerkey.transcripts.message_reading import read_message, read_messages
-
-__all__ = ["ROWS", "are_blocks", "are_items", "read_blocks", "read_items"]
 
 # Blocks that only Anthropic's messages have.
 _OWN_BLOCKS = frozenset(
@@ -47,7 +55,7 @@ def _chat(payload: JsonObject, asked: Asked) -> Reply:
     given = as_dict(choice.get("message"))
     message = read_message({"content": choice.get("text"), **given, "role": "assistant"})
     finish = "refusal" if as_str(given.get("refusal")) else choice.get("finish_reason")
-    return _response([message], None, payload.get("usage"), payload.get("id"), finish)
+    return _response(payload, [message], finish)
 
 
 def are_items(value: Json) -> bool:
@@ -74,22 +82,14 @@ def read_items(items: Json) -> list[Message]:
 
 def _responses(payload: JsonObject, asked: Asked) -> Reply:
     messages = read_items(payload["output"])
-    failure = read_failure(payload.get("error"))
-    status = payload.get("status")
-    if (
-        failure is None
-        and status in ("failed", "incomplete")
-        and not any(message.text for message in messages)
-    ):
-        reason = as_str(at(payload, "incomplete_details", "reason"))
-        failure = Failure("exception", f"the response is {status}{f': {reason}' if reason else ''}")
-    refused = any(
-        part.get("type") == "refusal"
-        for item in as_dicts(payload["output"])
-        for part in as_dicts(item.get("content"))
-    )
-    finish = "refusal" if refused else at(payload, "incomplete_details", "reason")
-    return _response(messages, failure, payload.get("usage"), payload.get("id"), finish)
+    failure, status = read_failure(payload.get("error")), payload.get("status")
+    reason = at(payload, "incomplete_details", "reason")
+    if failure is None and status in ("failed", "incomplete") and not any(one.text for one in messages):
+        why = f": {reason}" if as_str(reason) else ""
+        failure = Failure("exception", f"the response is {status}{why}")
+    contents = [part for item in as_dicts(payload["output"]) for part in as_dicts(item.get("content"))]
+    refused = any(part.get("type") == "refusal" for part in contents)
+    return _response(payload, messages, "refusal" if refused else reason, failure)
 
 
 def are_blocks(value: Json) -> bool:
@@ -106,36 +106,29 @@ def read_blocks(blocks: Json) -> Reply:
 
 def _anthropic(payload: JsonObject, asked: Asked) -> Reply:
     message = read_message({**payload, "role": "assistant"})
-    return _response([message], None, payload.get("usage"), payload.get("id"), payload.get("stop_reason"))
+    return _response(payload, [message], payload.get("stop_reason"))
 
 
 def _gemini(payload: JsonObject, asked: Asked) -> Reply:
     """The first candidate, after the calls that the SDK made by itself."""
     candidate = as_dict(at(payload, "candidates", 0))
     message = read_message({**as_dict(candidate.get("content")), "role": "model"})
-    finish = as_str(pick(candidate, "finishReason", "finish_reason"))
+    finish = as_str(either(candidate, "finishReason"))
     failure = None
     if message.text is None and not any(part.kind == "call" for part in message.parts):
-        feedback = as_dict(pick(payload, "promptFeedback", "prompt_feedback"))
-        blocked = as_str(pick(feedback, "blockReason", "block_reason"))
-        if blocked:
+        if blocked := as_str(either(as_dict(either(payload, "promptFeedback")), "blockReason")):
             failure = Failure("exception", f"the provider blocked the prompt: {blocked}")
         elif finish and finish not in ("STOP", "MAX_TOKENS"):
             failure = Failure("exception", f"the provider stopped without an answer: {finish}")
-    grounding = as_dict(pick(candidate, "groundingMetadata", "grounding_metadata"))
-    chunks = as_dicts(pick(grounding, "groundingChunks", "grounding_chunks"))
+    chunks = as_dicts(either(as_dict(either(candidate, "groundingMetadata")), "groundingChunks"))
     sources = tuple(
         read_source(pick(chunk, "retrievedContext", "retrieved_context", "web", "maps") or {}, rank)
         for rank, chunk in enumerate(chunks, start=1)
     )
     if sources:
         message = Message("assistant", (*message.parts, Part("aside", None, None, sources)))
-    usage, identity = (
-        pick(payload, "usageMetadata", "usage_metadata"),
-        pick(payload, "responseId", "response_id"),
-    )
-    reply = _response([message], failure, usage, identity, finish)
-    history = pick(payload, "automaticFunctionCallingHistory", "automatic_function_calling_history")
+    reply = _response(payload, [message], finish, failure)
+    history = either(payload, "automaticFunctionCallingHistory")
     if not as_list(history):
         return reply
     messages = [*read_messages(history), message]
@@ -147,16 +140,17 @@ def _gemini(payload: JsonObject, asked: Asked) -> Reply:
 def _ollama(payload: JsonObject, asked: Asked) -> Reply:
     given = as_dict(payload.get("message"))
     message = read_message({"content": payload.get("response"), **given, "role": "assistant"})
-    reply = _response([message], None, payload, None, payload.get("done_reason"))
     total = read_duration(payload.get("total_duration"))
-    return reply if total is None else msgspec.structs.replace(reply, timings=Timings(latency_ms=total / 1e6))
+    timings = Timings(latency_ms=None if total is None else total / 1e6)
+    reply = _response(payload, [message], payload.get("done_reason"))
+    return msgspec.structs.replace(reply, timings=timings, usage=read_usage(payload))
 
 
 def _bedrock(payload: JsonObject, asked: Asked) -> Reply:
     message = read_message(as_dict(at(payload, "output", "message")))
-    reply = _response([message], None, payload.get("usage"), None, payload.get("stopReason"))
-    taken = read_duration(at(payload, "metrics", "latencyMs"))
-    return reply if taken is None else msgspec.structs.replace(reply, timings=Timings(latency_ms=taken))
+    timings = Timings(latency_ms=read_duration(at(payload, "metrics", "latencyMs")))
+    reply = _response(payload, [message], payload.get("stopReason"))
+    return msgspec.structs.replace(reply, timings=timings)
 
 
 def _message(payload: JsonObject, asked: Asked) -> Reply:
@@ -172,8 +166,19 @@ def _of_parts(payload: JsonObject, asked: Asked) -> Reply:
     return reply_of([message]) if from_sdk else response_of([message])
 
 
+def _mcp(payload: JsonObject, asked: Asked) -> Reply:
+    """A chatbot that is itself a tool; `isError` inside a successful answer is the tool's own failure."""
+    text = spoken_text(payload.get("content")) or None
+    if either(payload, "isError") is True:
+        return Reply(text=text, failure=Failure("tool", failure_message(text or "the tool failed")))
+    structured = either(payload, "structuredContent")
+    if text is None and structured is not None:
+        return Reply(failure=not_text("structuredContent", structured))
+    return Reply(text=text)
+
+
 def _response(
-    messages: list[Message], failure: Failure | None, usage: Json, identity: Json, word: Json
+    payload: JsonObject, messages: list[Message], word: Json, failure: Failure | None = None
 ) -> Reply:
     """The reply of one response; `word` is how the API says why the model stopped."""
     reply = response_of(messages, failure)
@@ -181,7 +186,11 @@ def _response(
     if failure is None and finish is not None and not reply.text and not reply.tool_calls:
         failure = _UNSAID[finish]
     return msgspec.structs.replace(
-        reply, failure=failure, usage=read_usage(usage), response_id=as_str(identity), finish=finish
+        reply,
+        failure=failure,
+        usage=read_usage(payload.get("usage", either(payload, "usageMetadata"))),
+        response_id=as_str(payload.get("id", either(payload, "responseId"))),
+        finish=finish,
     )
 
 
@@ -194,8 +203,17 @@ def _is_assistant(value: Json) -> bool:
     return value in ("ai", "AIMessage", "AIMessageChunk")
 
 
+def _has_message(value: Json) -> bool:
+    message = as_dict(as_dict(value).get("message"))
+    return isinstance(message.get("content"), list) and "role" in message
+
+
 def _has_content(value: Json) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("content"), list) and "role" in value
+    return "content" in as_dict(value)
+
+
+def _is_given(value: Json) -> bool:
+    return value is not None
 
 
 ROWS = (
@@ -206,26 +224,19 @@ ROWS = (
     Format("Anthropic blocks", {"content": are_blocks}, _anthropic),
     Format("Gemini", {"candidates": list}, _gemini),
     Format("Gemini, blocked", {"promptFeedback": dict}, _gemini),
-    Format(
-        "Gemini SDK, blocked", {"prompt_feedback": dict, "candidates": lambda value: value is None}, _gemini
-    ),
+    Format("Gemini SDK, blocked", {"prompt_feedback": dict, "candidates": type(None)}, _gemini),
     Format("Ollama chat", {"done": bool, "message": dict}, _ollama),
     Format("Ollama generate", {"done": bool, "response": str}, _ollama),
-    Format(
-        "Bedrock Converse", {"output": lambda value: _has_content(as_dict(value).get("message"))}, _bedrock
-    ),
+    Format("Bedrock Converse", {"output": _has_message}, _bedrock),
     Format(
         "LangChain message", {"response_metadata": dict, "type": _is_assistant, "content": object}, _message
     ),
-    Format(
-        "LangChain message, short",
-        {"type": _is_assistant, "content": lambda value: value is not None},
-        _message,
-    ),
-    Format(
-        "LangChain constructor", {"lc": int, "kwargs": lambda value: "content" in as_dict(value)}, _message
-    ),
+    Format("LangChain message, short", {"type": _is_assistant, "content": _is_given}, _message),
+    Format("LangChain constructor", {"lc": int, "kwargs": _has_content}, _message),
     Format("LangChain dict", {"type": _is_assistant, "data": dict}, _message),
     Format("Message of parts", {"parts": _are_parts}, _of_parts),
     Format("AI SDK 4 message", {"toolInvocations": list}, _of_parts),
+    Format("MCP result", {"isError": bool, "content": list}, _mcp),
+    Format("MCP result, without a flag", {"structuredContent": object, "content": list}, _mcp),
+    Format("MCP SDK result", {"structured_content": object, "content": list, "is_error": object}, _mcp),
 )

@@ -3,20 +3,9 @@
 from collections.abc import Hashable
 
 from answerkey.model.json_value import Json, JsonObject
-from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, at
+from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, at, either
 from answerkey.transcripts.message_reading import is_message
 from answerkey.transcripts.streams.pieces import Growing
-
-__all__ = [
-    "ag_ui",
-    "ai_sdk",
-    "ai_sdk_lines",
-    "langgraph",
-    "message_stream",
-    "openai_agents",
-    "pydantic_ai",
-    "smolagents",
-]
 
 # What an event of the AI SDK on a tool's call brings, and the state that the call is in then.
 _CALL_EVENTS = {
@@ -45,8 +34,7 @@ def ai_sdk(events: list[JsonObject]) -> tuple[JsonObject, bool]:
         elif kind == "start-step":
             parts.part(number, type="step-start")
         elif kind == "text-delta":
-            if ("text", text) not in parts:
-                parts.part(("text", text), type="text", text="")
+            parts.part(("text", text), type="text", text="")
             parts.grow(("text", text), "text", event.get("delta", event.get("textDelta", event.get("text"))))
             continue
         elif kind == "error":
@@ -112,13 +100,14 @@ def ag_ui(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     document: JsonObject = {}
     finished = False
     for number, event in enumerate(events):
-        kind, said, call = event.get("type"), _either(event, "messageId"), _either(event, "toolCallId")
+        kind = event.get("type")
+        said, call = as_str(either(event, "messageId")), as_str(either(event, "toolCallId"))
         if kind in ("TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"):
             messages.part(("text", said), role=event.get("role") or "assistant", content="", id=said)
             messages.grow(("text", said), "content", event.get("delta"))
         elif kind in ("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK"):
             begun = messages.part(("call", call), type="function_call", call_id=call, name=None, arguments="")
-            begun["name"] = _either(event, "toolCallName") or begun["name"]
+            begun["name"] = as_str(either(event, "toolCallName")) or begun["name"]
             messages.grow(("call", call), "arguments", event.get("delta"))
         elif kind == "TOOL_CALL_RESULT":
             messages.part(number, role="tool", tool_call_id=call, content=event.get("content"))
@@ -133,31 +122,38 @@ def ag_ui(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     return {**document, "messages": [*messages.finished()]}, finished or "error" in document
 
 
-def _either(event: JsonObject, name: str) -> str | None:
-    """A field in camelCase, as it is sent, or in snake_case, as the Python SDK has it."""
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-    return as_str(event.get(name)) or as_str(event.get(snake))
-
-
 def langgraph(events: list[Json]) -> tuple[JsonObject, bool]:
     """The messages that a graph's stream brings, in any of its modes; chunks of one message are put together."""
-    messages = Growing()
+    messages, calls = Growing(), Growing()
+    # The calls of messages that have come in chunks only.
+    made: dict[Hashable, dict[str, JsonObject]] = {}
     for number, event in enumerate(events):
         for place, item in enumerate(_brought(event)):
-            identity = item.get("id")
+            identity, content = item.get("id"), item.get("content")
             key: Hashable = identity if isinstance(identity, str) else (number, place)
-            if str(item.get("type")).endswith("Chunk"):
-                messages.part(key, **{**item, "content": "", "tool_calls": []})
-                _grow_message(messages, key, item)
+            if not str(item.get("type")).endswith("Chunk"):
+                # A whole message, or one again that an update brings after its chunks.
+                messages.part(key).update(item)
+                messages.forget(key, "content")
+                made.pop(key, None)
                 continue
-            # A whole message, or one again that an update brings after its chunks.
-            whole = messages.part(key)
-            whole.update(item)
-            whole.pop("$pieces", None)
-            messages.forget(key, "content")
+            message = messages.part(key, **{**item, "content": "", "tool_calls": []})
+            said = [part.get("text") for part in as_dicts(content)]
+            for text in [content] if isinstance(content, str) else said:
+                messages.grow(key, "content", text)
+            if isinstance(item.get("usage_metadata"), dict):
+                message["usage_metadata"] = item["usage_metadata"]
+            for position, piece in enumerate(as_dicts(item.get("tool_call_chunks"))):
+                index = str(position if piece.get("index") is None else piece["index"])
+                call = calls.part((key, index), name=None, id=None, args="")
+                call |= {name: call[name] or piece.get(name) for name in ("name", "id")}
+                calls.grow((key, index), "args", piece.get("args"))
+                made.setdefault(key, {})[index] = call
+    calls.finished()
     found = messages.finished()
-    for message in found:
-        _close_message(message)
+    for key, called in made.items():
+        message = messages.part(key)
+        message["tool_calls"] = [*as_list(message.get("tool_calls")), *called.values()]
     return {"messages": [*found]}, True
 
 
@@ -175,33 +171,6 @@ def _brought(event: Json) -> list[JsonObject]:
         return [pair[0]] if is_message(pair[0]) else []
     # (mode, event), with the namespace of a subgraph before them.
     return _brought(pair[-1]) if pair and isinstance(pair[-1], (dict, list)) else []
-
-
-def _grow_message(messages: Growing, key: Hashable, item: JsonObject) -> None:
-    content = item.get("content")
-    said = (
-        content
-        if isinstance(content, str)
-        else "".join(str(part.get("text") or "") for part in as_dicts(content))
-    )
-    messages.grow(key, "content", said)
-    message = messages.part(key)
-    pieces = as_dict(message.setdefault("$pieces", {}))
-    for place, piece in enumerate(as_dicts(item.get("tool_call_chunks"))):
-        index = str(piece.get("index") if piece.get("index") is not None else place)
-        held = pieces.setdefault(index, {"name": None, "id": None, "args": []})
-        call = as_dict(held)
-        call["name"], call["id"] = call["name"] or piece.get("name"), call["id"] or piece.get("id")
-        as_list(call["args"]).append(piece.get("args"))
-    if isinstance(item.get("usage_metadata"), dict):
-        message["usage_metadata"] = item["usage_metadata"]
-
-
-def _close_message(message: JsonObject) -> None:
-    for piece in as_dict(message.pop("$pieces", {})).values():
-        call = as_dict(piece)
-        args = "".join(part for part in as_list(call["args"]) if isinstance(part, str))
-        as_list(message["tool_calls"]).append({**call, "args": args})
 
 
 def message_stream(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -222,9 +191,10 @@ def openai_agents(events: list[JsonObject]) -> tuple[JsonObject, bool]:
 
 def pydantic_ai(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The result that ends a run's events, or what its calls and texts tell without it."""
-    results = [as_dict(event["result"]) for event in events if event.get("event_kind") == "agent_run_result"]
-    if results:
-        return results[-1], True
+    ends = [event.get("result") for event in events if event.get("event_kind") == "agent_run_result"]
+    for result in reversed(ends):
+        if isinstance(result, dict):
+            return result, True
     parts = Growing()
     begun = 0
     for number, event in enumerate(events):

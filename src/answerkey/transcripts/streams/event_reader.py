@@ -3,25 +3,14 @@
 import codecs
 from typing import Literal
 
-__all__ = ["EventReader", "StreamKind", "stream_kind"]
-
 StreamKind = Literal["sse", "lines", "data-stream"]
 
-_LINE_TYPES = frozenset(
-    {
-        *("application/x-ndjson", "application/ndjson", "application/stream+json", "application/jsonl"),
-        *("application/jsonlines", "application/x-jsonlines", "application/json-lines"),
-    }
+_LINE_TYPES = (
+    *("application/x-ndjson", "application/ndjson", "application/stream+json", "application/jsonl"),
+    *("application/jsonlines", "application/x-jsonlines", "application/json-lines"),
 )
-
-
-def stream_kind(content_type: str, is_data_stream: bool) -> StreamKind | None:
-    """How a response of this type streams; None if it does not."""
-    if is_data_stream:
-        return "data-stream"
-    if content_type == "text/event-stream":
-        return "sse"
-    return "lines" if content_type in _LINE_TYPES else None
+# Content type → how a response of it streams; any other does not.
+STREAM_KINDS: dict[str, StreamKind] = {"text/event-stream": "sse", **dict.fromkeys(_LINE_TYPES, "lines")}
 
 
 class EventReader:

@@ -3,9 +3,7 @@
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.fields.tool_calls import read_arguments
 from answerkey.transcripts.json_shapes import as_dict, as_dicts, as_list, as_str, at, pick
-from answerkey.transcripts.streams.pieces import Growing, Pieces
-
-__all__ = ["anthropic", "bedrock", "gemini", "ollama", "openai_chat", "openai_responses"]
+from answerkey.transcripts.streams.pieces import Growing
 
 _LONGEST_NAME = 1000
 _CHAT_TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
@@ -14,8 +12,8 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The completion that chunks make, and whether it was told to be finished."""
-    pieces = Pieces()
-    calls = _Calls()
+    growing, calls = Growing(), _Calls()
+    message = growing.part("message", role="assistant", content=None)
     document: JsonObject = {"object": "chat.completion"}
     finish: str | None = None
     for event in events:
@@ -28,13 +26,11 @@ def openai_chat(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             # Some gateways end with a whole message in place of a delta.
             delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
             for part in _CHAT_TEXTS:
-                pieces.add(part, delta.get(part))
+                growing.grow("message", part, delta.get(part))
             for fragment in as_dicts(delta.get("tool_calls")):
                 calls.add(fragment)
             finish = as_str(choice.get("finish_reason")) or finish
-    message: JsonObject = {"role": "assistant", "content": pieces.text("content")}
-    told = {part: text for part in _CHAT_TEXTS[1:] if (text := pieces.text(part)) is not None}
-    message |= told
+    growing.finished()
     if made := calls.finished():
         message["tool_calls"] = [*made]
     document["choices"] = [{"index": 0, "message": message, "finish_reason": finish}]
@@ -87,7 +83,7 @@ class _Calls:
 def openai_responses(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The response that a stream's last event brings, or what of it arrived before the stream broke off."""
     items: list[Json] = []
-    pieces = Pieces()
+    said: list[str] = []
     document: JsonObject = {"object": "response"}
     for event in events:
         kind = event.get("type")
@@ -97,15 +93,14 @@ def openai_responses(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             document["id"] = at(event, "response", "id")
         elif kind == "response.output_item.done":
             items.append(event.get("item"))
-            pieces = Pieces()
+            said = []
         elif kind == "response.output_text.delta":
-            pieces.add("text", event.get("delta"))
+            said.append(as_str(event.get("delta")) or "")
         elif kind == "error":
             document["error"] = {"code": event.get("code"), "message": event.get("message")}
-    if text := pieces.text("text"):
-        items.append(
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-        )
+    if text := "".join(said):
+        spoken: JsonObject = {"type": "output_text", "text": text}
+        items.append({"type": "message", "role": "assistant", "content": [spoken]})
     return {**document, "output": items}, False
 
 
@@ -113,8 +108,6 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The message that blocks make which start, grow and stop, and whether its own stop was seen."""
     message: JsonObject = {"type": "message", "role": "assistant"}
     blocks = Growing()
-    pieces = Pieces()
-    called: dict[str, JsonObject] = {}
     finished = False
     for event in events:
         kind, index, delta = event.get("type"), str(event.get("index")), as_dict(event.get("delta"))
@@ -126,9 +119,7 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             block = blocks.part(index, type="text")
             for field in ("text", "thinking", "signature"):
                 blocks.grow(index, field, delta.get(field))
-            if isinstance(delta.get("partial_json"), str):
-                pieces.add(index, delta["partial_json"])
-                called[index] = block
+            blocks.grow(index, "input", delta.get("partial_json"))
             if "citation" in delta:
                 as_list(block.setdefault("citations", [])).append(delta["citation"])
         elif kind == "message_delta":
@@ -138,29 +129,29 @@ def anthropic(events: list[JsonObject]) -> tuple[JsonObject, bool]:
             finished = True
         elif kind == "error":
             message["error"] = event.get("error") or True
-    for index, block in called.items():
-        block["input"] = _input(pieces.text(index) or "")
-    message["content"] = [*blocks.finished()]
+    message["content"] = [*_with_arguments(blocks.finished())]
     return message, finished
 
 
-def _input(text: str) -> Json:
-    """A call's arguments, which are kept as text where they are no object."""
-    arguments, odd = read_arguments(text)
-    return odd if arguments is None else arguments
+def _with_arguments(calls: list[JsonObject]) -> list[JsonObject]:
+    """Calls whose arguments have grown as text, which they stay where they are no object."""
+    for call in calls:
+        if isinstance(call.get("input"), str):
+            arguments, odd = read_arguments(call["input"])
+            call["input"] = odd if arguments is None else arguments
+    return calls
 
 
 def bedrock(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """The same for ConverseStream, whose events are named by the field that they hold."""
-    blocks = Growing()
-    calls = Growing()
+    blocks, calls = Growing(), Growing()
     document: JsonObject = {}
     for event in events:
         for name, value in event.items():
             told = as_dict(value)
             index = str(told.get("contentBlockIndex"))
             if name == "contentBlockStart" and (started := as_dict(at(told, "start", "toolUse"))):
-                blocks.part(index, toolUse=calls.part(index, **started))
+                blocks.part(index, toolUse=calls.part(index, **{**started, "input": ""}))
             elif name == "contentBlockDelta":
                 delta = as_dict(told.get("delta"))
                 begun: JsonObject = {"text": ""} if "text" in delta else {"reasoningContent": {}}
@@ -169,11 +160,9 @@ def bedrock(events: list[JsonObject]) -> tuple[JsonObject, bool]:
                 calls.grow(index, "input", at(delta, "toolUse", "input"))
             elif name in ("messageStop", "metadata"):
                 document.update(told)
-    for call in calls.finished():
-        call["input"] = _input(str(call.get("input") or ""))
-    return {**document, "output": {"message": {"role": "assistant", "content": [*blocks.finished()]}}}, bool(
-        document.get("stopReason")
-    )
+    _with_arguments(calls.finished())
+    document["output"] = {"message": {"role": "assistant", "content": [*blocks.finished()]}}
+    return document, bool(document.get("stopReason"))
 
 
 def gemini(events: list[JsonObject]) -> tuple[JsonObject, bool]:
@@ -192,18 +181,17 @@ def gemini(events: list[JsonObject]) -> tuple[JsonObject, bool]:
 
 def ollama(events: list[JsonObject]) -> tuple[JsonObject, bool]:
     """One document from messages that each carry a piece; the last one has the counts."""
-    pieces = Pieces()
+    growing = Growing()
+    whole = growing.part("message", role="assistant", content="")
     calls: list[Json] = []
     document: JsonObject = {}
     for event in events:
         document.update(event)
         message = as_dict(event.get("message"))
-        pieces.add("content", message.get("content", event.get("response")))
-        pieces.add("thinking", message.get("thinking"))
+        growing.grow("message", "content", message.get("content", event.get("response")))
+        growing.grow("message", "thinking", message.get("thinking"))
         calls += as_list(message.get("tool_calls"))
     document.pop("response", None)
-    whole: JsonObject = {"role": "assistant", "content": pieces.text("content") or ""}
-    if (thought := pieces.text("thinking")) is not None:
-        whole["thinking"] = thought
+    growing.finished()
     document["message"] = {**whole, "tool_calls": calls} if calls else whole
     return document, document.get("done") is True

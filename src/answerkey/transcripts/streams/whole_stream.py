@@ -12,8 +12,6 @@ from answerkey.transcripts.streams import agent_streams, model_streams
 from answerkey.transcripts.streams.event_reader import StreamKind
 from answerkey.transcripts.streams.pieces import assemble_pieces
 
-__all__ = ["assemble", "assemble_events", "decode_event", "protocol_of"]
-
 Assembler = Callable[[list[JsonObject]], tuple[JsonObject, bool]]
 
 _PROTOCOLS: dict[str, Assembler] = {

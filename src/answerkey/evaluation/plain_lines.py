@@ -1,0 +1,136 @@
+"""Lines of plain rows: what a graded trial's row would be, filled into a form.
+
+A form is the grader's own row of a reply with the same tools. What differs from reply to reply is left open in it, so that only
+this is made for each row.
+"""
+
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from answerkey.evaluation.plain_rows import PlainRow, plain_reply
+from answerkey.evaluation.shard_tally import LoggedQuestion
+from answerkey.match.keywords import Match
+from answerkey.model.question import ExpectedTool, Question
+from answerkey.model.reply import Reply
+from answerkey.model.result_rows import OPEN, encode, row_document
+from answerkey.model.run_document import score_document
+from answerkey.model.scorecard import grade
+from answerkey.model.trial import Trial
+from answerkey.scorers.error_handling import ErrorHandling
+from answerkey.scorers.grader import Grader
+from answerkey.scorers.measuring import Measured
+from answerkey.scorers.response_quality import ResponseQuality, keyword_names
+
+# More would only fill the memory: rows that repeat their questions have fewer.
+_MOST_FORMS = 4096
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+# What is left open, in the order of a row; no JSON has a zero byte.
+_OPEN = ("id", "trial", "question", "category", "score", "grade", "passed")
+_HOLE = msgspec.Raw(b"\0")
+# What stands for a keyword's name in words, as JSON writes it: the name's place.
+_NAME = re.compile(rb"\\u0000(\d+);")
+
+
+class PlainLines:
+    """Makes the lines of plain rows."""
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader = grader
+        self._weight = grader.scoring.weights[ResponseQuality.name]
+        # Of rows by their tools; of what is said of keywords by which are found, with what picks names and spans for it.
+        self._forms: dict[object, bytes] = {}
+        self._told: dict[tuple[bool, ...], tuple[bytes, Callable[[tuple[bytes, ...]], Any]]] = {}
+        self._quality, self._error_handling = ResponseQuality(), ErrorHandling()
+        # What a row without an error says of errors.
+        self._fine = self._error("Yes.")
+        # Few different scores come out of many replies.
+        self._graded: dict[float | None, tuple[bytes, bytes, bytes]] = {}
+
+    @staticmethod
+    def fit(grader: Grader) -> bool:
+        """Whether a grader has what depends on the text where forms have it."""
+        return grader.scoring.weights.keys() >= {ResponseQuality.name, ErrorHandling.name}
+
+    def line(
+        self,
+        question: LoggedQuestion,
+        row: PlainRow,
+        matches: tuple[Match, ...],
+        where: tuple[bool, ...],
+        found: Measured,
+    ) -> bytes:
+        """The line of a row whose reply was measured; `where` says which of its keywords were found."""
+        used, taken = row.tools_used, row.latency_ms
+        form = self._forms.get((question.tools, used, taken is None)) or self._form(question, row)
+        identity, asked, category, names = question.shown or self._shown(question)
+        # No text in JSON has these marks unescaped, so that they part the matches.
+        _, *spans = _encode(matches).split(b'{"found":')
+        told, pick = self._told.get(where) or self._said(where)
+        said = told % pick((*names, *spans)) if where else told
+        score, letter, passed = self._graded.get(found.points) or self._grade(found.points or 0.0)
+        handled, error = self._fine if found.error is None else self._error(row.answer)
+        number = b"%d" % row.trial if row.trial else OPEN
+        first = (identity, number, asked, category, score, letter, passed, said, handled)
+        times: tuple[bytes, ...] = ()
+        if taken is not None:
+            exact = _encode(taken)
+            # Rounding takes longer than to see that there is nothing to round.
+            times = (exact if exact[-4:].find(b".") >= 0 else _encode(round(taken, 3)), exact)
+        return form % (*first, _encode(row.answer), error, *times, error)
+
+    def _form(self, question: LoggedQuestion, row: PlainRow) -> bytes:
+        reply = plain_reply(row)
+        if reply is None:
+            raise TypeError("a row that is not plain")
+        tools = tuple(map(ExpectedTool, question.tools))
+        asked = Question(id="", question="", expected_tools=tools)
+        answered = msgspec.structs.replace(reply, text="Yes.")
+        document = row_document(Trial(asked, 1, 0, (answered,), self._grader.grade(asked, (answered,))))
+        document |= dict.fromkeys(_OPEN, _HOLE)
+        document["components"] |= dict.fromkeys((ResponseQuality.name, ErrorHandling.name), _HOLE)
+        document["error"] = document["reply"]["text"] = document["reply"]["error"] = _HOLE
+        if row.latency_ms is not None:
+            document["reply"]["latency_ms"] = document["reply"]["timings"]["latency_ms"] = _HOLE
+        form = encode(document).replace(b"%", b"%%").replace(b"\0", b"%b") + b"\n"
+        if len(self._forms) < _MOST_FORMS:
+            self._forms[question.tools, row.tools_used, row.latency_ms is None] = form
+        return form
+
+    def _said(self, where: tuple[bool, ...]) -> tuple[bytes, Callable[[tuple[bytes, ...]], Any]]:
+        """The component that depends on the keywords; open are their names, and where each was found."""
+        count = len(where)
+        score = self._quality.told([f"\0{place};" for place in range(count)], where)
+        told = encode(score_document(score, self._weight)).replace(b"%", b"%%")
+        places = [
+            *map(int, _NAME.findall(told)),
+            *(at for place in range(count) for at in (place, count + place)),
+        ]
+        matches = b'{"keyword":"%b","found":%b' * count or b"]"
+        said = _NAME.sub(b"%b", told)[:-1] + b',"matches":[' + matches + b"}", itemgetter(*places or (0,))
+        if len(self._told) < _MOST_FORMS:
+            self._told[where] = said
+        return said
+
+    def _error(self, text: str | None) -> tuple[bytes, bytes]:
+        """What a row says of errors that its text shows: the component, and the error itself."""
+        score = self._error_handling.score(_NOTHING, Reply(text=text))
+        error = {name: score.details[name] for name in ("kind", "message")} if score.details else None
+        return encode(score_document(score, self._grader.scoring.weights[score.name])), encode(error)
+
+    def _shown(self, question: LoggedQuestion) -> tuple[bytes, bytes, bytes, list[bytes]]:
+        names = [encode(name)[1:-1] for name in keyword_names(question.keywords)]
+        shown = encode(question.id), encode(question.question), encode(question.category), names
+        question.shown = shown
+        return shown
+
+    def _grade(self, points: float) -> tuple[bytes, bytes, bytes]:
+        passed = points >= self._grader.scoring.pass_mark
+        graded = self._graded[points] = encode(points), encode(grade(points)), encode(passed)
+        return graded
+
+
+_NOTHING = Question(id="", question="")

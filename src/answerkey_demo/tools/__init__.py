@@ -1,1 +1,0 @@
-"""The three tools that the assistant works with, and the record of their calls."""
