@@ -3,13 +3,15 @@
     python benchmarks/performance_page.py [BLOCK ...] [--output FILE]
 
 Runs the named benchmarks, or all of them, and puts what each prints between its marks on the page, with the day, the
-versions and the class of machine. `--output` takes one block from a file with what its benchmark has printed.
+versions and the class of machine; then the page's plots are drawn from its tables. `--output` takes one block from a file with
+what its benchmark has printed.
 """
 
 import argparse
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -69,6 +71,9 @@ def main() -> None:
             printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             print(printed)
         write_block(PAGE, name, printed)
+    uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
+    plots = [uv, "run", "--quiet", "--no-project", "--with", "matplotlib", str(HERE / "plots.py")]
+    subprocess.run(plots, check=True)
 
 
 if __name__ == "__main__":

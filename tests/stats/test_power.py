@@ -40,6 +40,9 @@ def test_a_pilot_without_changes_does_not_promise_much() -> None:
     assert needed > 40
     assert pilot.power(1, 0.5) == 0.0
     assert pilot.detectable(3, 0.8) is None
+    low, high = pilot.spread(0.05)
+    assert low == 1.0
+    assert 1.0 < high < 3.0
 
 
 def test_a_pilot_in_which_everything_changed_plans_small_differences_too() -> None:

@@ -71,7 +71,7 @@ def milliseconds(taken: float | None) -> str:
     if taken is None:
         return "–"
     if taken < 10:
-        return f"{taken:.1f} ms"
+        return f"{taken:.1f} ms" if taken >= 0.1 or taken == 0 else f"{taken:.2f} ms"
     if taken < 1000:
         return f"{taken:.0f} ms"
     if taken < 120_000:

@@ -99,8 +99,12 @@ class Pilot:
         # One unit more may have changed, which a pilot without changes would not show.
         high += self._jump**2 / len(self.sums)
         # The variance is what the square of the difference leaves, and never nothing.
-        variances = [max(square - difference**2, square / 10.0, 1e-9) for square in (low, here, high)]
-        return variances[0] / variances[1], variances[2] / variances[1]
+        variances = [max(square - difference**2, square / 10.0) for square in (low, here, high)]
+        # Where the added units make the difference they also make the variance, whatever the pilot.
+        added = max(difference * (_JUMP - difference) - variances[1], 1e-9)
+        return (variances[0] + added) / (variances[1] + added), (variances[2] + added) / (
+            variances[1] + added
+        )
 
     def _chances(self, difference: float, excess: Floats) -> Floats:
         """The chances of the pilot's units, summed up, under which they exceed the wanted difference by nothing on average."""
