@@ -21,8 +21,12 @@ _FIRST = (
     Column(name="version", title="Version", note="Of the chatbot: label, git commit, model, prompt"),
     Column(name="set", title="Questions", note="The golden set", sort="set"),
     Column(name="score", title="Score", kind="score", sort="-score"),
-    Column(name="low", title="Score from", kind="score", note="Where its likely range begins", sort="-low"),
-    Column(name="high", title="Score to", kind="score", note="Where its likely range ends", sort="-high"),
+    Column(
+        name="low", title="from", kind="score", note="Where the likely range of the score begins", sort="-low"
+    ),
+    Column(
+        name="high", title="to", kind="score", note="Where the likely range of the score ends", sort="-high"
+    ),
 )
 _LAST = (
     Column(name="pass_rate", title="Passed", kind="score", note="Of the questions", sort="-pass_rate"),
@@ -95,6 +99,8 @@ def _chosen(query: RunFilter, offered: Sequence[Column], rows: Sequence[RunRow])
         "grade",
         "name",
         "score",
+        "low",
+        "high",
         *list(components)[:_COMPONENTS_SHOWN],
         "pass_rate",
         "p95",
