@@ -3,7 +3,8 @@ another chatbot, one scored twice, one under way, feedback, production, judgemen
 
 The data file holds its tables row by row and, under `read`, what 0.1.0 itself read from them. The same runs lie in the
 other files as schema 7 kept them, which came before replies had checksums, schema 8, which had tokens for people
-and sites alike, and schema 9, in which production replies were searched without an index.
+and sites alike, schema 9, in which production replies were searched without an index, and schema 10, in which they were not
+added up.
 """
 
 import gzip
@@ -24,6 +25,7 @@ OLD = _read("store-0.1.0.json.gz")
 SCHEMA_7 = _read("store-schema-7.json.gz")
 SCHEMA_8 = _read("store-schema-8.json.gz")
 SCHEMA_9 = _read("store-schema-9.json.gz")
+SCHEMA_10 = _read("store-schema-10.json.gz")
 
 
 def write_old_store(url: str, old: dict[str, Any] = OLD) -> None:

@@ -23,12 +23,15 @@ from answerkey.store.row_filter import RowFilter
 from answerkey.store.schema import TABLES, VERSION
 from answerkey.store.sql import SqlStore
 
-from .old_store import OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9, write_old_store
+from .old_store import OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10, write_old_store
 
 READ = OLD["read"]
 
 
-@pytest.fixture(params=[OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9], ids=["0.1.0", "schema 7", "schema 8", "schema 9"])
+@pytest.fixture(
+    params=[OLD, SCHEMA_7, SCHEMA_8, SCHEMA_9, SCHEMA_10],
+    ids=["0.1.0", "schema 7", "schema 8", "schema 9", "schema 10"],
+)
 def old_store(request, store_url):
     write_old_store(store_url, request.param)
     with open_store(store_url) as opened:
@@ -106,6 +109,7 @@ def test_its_feedback_is_tied_to_the_same_replies(old_store):
 def test_its_production_replies_judgements_tokens_and_baselines_are_all_there(old_store):
     page, _ = ProductionReplies(old_store).page(ProductionFilter())
     assert [plain(reply) for reply in page] == READ["production"]
+    assert ProductionReplies(old_store).figures().replies == len(page)
     assert dict(SqlJudgements(old_store).find_answers(["a" * 32, "b" * 32])) == READ["judged"]
     first = old_store.find_run("first")
     assert plain(SqlJudgements(old_store).spent_on(first.id)) == READ["spent"]

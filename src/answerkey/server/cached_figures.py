@@ -1,4 +1,4 @@
-"""Comparisons and figures of production and feedback, worked out once as long as what they are made from does not change."""
+"""Comparisons and figures of feedback, worked out once as long as what they are made from does not change."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -6,17 +6,14 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Generic, TypeVar
 
-import msgspec
-
 from answerkey.comparison.columns import Columns, columns_from_store
 from answerkey.comparison.run_comparison import compare_runs
 from answerkey.comparison.run_ranking import Ranking, rank_runs
 from answerkey.model.comparison import Comparison
-from answerkey.model.feedback import FeedbackStats, ProductionReply
+from answerkey.model.feedback import FeedbackStats
 from answerkey.model.run import RunInfo
 from answerkey.store.feedback_book import FeedbackFilter
 from answerkey.store.feedback_sums import feedback_state, feedback_stats
-from answerkey.store.production import ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
 Made = TypeVar("Made")
@@ -33,11 +30,6 @@ class SizedCache(Generic[Made]):
         self._size = 0
         self._items: OrderedDict[Key, Made] = OrderedDict()
         self._lock = Lock()
-
-    def find(self, key: Key) -> Made | None:
-        """What has this key, if it was made."""
-        with self._lock:
-            return self._items.get(key)
 
     def get(self, key: Key, make: Callable[[], Made]) -> Made:
         """What has this key, made now if it must be; what was wanted least lately is given up for it."""
@@ -64,8 +56,6 @@ _comparisons: SizedCache[Comparison] = SizedCache(
 )
 _rankings: SizedCache[Ranking] = SizedCache(200)
 _feedback: SizedCache[FeedbackStats] = SizedCache(8)
-_production: SizedCache[ProductionFigures] = SizedCache(32)
-_totals: SizedCache[int] = SizedCache(1_000)
 
 
 def compare_stored(store: SqlStore, base: RunInfo, candidate: RunInfo) -> Comparison:
@@ -84,21 +74,6 @@ def feedback_figures(store: SqlStore, wanted: FeedbackFilter | None = None) -> F
     days = ("", "") if wanted is None else (wanted.since or "", wanted.until or "")
     key = (store.address, *days, *feedback_state(store))
     return _feedback.get(key, lambda: feedback_stats(store, wanted=wanted))
-
-
-def production_page(
-    store: SqlStore, wanted: ProductionFilter, *, limit: int, offset: int
-) -> tuple[ProductionFigures, list[ProductionReply], int]:
-    """Replies as wanted, how many there are of them, and all of the days that are wanted in figures."""
-    replies = ProductionReplies(store)
-    key = (store.address, *replies.state())
-    days = (wanted.since or "", wanted.until or "")
-    figures = _production.get((*key, *days), lambda: replies.figures(wanted))
-    # In whatever order they come, there are as many.
-    chosen = msgspec.structs.asdict(wanted) | {"sort": "", "page": ""}
-    counted = (*key, repr(chosen))
-    rows, total = replies.page(wanted, limit=limit, offset=offset, total=_totals.find(counted))
-    return figures, rows, _totals.get(counted, lambda: total)
 
 
 def _read(store: SqlStore, infos: Sequence[RunInfo]) -> list[Columns]:

@@ -10,11 +10,12 @@ from answerkey.errors import UsageError
 from answerkey.store import open_store
 from answerkey.store.checking import check_store, problem_of, readable_rows
 from answerkey.store.database import BATCH, Connection, Row
+from answerkey.store.production_sums import add_up_all
 from answerkey.store.schema import TABLES, Table
 from answerkey.store.sql import SqlStore
 
-# Nobody owns a run in another store, nor is signed in there.
-_NOT_COPIED = ("leases", "sessions")
+# Nobody owns a run in another store, nor is signed in there; what has come over is added up there.
+_NOT_COPIED = ("leases", "sessions", "production_sums")
 
 
 class StoreCopy(msgspec.Struct, kw_only=True):
@@ -45,6 +46,7 @@ def copy_store(source: SqlStore, to: SqlStore, *, salvage: bool = False) -> Stor
                 writing.run(
                     f"SELECT setval(pg_get_serial_sequence('{table.name}', 'key'), MAX(key)) FROM {table.name}"
                 )
+        add_up_all(writing)
     to.database.keep_statistics()
     return copied
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from answerkey.errors import StoreError
-from answerkey.store.schema import VERSION, Kind, create_statements, insert
+from answerkey.store.schema import TABLES, VERSION, Kind, create_statements, insert
 
 # Scores are compared after rounding to 9 decimals; half of the last one does the same in SQL.
 EPSILON = 5e-10
@@ -167,9 +167,10 @@ class Database(ABC):
         """A condition with its value: whether words are in an expression, whatever their case."""
         return f"{expression} {self.like} ? ESCAPE '!'", _anywhere(text.replace("\0", "").casefold())
 
-    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
-        """The same from an index of a table's texts, where there is one for so short a text; `row` is the table's name."""
-        return None
+    def searching(self, table: str, row: str, text: str) -> tuple[str, str, str]:
+        """A table, joined to an index of its texts where that must be named, and a condition with its value: whether words
+        are in the text of a row, which is called `row`."""
+        return f"{table} {row}", *self.contains(str(TABLES[table].searched).format(row=row), text)
 
     def has_tool(self, expression: str, tool: str) -> tuple[str, str]:
         """A condition with its value: whether a list of tools, each between line breaks, holds this one."""

@@ -7,7 +7,8 @@ import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.run import RunInfo
-from answerkey.store.database import Connection
+from answerkey.store.database import Connection, Where
+from answerkey.store.production_sums import recounted
 from answerkey.store.sql import SqlStore
 
 # A run with this tag is never pruned.
@@ -63,7 +64,8 @@ def delete_runs(store: SqlStore, infos: Sequence[RunInfo]) -> Deleted:
 
 def delete_reply(store: SqlStore, identity: str) -> Deleted:
     """Delete a production reply and what people said of it."""
-    with store.database.transaction() as connection:
+    this = Where("p.id = ?", identity)
+    with store.database.transaction() as connection, recounted(store.database, connection, this):
         gone = connection.run("DELETE FROM production_replies WHERE id = ?", (identity,)).rowcount
         if not gone:
             raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")
@@ -77,7 +79,8 @@ def delete_production(store: SqlStore, *, older_than_days: float) -> Deleted:
     before = (_days_ago(older_than_days),)
     old = "SELECT id FROM production_replies WHERE created_at < ?"
     unmatched = "source <> 'review' AND production_id IS NULL AND run_id IS NULL AND created_at < ?"
-    with store.database.transaction() as connection:
+    these = Where("p.created_at < ?", *before)
+    with store.database.transaction() as connection, recounted(store.database, connection, these):
         said = connection.run(f"DELETE FROM feedback WHERE production_id IN ({old})", before).rowcount
         said += connection.run(f"DELETE FROM feedback WHERE {unmatched}", before).rowcount
         gone = connection.run("DELETE FROM production_replies WHERE created_at < ?", before).rowcount
@@ -93,7 +96,7 @@ def _sweep_questions(store: SqlStore) -> None:
             connection.run("DELETE FROM set_items WHERE question_set = ?", (number,))
         connection.run(
             "DELETE FROM questions WHERE key NOT IN (SELECT question FROM set_items) "
-            "AND key NOT IN (SELECT question FROM scorecards)"
+            "AND NOT EXISTS (SELECT 1 FROM scorecards c WHERE c.question = questions.key)"
         )
 
 

@@ -42,14 +42,16 @@ _decode = msgspec.json.Decoder(Feedback).decode
 _decode_question = msgspec.json.Decoder(Question).decode
 
 
-class _Window(Protocol):
+class Window(Protocol):
+    """The days that are wanted."""
+
     @property
     def since(self) -> str | None: ...
     @property
     def until(self) -> str | None: ...
 
 
-def time_window(where: Where, column: str, wanted: _Window) -> Where:
+def time_window(where: Where, column: str, wanted: Window) -> Where:
     """With the conditions that a time is within the days that are wanted."""
     if wanted.since is not None:
         where.add(f"{column} >= ?", day_begins(wanted.since))

@@ -13,6 +13,7 @@ from answerkey.model.feedback import (
 from answerkey.stats.correlation import correlate
 from answerkey.store.database import Connection, Where
 from answerkey.store.feedback_book import SCORED, FeedbackFilter, time_window
+from answerkey.store.production_sums import window_sums
 from answerkey.text.themes import find_themes
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def feedback_state(store: "SqlStore") -> tuple[str, ...]:
     queries = (
         "SELECT COUNT(*), MAX(created_at), SUM(value), SUM(LENGTH(comment)), COUNT(run_id), COUNT(production_id) "
         "FROM feedback",
-        "SELECT COUNT(*), MAX(created_at) FROM production_replies",
+        "SELECT SUM(replies), SUM(graded), SUM(score) FROM production_sums WHERE facet = ''",
         "SELECT id, info FROM runs WHERE id IN (SELECT run_id FROM feedback WHERE run_id IS NOT NULL) ORDER BY id",
     )
     with store.database.reading() as connection:
@@ -95,9 +96,8 @@ def _stats(connection: Connection, queries: int | None, wanted: FeedbackFilter) 
 
 
 def _queries(connection: Connection, wanted: FeedbackFilter) -> int:
-    said = time_window(Where(), "created_at", wanted)
     judged = time_window(Where("f.source != 'review'"), "f.created_at", wanted)
-    in_production = connection.value(f"SELECT COUNT(*) FROM production_replies WHERE {said}", said.values)
+    in_production = window_sums(connection, wanted).get(("", ""), (0,))[0]
     in_runs = connection.value(
         "SELECT COUNT(*) FROM replies WHERE run IN (SELECT runs.key FROM runs JOIN feedback f ON f.run_id = runs.id "
         f"WHERE {judged})",

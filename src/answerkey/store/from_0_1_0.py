@@ -16,6 +16,7 @@ from answerkey.store.feedback_book import feedback_row
 from answerkey.store.from_schema import carry_tokens
 from answerkey.store.packing import convert_run_info, id_hashes, pack_card
 from answerkey.store.production import production_row
+from answerkey.store.production_sums import add_up_all
 from answerkey.store.schema import TABLES, create_statements, insert
 from answerkey.store.writing import known_questions, name_key, question_row, reply_row, run_row
 
@@ -58,6 +59,7 @@ def carry_over(database: Database, connection: Connection) -> None:
     carrier.scorecards()
     carrier.feedback()
     carrier.production()
+    add_up_all(connection)
     for name in _OLD_TABLES:
         connection.run(f"DROP TABLE old_{name}")
 

@@ -1,17 +1,18 @@
 """Stores of the schemas between 0.1.0 and now brought up to date: what each step adds is listed, and done to all at once.
 
 Schema 8 gave replies checksums and let runs be owned, 9 made tokens people and sites, 10 lets production replies be found
-by their words and views be saved.
+by their words and views be saved, 11 adds them up by day and indexes every order of theirs.
 """
 
 from answerkey.store.database import Connection, Database
 from answerkey.store.packing import reply_checksum
+from answerkey.store.production_sums import add_up_all
 from answerkey.store.schema import TABLES, create_statements
 
 # All columns of `replies` in schema 7.
 _UNSUMMED = "run, ask_hash, target, trial, stored_at, tools, text, folded, payload"
 # Schema → its tables that have more columns now, with those that they had.
-_WIDER = {
+_WIDER: dict[int, dict[str, str]] = {
     8: {
         "feedback": (
             "id, created_at, value, source, comment, category, response_id, trace_id, conversation_id, "
@@ -28,12 +29,25 @@ _WIDER = {
             "graded_by, tools, question, text, folded, payload"
         ),
     },
+    10: {},
 }
 # Schema → the tables that came after it.
-_NEW = {8: ("people", "sites", "sessions", "saved_views"), 9: ("saved_views",)}
+_NEW = {
+    8: ("people", "sites", "sessions", "saved_views", "production_sums"),
+    9: ("saved_views", "production_sums"),
+    10: ("production_sums",),
+}
 # What older rows have in a new column that may not be empty: verdicts came without their sender's name.
 _FILLED = {"feedback": ("sender", "''")}
-_WIDER_INDEX = "feedback_by_production"
+# Schema → the indexes that came after it, or are wider now, of tables that have the same columns.
+_INDEXES: dict[int, dict[str, tuple[str, ...]]] = {
+    9: {"feedback": ("feedback_by_production",)},
+    10: {
+        "production_replies": tuple(
+            name for name, on in TABLES["production_replies"].indexes.items() if on.endswith("DESC")
+        )
+    },
+}
 
 
 def carry_on(database: Database, connection: Connection, version: int) -> None:
@@ -52,10 +66,11 @@ def carry_on(database: Database, connection: Connection, version: int) -> None:
     if version == 8:
         carry_tokens(connection, "access_tokens")
         connection.run("DROP TABLE access_tokens")
-    else:
-        connection.run(f"DROP INDEX {_WIDER_INDEX}")
-        wider = TABLES["feedback"].indexes[_WIDER_INDEX]
-        connection.run(f"CREATE INDEX {_WIDER_INDEX} ON feedback ({wider})")
+    for name, indexes in _INDEXES.get(version, {}).items():
+        for index in indexes:
+            connection.run(f"DROP INDEX IF EXISTS {index}")
+            connection.run(f"CREATE INDEX {index} ON {name} ({TABLES[name].indexes[index]})")
+    add_up_all(connection)
 
 
 def _add_checksums(database: Database, connection: Connection) -> None:

@@ -46,8 +46,6 @@ _OUTGROWN = (
 _STATISTICS_LOCK = 7216002
 # The same for the indexes that only readers at pages need.
 _SEARCH_LOCK = 7216003
-# The shortest text that an index of trigrams finds.
-_SHORTEST = 3
 
 
 def open_postgresql(url: str, *, folder: Path | None = None, create: bool = True) -> SqlStore:
@@ -127,8 +125,6 @@ class PostgresqlDatabase(Database):
         self._url = f"{scheme.partition('+')[0]}://{rest}"
         self.address = _without_password(self._url)
         self._used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
-        # Tables whose texts are known to be indexed.
-        self._searchable: set[str] = set()
 
     def tables(self, connection: Connection) -> set[str]:
         """The tables there are."""
@@ -176,16 +172,9 @@ class PostgresqlDatabase(Database):
                         f"USING gin (({texts}) gin_trgm_ops)"
                     )
                     opened.execute(f"ANALYZE {table.name}")
-                    self._searchable.add(table.name)
         except psycopg.Error:
             # No extension, no permission, or the server is away: what is asked of it next says so itself.
             return
-
-    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
-        """The plain condition: the server sees itself that it can ask the index, unless the text is too short for it."""
-        if table not in self._searchable or len(text) < _SHORTEST:
-            return None
-        return self.contains(str(TABLES[table].searched).format(row=row), text)
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""

@@ -1,5 +1,6 @@
 """ProductionReplies: what the chatbot answered to real users, kept so that feedback and rates have something to refer to."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -8,9 +9,10 @@ import msgspec
 from answerkey.errors import UsageError
 from answerkey.model.feedback import POSITIVE, Feedback, ProductionReply
 from answerkey.model.scorecard import PASS_MARK
-from answerkey.store.database import BATCH, EPSILON, Database, Where, signs
+from answerkey.store.database import EPSILON, Connection, Database, Where, signs
 from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
+from answerkey.store.production_sums import add_up, recounted, sums_of, window_sums
 from answerkey.store.row_filter import Ranged
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 
@@ -22,6 +24,8 @@ _SORTED = {
     name: name for name in ("created_at", "score", "latency_ms", "category", "model", "version", "id")
 } | {"error": "error_kind"}
 _RANGED = ("score", "latency_ms")
+# Up to so many that match are counted; of more it is only known that they are more.
+MOST_COUNTED = 10_000
 
 
 class ProductionFilter(Ranged, frozen=True, kw_only=True):
@@ -100,6 +104,7 @@ class ProductionReplies:
                     trace_id=item.reply.trace_id,
                     conversation_id=item.reply.conversation_id,
                 )
+            add_up(connection, {}, sums_of(connection, _with_ids(new)))
         return Addition(tuple(new), linked)
 
     def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
@@ -123,7 +128,8 @@ class ProductionReplies:
             row = dict(zip(columns, production_row(item), strict=True))
             rows.append((*(row[name] for name in changed), item.id))
         sql = f"UPDATE production_replies SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?"
-        with self._database.transaction() as connection:
+        these = _with_ids([item.id for item in graded])
+        with self._database.transaction() as connection, recounted(self._database, connection, these):
             connection.run_many(sql, rows)
 
     def find(self, identity: str) -> ProductionReply | None:
@@ -131,77 +137,100 @@ class ProductionReplies:
         return self._read([identity]).get(identity)
 
     def page(
-        self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0, total: int | None = None
+        self, wanted: ProductionFilter, *, limit: int = 25, offset: int = 0
     ) -> tuple[list[ProductionReply], int]:
-        """Replies as wanted, and how many there are of them in all, unless that is known already."""
-        where = _conditions(self._database, wanted)
-        chosen = f"FROM production_replies p WHERE {where}"
-        # Texts are long: where they are searched without an index, they are read once for both.
-        unindexed = wanted.text and self._database.indexed("production_replies", "p", wanted.text) is None
-        counted = "COUNT(*) OVER ()" if unindexed and total is None else "NULL"
-        query = f"SELECT id, {counted} {chosen} ORDER BY {_order(wanted)} LIMIT ? OFFSET ?"
+        """Replies as wanted, and how many there are of them in all, or MOST_COUNTED and one."""
+        matching, values = self._matching(wanted, f"LIMIT {MOST_COUNTED + 1}")
+        query = (
+            f"SELECT id, COUNT(*) OVER () FROM ({matching}) AS p ORDER BY {_order(wanted)} LIMIT ? OFFSET ?"
+        )
         with self._database.reading() as connection:
-            rows = connection.run(query, (*where.values, limit, offset)).fetchall()
-            if total is None and rows:
-                total = rows[0][1]
-            if total is None:
-                total = connection.value(f"SELECT COUNT(*) {chosen}", where.values)
-        ids = [identity for identity, _ in rows]
+            rows = connection.run(query, (*values, limit, offset)).fetchall()
+            ids = [identity for identity, _ in rows]
+            total = int(
+                rows[0][1] if rows else connection.value(f"SELECT COUNT(*) FROM ({matching}) AS p", values)
+            )
+            if total > MOST_COUNTED:
+                ids = self._walk(connection, wanted, limit, offset)
         found = self._read(ids)
-        return [found[identity] for identity in ids if identity in found], int(total)
+        return [found[identity] for identity in ids if identity in found], total
+
+    def _matching(self, wanted: ProductionFilter, limit: str = "") -> tuple[str, list[Any]]:
+        """A query for what tells the order of all replies that are wanted, by whatever index finds them."""
+        where, tables = _conditions(self._database, wanted), "production_replies p"
+        if wanted.text:
+            tables, *condition = self._database.searching("production_replies", "p", wanted.text)
+            where.add(*condition)
+        columns = dict.fromkeys(("id", "created_at", _sorted_by(wanted)))
+        return (
+            f"SELECT {', '.join(f'p.{name}' for name in columns)} FROM {tables} WHERE {where} {limit}",
+            where.values,
+        )
+
+    def _walk(self, connection: Connection, wanted: ProductionFilter, limit: int, offset: int) -> list[str]:
+        """The ids of a page of many replies: the index of their order is followed until the page is full."""
+        column = _sorted_by(wanted)
+        where = _conditions(self._database, wanted, walking=column)
+        if wanted.text:
+            where.add(*self._database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
+        query = "SELECT {} FROM production_replies p WHERE " + f"{where} AND "
+
+        def page(some: str, *bound: Any, order: str, start: int) -> list[str]:
+            sql = f"{query.format('p.id')}{some} ORDER BY {order} LIMIT ? OFFSET ?"
+            return [row[0] for row in connection.run(sql, (*where.values, *bound, limit - len(ids), start))]
+
+        ids: list[str] = []
+        if column in ("created_at", "id"):
+            return page("1 = 1", order=_order(wanted), start=offset)
+        # Those without a value come last, in an order of their own.
+        known, least = f"p.{column} >= ?", -math.inf if column in _RANGED else ""
+        ids += page(known, least, order=_order(wanted, known=True), start=offset)
+        if len(ids) < limit:
+            before = offset + len(ids)
+            if not ids:
+                before = connection.value(f"{query.format('COUNT(*)')}{known}", (*where.values, least))
+            order = f"p.{column}, p.created_at DESC, p.id DESC"
+            ids += page(f"p.{column} IS NULL", order=order, start=max(offset - before, 0))
+        return ids
 
     def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
         """All replies as wanted, some at a time."""
-        start = 0
-        while rows := self.page(wanted, limit=BATCH, offset=start, total=0)[0]:
-            yield from rows
-            start += BATCH
-
-    def state(self) -> tuple[str, ...]:
-        """Changes with every reply, every new grading and every verdict."""
-        queries = (
-            "SELECT COUNT(*), MAX(created_at), COUNT(score), SUM(score), COUNT(error_kind) FROM production_replies",
-            "SELECT MIN(graded_by), MAX(graded_by) FROM production_replies",
-            "SELECT COUNT(production_id), MAX(production_id) FROM feedback",
-        )
-        with self._database.reading() as connection:
-            return tuple(repr(connection.run(query).fetchone()) for query in queries)
+        matching, values = self._matching(wanted)
+        query = f"SELECT id FROM ({matching}) AS p ORDER BY {_order(wanted)}"
+        for rows in self._database.batches(query, values):
+            found = self._read([identity for (identity,) in rows])
+            yield from (found[identity] for (identity,) in rows if identity in found)
 
     def figures(self, wanted: ProductionFilter | None = None, *, most: int = 100) -> ProductionFigures:
-        """Add up in the database those of the time that is wanted."""
-        time = time_window(Where(), "p.created_at", wanted or ProductionFilter())
-        chosen = f"FROM production_replies p WHERE {time}"
+        """Those of the time that is wanted added up."""
+        wanted = wanted or ProductionFilter()
+        time = time_window(Where(), "p.created_at", wanted)
+        joined = f"JOIN production_replies p ON p.id = f.production_id AND {time}" if time else ""
         with self._database.reading() as connection:
-            replies, graded, score, latency = connection.run(
-                f"SELECT COUNT(*), COUNT(score), AVG(score), AVG(latency_ms) {chosen}", time.values
-            ).fetchone()
-            joined = f"JOIN production_replies p ON p.id = f.production_id AND {time}" if time else ""
+            sums = window_sums(connection, wanted)
             judged = connection.value(
-                f"SELECT COUNT(DISTINCT f.production_id) FROM feedback f {joined} "
-                "WHERE f.production_id IS NOT NULL",
+                f"SELECT COUNT(*) FROM (SELECT DISTINCT f.production_id FROM feedback f {joined} "
+                "WHERE f.production_id IS NOT NULL) AS j",
                 time.values,
             )
-            kinds, categories, models, versions = (
-                dict(
-                    connection.run(
-                        f"SELECT {column}, COUNT(*) {chosen} AND {column} IS NOT NULL "
-                        f"GROUP BY {column} ORDER BY COUNT(*) DESC, {column} LIMIT ?",
-                        (*time.values, most),
-                    ).fetchall()
-                )
-                for column in ("p.error_kind", "p.category", "p.model", "p.version")
-            )
+        replies, graded, score, timed, latency = sums.get(("", ""), (0,) * 5)
+
+        def counts(facet: str) -> dict[str, int]:
+            found = [(value, int(row[0])) for (name, value), row in sums.items() if name == facet]
+            return dict(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:most])
+
+        errors = counts("error_kind")
         return ProductionFigures(
-            replies=replies,
-            graded=graded,
-            score=score,
-            errors=kinds,
-            error_rate=sum(kinds.values()) / replies if replies else None,
+            replies=int(replies),
+            graded=int(graded),
+            score=score / graded if graded else None,
+            errors=errors,
+            error_rate=sum(errors.values()) / replies if replies else None,
             judged=judged,
-            latency_ms=latency,
-            categories=categories,
-            models=models,
-            versions=versions,
+            latency_ms=latency / timed if timed else None,
+            categories=counts("category"),
+            models=counts("model"),
+            versions=counts("version"),
         )
 
     def verdicts(self, ids: Sequence[str]) -> dict[str, list[Feedback]]:
@@ -221,6 +250,10 @@ class ProductionReplies:
         with self._database.reading() as connection:
             rows = connection.run(query, [storable(identity) for identity in ids]).fetchall()
         return {item.id: item for item in (_unpacked(*row) for row in rows)}
+
+
+def _with_ids(ids: Sequence[str]) -> Where:
+    return Where(f"p.id IN ({signs(ids)})", *ids)
 
 
 def production_row(item: ProductionReply) -> tuple[Any, ...]:
@@ -259,55 +292,69 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
-def _order(wanted: ProductionFilter) -> str:
-    name, largest_first = wanted.order
+def _sorted_by(wanted: ProductionFilter) -> str:
+    name, _ = wanted.order
     if name not in _SORTED:
         raise UsageError(f"replies are not sorted by {name[:60]!r}: choose one of {', '.join(_SORTED)}")
-    way = "DESC" if largest_first else "ASC"
-    if name == "created_at":
+    return _SORTED[name]
+
+
+def _order(wanted: ProductionFilter, *, known: bool = False) -> str:
+    """What has no value comes last either way; of those with the same, the newest is first where the smallest are."""
+    column, (_, largest_first) = _sorted_by(wanted), wanted.order
+    way, other = ("DESC", "ASC") if largest_first else ("ASC", "DESC")
+    if column == "id":
+        return f"p.id {way}"
+    if column == "created_at":
         return f"p.created_at {way}, p.id {way}"
-    return f"p.{_SORTED[name]} IS NULL, p.{_SORTED[name]} {way}, p.created_at DESC, p.id"
+    last = "" if known else f"p.{column} IS NULL, "
+    return f"{last}p.{column} {way}, p.created_at {other}, p.id {other}"
 
 
-def _conditions(database: Database, wanted: ProductionFilter) -> Where:
-    where = time_window(Where(), "p.created_at", wanted)
-    if wanted.model is not None:
-        where.add("p.model = ?", wanted.model)
-    if wanted.version is not None:
-        where.add("p.version = ?", wanted.version)
-    if wanted.category is not None:
-        where.add("p.category = ?", wanted.category)
-    if wanted.error is not None:
-        where.add("p.error_kind = ?", wanted.error)
+def _conditions(database: Database, wanted: ProductionFilter, *, walking: str | None = None) -> Where:
+    """All but the words. While the index of an order is followed, no other is used for what many replies have."""
+
+    def column(name: str) -> str:
+        if walking in (None, name):
+            return f"p.{name}"
+        return f"(p.{name} || '')" if name == "created_at" else f"(p.{name} + 0)"
+
+    where = time_window(Where(), column("created_at"), wanted)
+    for name, value in (
+        ("model", wanted.model),
+        ("version", wanted.version),
+        ("category", wanted.category),
+        ("error_kind", wanted.error),
+    ):
+        if value is not None:
+            where.add(f"p.{name} = ?", value)
     match wanted.result:
         case "failed":
-            where.add("p.score < ?", PASS_MARK - EPSILON)
+            where.add(f"{column('score')} < ?", PASS_MARK - EPSILON)
         case "passed":
-            where.add("p.score >= ?", PASS_MARK - EPSILON)
+            where.add(f"{column('score')} >= ?", PASS_MARK - EPSILON)
         case "error":
-            where.add("p.error_kind IS NOT NULL")
+            # Which an index finds in both databases, as it does not what is not empty.
+            where.add("p.error_kind > ''")
         case "ungraded":
             where.add("p.score IS NULL")
-    about = "SELECT 1 FROM feedback f WHERE f.production_id = p.id"
+    about = "SELECT f.production_id FROM feedback f WHERE f.production_id"
     match wanted.verdict:
         case "up":
-            where.add(f"EXISTS ({about} AND f.value >= ?)", POSITIVE)
+            where.add(f"p.id IN ({about} IS NOT NULL AND f.value >= ?)", POSITIVE)
         case "down":
-            where.add(f"EXISTS ({about} AND f.value < ?)", POSITIVE)
+            where.add(f"p.id IN ({about} IS NOT NULL AND f.value < ?)", POSITIVE)
         case "any":
-            where.add(f"EXISTS ({about})")
+            where.add(f"p.id IN ({about} IS NOT NULL)")
         case "none":
-            where.add(f"NOT EXISTS ({about})")
+            where.add(f"NOT EXISTS ({about} = p.id)")
     for limit in wanted.ranges:
         if limit.name not in _RANGED:
             raise UsageError(f"range: replies have no {limit.name[:60]!r}, only {' and '.join(_RANGED)}")
         if limit.low is not None:
-            where.add(f"p.{limit.name} >= ?", limit.low - EPSILON)
+            where.add(f"{column(limit.name)} >= ?", limit.low - EPSILON)
         if limit.high is not None:
-            where.add(f"p.{limit.name} <= ?", limit.high + EPSILON)
+            where.add(f"{column(limit.name)} <= ?", limit.high + EPSILON)
     if wanted.tool:
         where.add(*database.has_tool("p.tools", wanted.tool))
-    if wanted.text:
-        found = database.indexed("production_replies", "p", wanted.text)
-        where.add(*found or database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
     return where

@@ -14,7 +14,7 @@ import msgspec
 Kind = Literal["sqlite", "postgresql"]
 
 # Changes with the tables; `migration.py` brings older stores here.
-VERSION = 10
+VERSION = 11
 
 # By what words a production reply is found: SQL over the columns of a row.
 SAID_IN_PRODUCTION = (
@@ -196,11 +196,24 @@ _DECLARED = (
         "payload text",
         identity="id",
         searched=SAID_IN_PRODUCTION,
-        # All that lists filter and sort by, so that they do not read the long rows.
+        # All that lists filter by, so that they do not read the long rows; and one for each order but that of the id.
         production_listing="created_at, id, category, error_kind, score, latency_ms, model, version, tools",
+        production_by_score="score, created_at DESC, id DESC",
+        production_by_latency_ms="latency_ms, created_at DESC, id DESC",
+        production_by_category="category, created_at DESC, id DESC",
+        production_by_error_kind="error_kind, created_at DESC, id DESC",
+        production_by_model="model, created_at DESC, id DESC",
+        production_by_version="version, created_at DESC, id DESC",
         production_by_trace="trace_id",
         production_by_conversation="conversation_id",
         production_by_grading="graded_by",
+    ),
+    # What production replies add up to, by day and by what they are counted apart; kept by `production_sums.py`.
+    _table(
+        "production_sums",
+        "day text, facet text, value text, replies long, graded long, score real, timed long, latency_ms real",
+        identity="day, facet, value",
+        ordered=True,
     ),
     # Who may use the dashboard. The role is viewer, reviewer or admin; digests are SHA-256 of what is never kept itself:
     # a person's token, a site's key, a session's id.

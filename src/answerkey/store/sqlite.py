@@ -128,19 +128,18 @@ class SqliteDatabase(Database):
             remedy = "it is not an answerkey store; use another --store"
         return StoreError(f"store {self.address}: {reason}; {remedy}")
 
-    def indexed(self, table: str, row: str, text: str) -> tuple[str, str] | None:
-        """A condition that asks the index, with its value. The plus keeps SQLite from looking up row by row."""
+    def searching(self, table: str, row: str, text: str) -> tuple[str, str, str]:
+        """From the index, for any text that is long enough for it; CROSS has the index asked first."""
         words = text.replace("\0", "").casefold()
-        if len(words) < _SHORTEST:
-            return None
         if self._searchable is None:
             with self.reading() as connection:
                 self._searchable = self.tables(connection)
         index = f"{table}_words"
-        if index not in self._searchable:
-            return None
+        if len(words) < _SHORTEST or index not in self._searchable:
+            return super().searching(table, row, text)
         quoted = words.replace('"', '""')
-        return f"+{row}.key IN (SELECT rowid FROM {index} WHERE {index} MATCH ?)", f'"{quoted}"'
+        joined = f"{index} CROSS JOIN {table} {row} ON {row}.key = {index}.rowid"
+        return joined, f"{index} MATCH ?", f'"{quoted}"'
 
     def json_text(self, expression: str, field: str) -> str:
         """SQL for a text in a JSON object."""

@@ -14,14 +14,13 @@ from answerkey.model.scorecard import Scorecard
 from answerkey.model.trial import Trial
 from answerkey.report.detail import TrialDetail, trial_detail
 from answerkey.report.table import Table
-from answerkey.server.cached_figures import production_page
 from answerkey.server.views.reply_table import (
     ReplyRow,
     reply_row,
     reply_table,
 )
 from answerkey.server.views.table_choice import NoQuery, PageNumber, Paging, conditions_in_words
-from answerkey.store.production import ProductionFigures, ProductionFilter, ProductionReplies
+from answerkey.store.production import MOST_COUNTED, ProductionFigures, ProductionFilter, ProductionReplies
 from answerkey.store.sql import SqlStore
 
 _PAGE = 50
@@ -85,12 +84,13 @@ class GivenCase(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_replies(store: SqlStore, query: RepliesQuery) -> RepliesView:
     """Read the list."""
-    figures, found, total = production_page(store, query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
-    verdicts = ProductionReplies(store).verdicts([item.id for item in found])
+    replies = ProductionReplies(store)
+    found, total = replies.page(query, limit=_PAGE, offset=(query.page - 1) * _PAGE)
+    verdicts = replies.verdicts([item.id for item in found])
     return RepliesView(
         query=query,
-        figures=figures,
-        paging=Paging(query.page, _PAGE, total),
+        figures=replies.figures(query),
+        paging=Paging(query.page, _PAGE, min(total, MOST_COUNTED), more=total > MOST_COUNTED),
         rows=tuple(reply_row(item, verdicts.get(item.id, [])) for item in found),
     )
 

@@ -79,6 +79,8 @@ class Paging(msgspec.Struct, frozen=True):
     page: int
     size: int
     total: int
+    # Whether there are more than that, which were not counted.
+    more: bool = False
 
     @property
     def pages(self) -> int:

@@ -1,0 +1,98 @@
+"""Production replies counted and added up by day as they are written, so that figures do not read them one by one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from answerkey.store.database import Connection, Database, Where
+from answerkey.store.feedback_book import Window
+from answerkey.store.schema import TABLES
+from answerkey.text.moments import day_begins, day_ends
+
+# By what replies are counted apart; all of them together are "".
+_FACETS = ("", "category", "error_kind", "model", "version")
+# What is added up, after the day (in UTC), the facet and its value.
+_KEY = TABLES["production_sums"].identity
+_ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
+_COLUMNS = "COUNT(*), COUNT(p.score), COALESCE(SUM(p.score), 0.0), COUNT(p.latency_ms), COALESCE(SUM(p.latency_ms), 0.0)"
+_ADD = (
+    f"INSERT INTO production_sums ({', '.join((*_KEY, *_ADDED))}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+    f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET "
+    + ", ".join(f"{name} = production_sums.{name} + excluded.{name}" for name in _ADDED)
+)
+_FIRST, _LAST = "T00:00:00.000+00:00", "T23:59:59.999+00:00"
+
+# Key → what is added up.
+Sums = dict[tuple[str, ...], tuple[float, ...]]
+
+
+def sums_of(connection: Connection, where: Where) -> Sums:
+    """What replies `p` add up to, by day, facet and value."""
+    parts = []
+    for facet in _FACETS:
+        value, known = (f"p.{facet}", f"p.{facet} IS NOT NULL") if facet else ("''", "1 = 1")
+        parts.append(
+            f"SELECT SUBSTR(p.created_at, 1, 10), '{facet}', {value}, {_COLUMNS} FROM production_replies p "
+            f"WHERE {where} AND {known} GROUP BY 1, 3"
+        )
+    rows = connection.run(" UNION ALL ".join(parts), where.values * len(_FACETS))
+    return {row[:3]: row[3:] for row in rows}
+
+
+def add_up(connection: Connection, before: Sums, after: Sums) -> None:
+    """Count what has changed. Always the last of a transaction, and in one order: writers of the same day wait for it."""
+    none = (0,) * len(_ADDED)
+    rows = []
+    for key in sorted({*before, *after}):
+        change = tuple(
+            new - old for old, new in zip(before.get(key, none), after.get(key, none), strict=True)
+        )
+        if any(change):
+            rows.append((*key, *change))
+    connection.run_many(_ADD, rows)
+    if before:
+        connection.run("DELETE FROM production_sums WHERE replies = 0")
+
+
+def add_up_all(connection: Connection) -> None:
+    """Count all replies of a store that has none counted."""
+    add_up(connection, {}, sums_of(connection, Where()))
+
+
+@contextmanager
+def recounted(database: Database, connection: Connection, where: Where) -> Iterator[None]:
+    """While replies `p` are changed or deleted, nobody else changes them; then what they add up to is right again."""
+    if database.kind == "postgresql":
+        held = f"SELECT 1 FROM production_replies p WHERE {where} ORDER BY p.key FOR UPDATE"
+        connection.run(f"SELECT COUNT(*) FROM ({held}) AS held", where.values)
+    before = sums_of(connection, where)
+    yield
+    add_up(connection, before, sums_of(connection, where))
+
+
+def window_sums(connection: Connection, wanted: Window) -> Sums:
+    """What replies add up to by facet and value, of the days that are wanted: whole days of UTC as they were added up,
+    and what days of another zone have of others read one by one."""
+    begin = "" if wanted.since is None else day_begins(wanted.since)
+    end = "9999-99" if wanted.until is None else day_ends(wanted.until)
+    edges = []
+    if begin and not begin.endswith(_FIRST):
+        edges.append((begin, min(end, f"{begin[:10]}T24")))
+    if wanted.until is not None and not end.endswith(_FIRST) and not (edges and begin[:10] == end[:10]):
+        edges.append((max(begin, end[:10]), end))
+    added = ", ".join(f"SUM({name})" for name in _ADDED)
+    found = connection.run(
+        f"SELECT facet, value, {added} FROM production_sums WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? "
+        "GROUP BY facet, value",
+        (begin, end),
+    )
+    parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
+    for edge in edges:
+        read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", *edge))
+        # Of one day, so that no two have the same facet and value.
+        parts.append({key[1:]: values for key, values in read.items()})
+    total: Sums = {}
+    for part in parts:
+        for key, values in part.items():
+            known = total.get(key, (0.0,) * len(_ADDED))
+            total[key] = tuple(map(sum, zip(known, values, strict=True)))
+    return total
