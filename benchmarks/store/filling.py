@@ -7,7 +7,9 @@ from made_runs import BATCH, TEXT, TOOLS, made_info, made_trials, store_run
 from answerkey.model.feedback import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
+from answerkey.store.database import Where
 from answerkey.store.production import ProductionReplies, production_row
+from answerkey.store.production_sums import add_up, sums_of
 from answerkey.store.schema import TABLES
 from answerkey.store.sql import SqlStore
 
@@ -44,7 +46,7 @@ def _copy_run(store: SqlStore, number: int, questions: QuestionSet) -> None:
 
 def _fill_production(store: SqlStore, count: int) -> None:
     patterns = [production_row(_production_reply(number)) for number in range(PATTERNS)]
-    there = ProductionReplies(store).count()
+    there = ProductionReplies(store).figures().replies
     for start in range(there, count, 20 * BATCH):
         rows = [
             (f"p{number}", (START + timedelta(seconds=number)).isoformat(), *patterns[number % PATTERNS][2:])
@@ -52,6 +54,8 @@ def _fill_production(store: SqlStore, count: int) -> None:
         ]
         with store.database.transaction() as connection:
             connection.insert("production_replies", rows)
+            new = Where("p.created_at >= ? AND p.created_at <= ?", rows[0][1], rows[-1][1])
+            add_up(connection, {}, sums_of(connection, new))
 
 
 def _production_reply(number: int) -> ProductionReply:

@@ -39,6 +39,8 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
         "production replies: newest page": lambda: production.page(ProductionFilter()),
         "production replies: page 100": lambda: production.page(ProductionFilter(), offset=2500),
         "production replies: failed, newest page": lambda: production.page(ProductionFilter(result="failed")),
+        "production replies: worst page": lambda: production.page(ProductionFilter(sort="score")),
+        "production replies: of a category": lambda: production.page(ProductionFilter(category="c7")),
         "production replies: words, newest page": lambda: production.page(ProductionFilter(text="unit 77?")),
         "production replies: in figures": lambda: production.figures(),
     }

@@ -65,7 +65,7 @@ def test_a_time_that_is_none_is_refused(sending, wrong):
     later = (datetime.now(UTC) + timedelta(days=3)).isoformat()
     answer = client.post("/api/replies", {**REPLY, "created_at": later}, **signs["shop"])
     assert "in the future" in answer.json["error"]["message"]
-    assert ProductionReplies(store).count() == 0
+    assert ProductionReplies(store).figures().replies == 0
 
 
 def test_a_reply_that_is_kept_is_never_overwritten(sending):
@@ -135,7 +135,7 @@ def test_no_sender_says_what_a_good_reply_is(sending, expected):
             assert answer.status == 400
             assert "not taken from senders" in answer.json["error"]["message"]
     assert time.process_time() - begun < 10
-    assert ProductionReplies(store).count() == 0
+    assert ProductionReplies(store).figures().replies == 0
     assert FeedbackBook(store).page()[1] == 0
 
 
@@ -149,7 +149,7 @@ def test_a_verdict_brings_its_reply_along(sending):
     # A reply of a run is known already.
     of_run = {"value": "up", "response_id": "resp-q0-1", "reply": {"question": "Forged?", "answer": "x"}}
     assert client.post("/api/feedback", of_run, **signs["shop"]).json["question"] == REPLY["question"]
-    assert ProductionReplies(store).count() == 1
+    assert ProductionReplies(store).figures().replies == 1
     nameless = {"value": "up", "question": "Q?", "reply": dict(REPLY)}
     assert client.post("/api/feedback", nameless, **signs["shop"]).status == 400
 
@@ -194,10 +194,10 @@ def test_old_production_replies_are_deleted_by_the_server_itself(tmp_path):
         ProductionReplies(store).add([production_reply(1)])
         keeping = create_app(lambda: open_store(path), ServerSettings(production_days=100_000))
         assert put_in_order(keeping) is None
-        assert ProductionReplies(store).count() == 1
+        assert ProductionReplies(store).figures().replies == 1
         deleting = create_app(lambda: open_store(path), ServerSettings(production_days=90))
         assert put_in_order(deleting) is None
-        assert ProductionReplies(store).count() == 0
+        assert ProductionReplies(store).figures().replies == 0
         keeping.state.holder.close()
         deleting.state.holder.close()
 

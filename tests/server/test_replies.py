@@ -4,7 +4,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from answerkey.datasets.golden_sets import read_questions
-from answerkey.store import open_store
+from answerkey.server.views import replies
+from answerkey.store import open_store, production
 from store.filling import add_run, golden
 
 from .serving import golden_file, serving
@@ -95,6 +96,25 @@ def test_the_figures_are_over_all(client):
     assert (figures["replies"], figures["graded"], figures["judged"]) == (4, 2, 2)
     assert figures["errors"] == {"error_text": 1, "null": 1}
     assert figures["error_rate"] == 0.5
+
+
+def test_of_many_it_is_said_that_there_are_more(client, monkeypatch):
+    assert client.get("/api/replies?category=tenants").json["paging"] == {
+        "page": 1,
+        "size": 50,
+        "total": 1,
+        "more": False,
+    }
+    for module in (production, replies):
+        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    paging = client.get("/api/replies").json["paging"]
+    assert (paging["total"], paging["more"]) == (2, True)
+    text = client.get("/replies").text
+    assert "More than 2 replies, 1 to 4 shown" in text
+    assert "Page 1 of more than 1" in text
+    assert "page=2" in text
+    assert "There is no page 2." in client.get("/replies?page=2").text
+    assert "Page 1 of" not in client.get("/replies?category=tenants").text
 
 
 def test_the_list_shows_what_people_said_and_leads_to_the_reply(client):

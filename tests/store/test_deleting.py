@@ -97,6 +97,6 @@ def test_production_replies_go_by_age_with_what_was_said_of_them(store):
     assert (gone.production_replies, gone.feedback) == (1, 2)
     assert {one.response_id for one in book.page()[0]} == {"new", "resp-q0-1"}
     assert delete_reply(store, "new").feedback == 1
-    assert ProductionReplies(store).count() == 0
+    assert ProductionReplies(store).figures().replies == 0
     with pytest.raises(UnknownNameError, match="no production reply 'new'"):
         delete_reply(store, "new")

@@ -7,7 +7,7 @@ import msgspec
 
 from answerkey.errors import UnknownNameError, UsageError
 from answerkey.model.run import RunInfo
-from answerkey.store.database import Connection, Where
+from answerkey.store.database import BATCH, Connection, signs
 from answerkey.store.production_sums import recounted
 from answerkey.store.sql import SqlStore
 
@@ -64,26 +64,33 @@ def delete_runs(store: SqlStore, infos: Sequence[RunInfo]) -> Deleted:
 
 def delete_reply(store: SqlStore, identity: str) -> Deleted:
     """Delete a production reply and what people said of it."""
-    this = Where("p.id = ?", identity)
-    with store.database.transaction() as connection, recounted(store.database, connection, this):
-        gone = connection.run("DELETE FROM production_replies WHERE id = ?", (identity,)).rowcount
-        if not gone:
-            raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")
-        said = connection.run("DELETE FROM feedback WHERE production_id = ?", (identity,)).rowcount
-    return Deleted(production_replies=1, feedback=int(said))
+    gone = _delete_replies(store, [identity])
+    if not gone.production_replies:
+        raise UnknownNameError(f"no production reply {identity[:120]!r} in this store")
+    return gone
 
 
 def delete_production(store: SqlStore, *, older_than_days: float) -> Deleted:
     """Delete production replies that were given more than so many days ago, with what people said of them, and verdicts
     of that age whose reply never came."""
-    before = (_days_ago(older_than_days),)
-    old = "SELECT id FROM production_replies WHERE created_at < ?"
+    before = _days_ago(older_than_days)
+    old = "SELECT id FROM production_replies WHERE created_at < ? ORDER BY created_at LIMIT ?"
     unmatched = "source <> 'review' AND production_id IS NULL AND run_id IS NULL AND created_at < ?"
-    these = Where("p.created_at < ?", *before)
-    with store.database.transaction() as connection, recounted(store.database, connection, these):
-        said = connection.run(f"DELETE FROM feedback WHERE production_id IN ({old})", before).rowcount
-        said += connection.run(f"DELETE FROM feedback WHERE {unmatched}", before).rowcount
-        gone = connection.run("DELETE FROM production_replies WHERE created_at < ?", before).rowcount
+    with store.database.transaction() as connection:
+        said = connection.run(f"DELETE FROM feedback WHERE {unmatched}", (before,)).rowcount
+    replies = 0
+    # Some at a time: new ones are not kept waiting.
+    while ids := [row[0] for row in store.database.stream(old, (before, BATCH))]:
+        gone = _delete_replies(store, ids)
+        replies, said = replies + gone.production_replies, said + gone.feedback
+    return Deleted(production_replies=replies, feedback=int(said))
+
+
+def _delete_replies(store: SqlStore, ids: Sequence[str]) -> Deleted:
+    with store.database.transaction() as connection, recounted(store.database, connection, ids):
+        these = f"IN ({signs(ids)})"
+        said = connection.run(f"DELETE FROM feedback WHERE production_id {these}", ids).rowcount
+        gone = connection.run(f"DELETE FROM production_replies WHERE id {these}", ids).rowcount
     return Deleted(production_replies=int(gone), feedback=int(said))
 
 

@@ -12,17 +12,18 @@ from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import EPSILON, Connection, Database, Where, signs
 from answerkey.store.feedback_book import Day, FeedbackBook, ShortText, time_window
 from answerkey.store.packing import fold, storable, tools_text
-from answerkey.store.production_sums import add_up, recounted, sums_of, window_sums
+from answerkey.store.production_sums import add_up, recounted, sums_of_ids, window_sums
 from answerkey.store.row_filter import Ranged
 from answerkey.store.schema import SAID_IN_PRODUCTION, TABLES, insert
 
 if TYPE_CHECKING:
     from answerkey.store.sql import SqlStore
 
-# Columns that rows can be sorted by, and those of which ranges can be wanted.
+# Columns that rows can be sorted by, those by which they are counted as they come, and those of which ranges can be wanted.
 _SORTED = {
     name: name for name in ("created_at", "score", "latency_ms", "category", "model", "version", "id")
 } | {"error": "error_kind"}
+_COUNTED = {"category": "category", "error": "error_kind", "model": "model", "version": "version"}
 _RANGED = ("score", "latency_ms")
 # Up to so many that match are counted; of more it is only known that they are more.
 MOST_COUNTED = 10_000
@@ -104,7 +105,7 @@ class ProductionReplies:
                     trace_id=item.reply.trace_id,
                     conversation_id=item.reply.conversation_id,
                 )
-            add_up(connection, {}, sums_of(connection, _with_ids(new)))
+            add_up(connection, {}, sums_of_ids(connection, new))
         return Addition(tuple(new), linked)
 
     def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
@@ -128,7 +129,7 @@ class ProductionReplies:
             row = dict(zip(columns, production_row(item), strict=True))
             rows.append((*(row[name] for name in changed), item.id))
         sql = f"UPDATE production_replies SET {', '.join(f'{name} = ?' for name in changed)} WHERE id = ?"
-        these = _with_ids([item.id for item in graded])
+        these = [item.id for item in graded]
         with self._database.transaction() as connection, recounted(self._database, connection, these):
             connection.run_many(sql, rows)
 
@@ -145,11 +146,13 @@ class ProductionReplies:
             f"SELECT id, COUNT(*) OVER () FROM ({matching}) AS p ORDER BY {_order(wanted)} LIMIT ? OFFSET ?"
         )
         with self._database.reading() as connection:
-            rows = connection.run(query, (*values, limit, offset)).fetchall()
-            ids = [identity for identity, _ in rows]
-            total = int(
-                rows[0][1] if rows else connection.value(f"SELECT COUNT(*) FROM ({matching}) AS p", values)
-            )
+            if _added_up(connection, wanted) > MOST_COUNTED:
+                ids, total = [], MOST_COUNTED + 1
+            else:
+                rows = connection.run(query, (*values, limit, offset)).fetchall()
+                ids = [identity for identity, _ in rows]
+                counted = f"SELECT COUNT(*) FROM ({matching}) AS p"
+                total = int(rows[0][1] if rows else connection.value(counted, values))
             if total > MOST_COUNTED:
                 ids = self._walk(connection, wanted, limit, offset)
         found = self._read(ids)
@@ -173,24 +176,23 @@ class ProductionReplies:
         where = _conditions(self._database, wanted, walking=column)
         if wanted.text:
             where.add(*self._database.contains(SAID_IN_PRODUCTION.format(row="p"), wanted.text))
-        query = "SELECT {} FROM production_replies p WHERE " + f"{where} AND "
+        chosen = f"FROM production_replies p WHERE {where} AND"
 
-        def page(some: str, *bound: Any, order: str, start: int) -> list[str]:
-            sql = f"{query.format('p.id')}{some} ORDER BY {order} LIMIT ? OFFSET ?"
+        def page(some: str, *bound: Any, start: int) -> list[str]:
+            sql = f"SELECT p.id {chosen} {some} ORDER BY {_order(wanted, apart=True)} LIMIT ? OFFSET ?"
             return [row[0] for row in connection.run(sql, (*where.values, *bound, limit - len(ids), start))]
 
         ids: list[str] = []
         if column in ("created_at", "id"):
-            return page("1 = 1", order=_order(wanted), start=offset)
-        # Those without a value come last, in an order of their own.
+            return page("1 = 1", start=offset)
+        # Those without a value come last, wherever the index has them.
         known, least = f"p.{column} >= ?", -math.inf if column in _RANGED else ""
-        ids += page(known, least, order=_order(wanted, known=True), start=offset)
+        ids += page(known, least, start=offset)
         if len(ids) < limit:
             before = offset + len(ids)
             if not ids:
-                before = connection.value(f"{query.format('COUNT(*)')}{known}", (*where.values, least))
-            order = f"p.{column}, p.created_at DESC, p.id DESC"
-            ids += page(f"p.{column} IS NULL", order=order, start=max(offset - before, 0))
+                before = connection.value(f"SELECT COUNT(*) {chosen} {known}", (*where.values, least))
+            ids += page(f"p.{column} IS NULL", start=max(offset - before, 0))
         return ids
 
     def every(self, wanted: ProductionFilter) -> Iterator[ProductionReply]:
@@ -240,20 +242,11 @@ class ProductionReplies:
             found.setdefault(item.production_id or "", []).append(item)
         return found
 
-    def count(self) -> int:
-        """How many are kept."""
-        with self._database.reading() as connection:
-            return int(connection.value("SELECT COUNT(*) FROM production_replies"))
-
     def _read(self, ids: Sequence[str]) -> dict[str, ProductionReply]:
         query = f"SELECT question, text, payload FROM production_replies WHERE id IN ({signs(ids)})"
         with self._database.reading() as connection:
             rows = connection.run(query, [storable(identity) for identity in ids]).fetchall()
         return {item.id: item for item in (_unpacked(*row) for row in rows)}
-
-
-def _with_ids(ids: Sequence[str]) -> Where:
-    return Where(f"p.id IN ({signs(ids)})", *ids)
 
 
 def production_row(item: ProductionReply) -> tuple[Any, ...]:
@@ -292,6 +285,15 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
     )
 
 
+def _added_up(connection: Connection, wanted: ProductionFilter) -> int:
+    """How many are wanted, where they are counted as they come: all, or those of one facet; otherwise 0."""
+    given = {_COUNTED.get(name): value for name, value in wanted.conditions.items()} or {"": ""}
+    if len(given) > 1 or None in given or wanted.ranges:
+        return 0
+    query = "SELECT COALESCE(SUM(replies), 0) FROM production_sums WHERE facet = ? AND value = ?"
+    return int(connection.value(query, *given.items()))
+
+
 def _sorted_by(wanted: ProductionFilter) -> str:
     name, _ = wanted.order
     if name not in _SORTED:
@@ -299,15 +301,15 @@ def _sorted_by(wanted: ProductionFilter) -> str:
     return _SORTED[name]
 
 
-def _order(wanted: ProductionFilter, *, known: bool = False) -> str:
-    """What has no value comes last either way; of those with the same, the newest is first where the smallest are."""
+def _order(wanted: ProductionFilter, *, apart: bool = False) -> str:
+    """What has no value comes last either way, or is asked for apart; of equals the newest is first where the smallest are."""
     column, (_, largest_first) = _sorted_by(wanted), wanted.order
     way, other = ("DESC", "ASC") if largest_first else ("ASC", "DESC")
     if column == "id":
         return f"p.id {way}"
     if column == "created_at":
         return f"p.created_at {way}, p.id {way}"
-    last = "" if known else f"p.{column} IS NULL, "
+    last = "" if apart else f"p.{column} IS NULL, "
     return f"{last}p.{column} {way}, p.created_at {other}, p.id {other}"
 
 
@@ -320,14 +322,9 @@ def _conditions(database: Database, wanted: ProductionFilter, *, walking: str | 
         return f"(p.{name} || '')" if name == "created_at" else f"(p.{name} + 0)"
 
     where = time_window(Where(), column("created_at"), wanted)
-    for name, value in (
-        ("model", wanted.model),
-        ("version", wanted.version),
-        ("category", wanted.category),
-        ("error_kind", wanted.error),
-    ):
-        if value is not None:
-            where.add(f"p.{name} = ?", value)
+    for name, facet in _COUNTED.items():
+        if getattr(wanted, name) is not None:
+            where.add(f"p.{facet} = ?", getattr(wanted, name))
     match wanted.result:
         case "failed":
             where.add(f"{column('score')} < ?", PASS_MARK - EPSILON)

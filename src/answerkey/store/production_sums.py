@@ -1,9 +1,9 @@
 """Production replies counted and added up by day as they are written, so that figures do not read them one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from answerkey.store.database import Connection, Database, Where
+from answerkey.store.database import BATCH, Connection, Database, Where, signs
 from answerkey.store.feedback_book import Window
 from answerkey.store.schema import TABLES
 from answerkey.text.moments import day_begins, day_ends
@@ -13,7 +13,9 @@ _FACETS = ("", "category", "error_kind", "model", "version")
 # What is added up, after the day (in UTC), the facet and its value.
 _KEY = TABLES["production_sums"].identity
 _ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
-_COLUMNS = "COUNT(*), COUNT(p.score), COALESCE(SUM(p.score), 0.0), COUNT(p.latency_ms), COALESCE(SUM(p.latency_ms), 0.0)"
+_SUMMED = (
+    "COUNT(*), COUNT(score), COALESCE(SUM(score), 0.0), COUNT(latency_ms), COALESCE(SUM(latency_ms), 0.0)"
+)
 _ADD = (
     f"INSERT INTO production_sums ({', '.join((*_KEY, *_ADDED))}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
     f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET "
@@ -27,15 +29,32 @@ Sums = dict[tuple[str, ...], tuple[float, ...]]
 
 def sums_of(connection: Connection, where: Where) -> Sums:
     """What replies `p` add up to, by day, facet and value."""
+    facets = ", ".join(f"p.{name}" for name in _FACETS if name)
     parts = []
     for facet in _FACETS:
-        value, known = (f"p.{facet}", f"p.{facet} IS NOT NULL") if facet else ("''", "1 = 1")
-        parts.append(
-            f"SELECT SUBSTR(p.created_at, 1, 10), '{facet}', {value}, {_COLUMNS} FROM production_replies p "
-            f"WHERE {where} AND {known} GROUP BY 1, 3"
-        )
-    rows = connection.run(" UNION ALL ".join(parts), where.values * len(_FACETS))
+        value, known = (facet, f"WHERE {facet} IS NOT NULL") if facet else ("''", "")
+        parts.append(f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen {known} GROUP BY 1, 3")
+    rows = connection.run(
+        f"WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, {facets}, p.score, p.latency_ms "
+        f"FROM production_replies p WHERE {where}) {' UNION ALL '.join(parts)}",
+        where.values,
+    )
     return {row[:3]: row[3:] for row in rows}
+
+
+def sums_of_ids(connection: Connection, ids: Sequence[str]) -> Sums:
+    """The same of the replies with these ids, however many."""
+    chunks = (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+    return _together(sums_of(connection, Where(f"p.id IN ({signs(some)})", *some)) for some in chunks)
+
+
+def _together(parts: Iterable[Sums]) -> Sums:
+    total: Sums = {}
+    for part in parts:
+        for key, values in part.items():
+            known = total.get(key, (0,) * len(values))
+            total[key] = tuple(map(sum, zip(known, values, strict=True)))
+    return total
 
 
 def add_up(connection: Connection, before: Sums, after: Sums) -> None:
@@ -59,14 +78,14 @@ def add_up_all(connection: Connection) -> None:
 
 
 @contextmanager
-def recounted(database: Database, connection: Connection, where: Where) -> Iterator[None]:
-    """While replies `p` are changed or deleted, nobody else changes them; then what they add up to is right again."""
+def recounted(database: Database, connection: Connection, ids: Sequence[str]) -> Iterator[None]:
+    """While replies are changed or deleted, nobody else changes them; then what they add up to is right again."""
     if database.kind == "postgresql":
-        held = f"SELECT 1 FROM production_replies p WHERE {where} ORDER BY p.key FOR UPDATE"
-        connection.run(f"SELECT COUNT(*) FROM ({held}) AS held", where.values)
-    before = sums_of(connection, where)
+        held = f"SELECT 1 FROM production_replies WHERE id IN ({signs(ids)}) ORDER BY key FOR UPDATE"
+        connection.run(held, ids)
+    before = sums_of_ids(connection, ids)
     yield
-    add_up(connection, before, sums_of(connection, where))
+    add_up(connection, before, sums_of_ids(connection, ids))
 
 
 def window_sums(connection: Connection, wanted: Window) -> Sums:
@@ -88,11 +107,6 @@ def window_sums(connection: Connection, wanted: Window) -> Sums:
     parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
     for edge in edges:
         read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", *edge))
-        # Of one day, so that no two have the same facet and value.
+        # Of one day, so that no two of them have the same facet and value.
         parts.append({key[1:]: values for key, values in read.items()})
-    total: Sums = {}
-    for part in parts:
-        for key, values in part.items():
-            known = total.get(key, (0.0,) * len(_ADDED))
-            total[key] = tuple(map(sum, zip(known, values, strict=True)))
-    return total
+    return _together(parts)
