@@ -8,6 +8,7 @@ from answerkey.model.feedback import ProductionReply
 from answerkey.model.question import QuestionSet
 from answerkey.model.reply import Reply, Timings
 from answerkey.store.database import Where
+from answerkey.store.postgresql import PostgresqlDatabase
 from answerkey.store.production import ProductionReplies, production_row
 from answerkey.store.production_sums import add_up, sums_of
 from answerkey.store.schema import TABLES
@@ -26,6 +27,9 @@ def fill(store: SqlStore, questions: QuestionSet, runs: int) -> None:
     for number in range(max(there, 2), runs):
         _copy_run(store, number, questions)
     _fill_production(store, runs * len(questions))
+    if isinstance(store.database, PostgresqlDatabase):
+        # As `serve` does.
+        store.database.index_texts()
 
 
 def _copy_run(store: SqlStore, number: int, questions: QuestionSet) -> None:

@@ -28,11 +28,12 @@ _NEWEST = "ORDER BY created_at DESC, id DESC"
 _UPDATE = (
     f"UPDATE feedback SET {', '.join(f'{name} = ?' for name in TABLES['feedback'].columns)} WHERE id = ?"
 )
-# Verdicts `f` with the scorecards `c` of the runs' replies that they are about, under the runs' current scoring.
+# Verdicts `f` with the scorecards `c` of the runs' replies that they are about, under the runs' current scoring. CROSS has
+# SQLite begin with the verdicts; it would look through all scorecards.
 SCORED = (
-    "feedback f JOIN runs ON runs.id = f.run_id JOIN questions q ON q.ask_hash = f.ask_hash "
-    "JOIN scorecards c ON c.question = q.key AND c.run = runs.key AND c.scoring = runs.scoring AND c.trial = f.trial "
-    "JOIN names t ON t.key = c.target AND t.name = f.target_hash"
+    "feedback f CROSS JOIN runs CROSS JOIN questions q CROSS JOIN scorecards c JOIN names t ON runs.id = f.run_id "
+    "AND q.ask_hash = f.ask_hash AND c.question = q.key AND c.run = runs.key AND c.scoring = runs.scoring "
+    "AND c.trial = f.trial AND t.key = c.target AND t.name = f.target_hash"
 )
 
 # Columns that are fields of a verdict.

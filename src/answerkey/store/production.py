@@ -207,14 +207,12 @@ class ProductionReplies:
         """Those of the time that is wanted added up."""
         wanted = wanted or ProductionFilter()
         time = time_window(Where(), "p.created_at", wanted)
-        joined = f"JOIN production_replies p ON p.id = f.production_id AND {time}" if time else ""
+        judged = "SELECT DISTINCT production_id FROM feedback WHERE production_id IS NOT NULL"
+        within = f"WHERE EXISTS (SELECT 1 FROM production_replies p WHERE p.id = f.production_id AND {time})"
         with self._database.reading() as connection:
             sums = window_sums(connection, wanted)
-            judged = connection.value(
-                f"SELECT COUNT(*) FROM (SELECT DISTINCT f.production_id FROM feedback f {joined} "
-                "WHERE f.production_id IS NOT NULL) AS j",
-                time.values,
-            )
+            counted = f"SELECT COUNT(*) FROM ({judged}) AS f {within if time else ''}"
+            replies_judged = connection.value(counted, time.values)
         replies, graded, score, timed, latency = sums.get(("", ""), (0,) * 5)
 
         def counts(facet: str) -> dict[str, int]:
@@ -228,7 +226,7 @@ class ProductionReplies:
             score=score / graded if graded else None,
             errors=errors,
             error_rate=sum(errors.values()) / replies if replies else None,
-            judged=judged,
+            judged=replies_judged,
             latency_ms=latency / timed if timed else None,
             categories=counts("category"),
             models=counts("model"),

@@ -89,24 +89,32 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
 
 
 def window_sums(connection: Connection, wanted: Window) -> Sums:
-    """What replies add up to by facet and value, of the days that are wanted: whole days of UTC as they were added up,
-    and what days of another zone have of others read one by one."""
+    """What replies add up to by facet and value, of the days that are wanted. Those of UTC are added up; where days begin at
+    another time, the first and the last are whole ones without some hours, or some hours, whichever are fewer."""
     begin = "" if wanted.since is None else day_begins(wanted.since)
     end = "9999-99" if wanted.until is None else day_ends(wanted.until)
-    edges = []
-    if begin and not begin.endswith(_FIRST):
-        edges.append((begin, min(end, f"{begin[:10]}T24")))
-    if wanted.until is not None and not end.endswith(_FIRST) and not (edges and begin[:10] == end[:10]):
-        edges.append((max(begin, end[:10]), end))
-    added = ", ".join(f"SUM({name})" for name in _ADDED)
+    if begin >= end:
+        return {}
+    first, last, hours = begin, end, []
+    if begin[10:] not in ("", _FIRST):
+        if begin[11:] < "12":
+            first = begin[:10]
+            hours.append((-1, first, begin))
+        else:
+            hours.append((1, begin, f"{begin[:10]}T24"))
+    if wanted.until is not None and end[10:] != _FIRST:
+        if end[11:] < "12":
+            hours.append((1, end[:10], end))
+        else:
+            last = f"{end[:10]}T24"
+            hours.append((-1, end, last))
     found = connection.run(
-        f"SELECT facet, value, {added} FROM production_sums WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? "
-        "GROUP BY facet, value",
-        (begin, end),
+        f"SELECT facet, value, {', '.join(f'SUM({name})' for name in _ADDED)} FROM production_sums "
+        f"WHERE day || '{_FIRST}' >= ? AND day || '{_LAST}' < ? GROUP BY facet, value",
+        (first, last),
     )
     parts: list[Sums] = [{row[:2]: tuple(map(float, row[2:])) for row in found}]
-    for edge in edges:
-        read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", *edge))
-        # Of one day, so that no two of them have the same facet and value.
-        parts.append({key[1:]: values for key, values in read.items()})
-    return _together(parts)
+    for sign, since, until in hours:
+        read = sums_of(connection, Where("p.created_at >= ? AND p.created_at < ?", since, until))
+        parts.append({key[1:]: tuple(sign * value for value in values) for key, values in read.items()})
+    return {key: values for key, values in _together(parts).items() if values[0]}
