@@ -41,7 +41,10 @@ def readings(store: SqlStore, questions: int) -> dict[str, Callable[[], object]]
         "production replies: failed, newest page": lambda: production.page(ProductionFilter(result="failed")),
         "production replies: worst page": lambda: production.page(ProductionFilter(sort="score")),
         "production replies: of a category": lambda: production.page(ProductionFilter(category="c7")),
-        "production replies: words, newest page": lambda: production.page(ProductionFilter(text="unit 77?")),
+        "production replies: words of one": lambda: production.page(ProductionFilter(text="p15000 what")),
+        "production replies: words of one in 1,000": lambda: production.page(
+            ProductionFilter(text="unit 77?")
+        ),
         "production replies: in figures": lambda: production.figures(),
     }
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ReplyKey
+from answerkey.model.feedback import POSITIVE, Feedback, FeedbackSource, ProductionReply, ReplyKey
 from answerkey.model.question import Question
 from answerkey.model.scorecard import Scorecard
-from answerkey.store.database import Connection, Where, signs
+from answerkey.store.database import BATCH, Connection, Where, signs
 from answerkey.store.packing import CARD_COLUMNS, id_hash, unpack_card
 from answerkey.store.schema import TABLES, insert
 from answerkey.store.writing import NAME_KEY, RUN_KEY
@@ -117,23 +117,28 @@ class FeedbackBook:
                 matched += kept.matched
         return new, changed, matched
 
-    def link(
-        self, connection: Connection, *, response_id: str, trace_id: str | None, conversation_id: str | None
-    ) -> int:
-        """Tie verdicts that came before their reply to it; how many."""
-        named, values = ["response_id = ?"], [response_id]
-        if trace_id:
-            named.append("trace_id = ?")
-            values.append(trace_id)
-        if conversation_id:
-            # A conversation's id alone says nothing when a more exact id was given.
-            named.append("(conversation_id = ? AND response_id IS NULL AND trace_id IS NULL)")
-            values.append(conversation_id)
-        # Told apart here: a database that has many unmatched verdicts would rather look through all of them.
-        named_so = connection.run(f"SELECT payload FROM feedback WHERE {' OR '.join(named)}", values)
-        waiting = [feedback for (payload,) in named_so if not (feedback := _decode(payload)).matched]
+    def link(self, connection: Connection, replies: Sequence[ProductionReply]) -> int:
+        """Tie verdicts that came before these replies to them; how many."""
+        waiting: dict[str, Feedback] = {}
+        for column, given in (
+            ("response_id", [item.id for item in replies]),
+            ("trace_id", [item.reply.trace_id for item in replies if item.reply.trace_id]),
+            (
+                "conversation_id",
+                [item.reply.conversation_id for item in replies if item.reply.conversation_id],
+            ),
+        ):
+            for start in range(0, len(given), BATCH):
+                some = given[start : start + BATCH]
+                # Told apart here: a database that has many unmatched verdicts would rather look through all of them.
+                query = f"SELECT payload FROM feedback WHERE {column} IN ({signs(some)})"
+                for feedback in (_decode(payload) for (payload,) in connection.run(query, some)):
+                    # A conversation's id alone says nothing when a more exact id was given.
+                    exact = column != "conversation_id" or feedback.response_id is feedback.trace_id is None
+                    if exact and not feedback.matched:
+                        waiting[feedback.id] = feedback
         linked = 0
-        for feedback in waiting:
+        for feedback in waiting.values():
             kept = _with_reply(connection, feedback)
             if kept.matched:
                 linked += 1

@@ -91,22 +91,13 @@ class ProductionReplies:
 
     def add(self, replies: Sequence[ProductionReply]) -> Addition:
         """Keep replies and tie waiting feedback to them; one whose id is known stays as it was."""
-        new: list[str] = []
-        linked = 0
-        book = FeedbackBook(self._store)
+        statement = insert("production_replies")
         with self._database.transaction() as connection:
-            for item in replies:
-                if not connection.run(insert("production_replies"), production_row(item)).rowcount:
-                    continue
-                new.append(item.id)
-                linked += book.link(
-                    connection,
-                    response_id=item.id,
-                    trace_id=item.reply.trace_id,
-                    conversation_id=item.reply.conversation_id,
-                )
+            added = [item for item in replies if connection.run(statement, production_row(item)).rowcount]
+            linked = FeedbackBook(self._store).link(connection, added)
+            new = tuple(item.id for item in added)
             add_up(connection, {}, sums_of_ids(connection, new))
-        return Addition(tuple(new), linked)
+        return Addition(new, linked)
 
     def graded_otherwise(self, version: str, *, limit: int) -> list[ProductionReply]:
         """Replies that were last graded by another golden set or scoring than this."""
