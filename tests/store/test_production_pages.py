@@ -140,6 +140,11 @@ def test_the_sums_are_right_whatever_happens_to_replies(store):
     kept, now = added_up(store)
     assert kept == now
     assert now[("2026-01-01", "", "")][0] == 15
+    for result in ("failed", "passed", "ungraded"):
+        counted = sum(
+            row[0] for (_, facet, value), row in now.items() if (facet, value) == ("result", result)
+        )
+        assert counted == replies.page(ProductionFilter(result=result))[1] > 0
     assert replies.add([made(number) for number in range(50, 70)]).new == tuple(
         f"p{n}" for n in range(60, 70)
     )

@@ -275,8 +275,9 @@ def _unpacked(question: str, text: str | None, payload: str) -> ProductionReply:
 
 
 def _added_up(connection: Connection, wanted: ProductionFilter) -> int:
-    """How many are wanted, where they are counted as they come: all, or those of one facet; otherwise 0."""
-    given = {_COUNTED.get(name): value for name, value in wanted.conditions.items()} or {"": ""}
+    """How many are wanted, where they are counted as they come: all, those of one facet, or of a result; otherwise 0."""
+    facets = {**_COUNTED, "result": "result"}
+    given = {facets.get(name): value for name, value in wanted.conditions.items()} or {"": ""}
     if len(given) > 1 or None in given or wanted.ranges:
         return 0
     query = "SELECT COALESCE(SUM(replies), 0) FROM production_sums WHERE facet = ? AND value = ?"

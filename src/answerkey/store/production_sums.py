@@ -3,13 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from answerkey.store.database import BATCH, Connection, Database, Where, signs
+from answerkey.model.scorecard import PASS_MARK
+from answerkey.store.database import BATCH, EPSILON, Connection, Database, Where, signs
 from answerkey.store.feedback_book import Window
 from answerkey.store.schema import TABLES
 from answerkey.text.moments import day_begins, day_ends
 
-# By what replies are counted apart; all of them together are "".
-_FACETS = ("", "category", "error_kind", "model", "version")
+# By what replies are counted apart → SQL of its value; all of them together are "".
+_FACETS = {name: name for name in ("category", "error_kind", "model", "version")} | {
+    "": "''",
+    "result": f"CASE WHEN score < {PASS_MARK - EPSILON!r} THEN 'failed' WHEN score IS NULL THEN 'ungraded' ELSE 'passed' END",
+}
 # What is added up, after the day (in UTC), the facet and its value.
 _KEY = TABLES["production_sums"].identity
 _ADDED = tuple(name for name in TABLES["production_sums"].columns if name not in _KEY)
@@ -29,13 +33,13 @@ Sums = dict[tuple[str, ...], tuple[float, ...]]
 
 def sums_of(connection: Connection, where: Where) -> Sums:
     """What replies `p` add up to, by day, facet and value."""
-    facets = ", ".join(f"p.{name}" for name in _FACETS if name)
-    parts = []
-    for facet in _FACETS:
-        value, known = (facet, f"WHERE {facet} IS NOT NULL") if facet else ("''", "")
-        parts.append(f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen {known} GROUP BY 1, 3")
+    parts = [
+        f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
+        for facet, value in _FACETS.items()
+    ]
     rows = connection.run(
-        f"WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, {facets}, p.score, p.latency_ms "
+        f"WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, "
+        "p.version, p.score, p.latency_ms "
         f"FROM production_replies p WHERE {where}) {' UNION ALL '.join(parts)}",
         where.values,
     )
