@@ -37,9 +37,10 @@ def sums_of(connection: Connection, where: Where) -> Sums:
         f"SELECT day, '{facet}', {value}, {_SUMMED} FROM chosen WHERE {value} IS NOT NULL GROUP BY 1, 3"
         for facet, value in _FACETS.items()
     ]
+    # A time that is none, as a sender may have it, would be beyond adding up.
     rows = connection.run(
-        f"WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, "
-        "p.version, p.score, p.latency_ms "
+        "WITH chosen AS (SELECT SUBSTR(p.created_at, 1, 10) AS day, p.category, p.error_kind, p.model, p.version, p.score, "
+        "CASE WHEN ABS(p.latency_ms) < 1e12 THEN p.latency_ms END AS latency_ms "
         f"FROM production_replies p WHERE {where}) {' UNION ALL '.join(parts)}",
         where.values,
     )
