@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from answerkey.model.scorecard import PASS_MARK
 from answerkey.store.database import BATCH, EPSILON, Connection, Database, Where, signs
-from answerkey.store.feedback_book import Window
 from answerkey.store.schema import TABLES
 from answerkey.text.moments import day_begins, day_ends
+
+if TYPE_CHECKING:
+    from answerkey.store.feedback_book import Window
 
 # By what replies are counted apart → SQL of its value; all of them together are "".
 _FACETS = {name: name for name in ("category", "error_kind", "model", "version")} | {
@@ -93,7 +96,7 @@ def recounted(database: Database, connection: Connection, ids: Sequence[str]) ->
     add_up(connection, before, sums_of_ids(connection, ids))
 
 
-def window_sums(connection: Connection, wanted: Window) -> Sums:
+def window_sums(connection: Connection, wanted: "Window") -> Sums:
     """What replies add up to by facet and value, of the days that are wanted. Those of UTC are added up; where days begin at
     another time, the first and the last are whole ones without some hours, or some hours, whichever are fewer."""
     begin = "" if wanted.since is None else day_begins(wanted.since)
