@@ -9,7 +9,7 @@ import gzip
 from collections.abc import Callable
 from functools import cache, cached_property
 from math import exp, sqrt
-from operator import add, mul
+from operator import add, itemgetter, mul
 from pathlib import Path
 
 import msgspec
@@ -49,17 +49,7 @@ class Model:
     @cached_property
     def lexicon(self) -> Lexicon:
         """Words with what they weigh."""
-        return Lexicon(Shelves(self.fitted.characters, self.fitted.scales[0]))
-
-    @cached_property
-    def neighbours(self) -> Shelves:
-        """Pairs of words."""
-        return Shelves(self.fitted.neighbours, self.fitted.scales[1])
-
-    @cached_property
-    def edges(self) -> Shelves:
-        """First and last words."""
-        return Shelves(self.fitted.edges, self.fitted.scales[2])
+        return Lexicon(Shelves(self.fitted.characters))
 
 
 @cache
@@ -153,15 +143,18 @@ def _decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
 
 def weigh(reading: Reading, model: Model) -> float:
     """The probability that what was read is an error."""
-    named = model.fitted.named
-    words = reading.words.values()
-    total = model.fitted.bias + sum(map(mul, reading.figures, named))
+    fitted, words, neighbours = model.fitted, reading.words.values(), reading.neighbours
+    named, (of_words, of_neighbours, of_edges) = fitted.named, fitted.scales
+    total = fitted.bias + sum(map(mul, reading.figures, named))
     total += sum([named[place] for place in (*reading.concepts, *reading.pairs)])
-    total += sum([word.weight for word in words]) / sqrt(sum([word.grams for word in words]))
-    if reading.neighbours:
-        total += model.neighbours.total(reading.neighbours) / sqrt(len(reading.neighbours))
-    total += model.edges.total(reading.edges)
+    total += of_words * sum(map(_WEIGHT, words)) / sqrt(sum(map(_GRAMS, words)))
+    if neighbours:
+        total += of_neighbours * sum(filter(None, map(fitted.neighbours.get, neighbours))) / sqrt(len(neighbours))
+    total += of_edges * sum(filter(None, map(fitted.edges.get, reading.edges)))
     return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+
+
+_WEIGHT, _GRAMS = itemgetter(0), itemgetter(1)
 
 
 def _explain(text: str, reading: Reading, model: Model) -> tuple[int, int, tuple[str, ...]]:

@@ -22,7 +22,6 @@ from answerkey.detect.concepts import (
     said_in,
     said_together,
 )
-from answerkey.detect.forms import TRACE_HINTS
 from answerkey.detect.weights_file import Shelves
 from answerkey.text.lazy import lazy
 
@@ -44,9 +43,8 @@ _UNSET = lazy(r"\b(?:undefined|NaN|null|None(?!\.)|nil)\b")
 _RAW_OBJECT = lazy(
     r"\[object |<\w+ object|object at 0x|<(?:function|class|Response)|\w\(\w+=|tool_calls?|function_call|\"arguments\"|Action Input:"
 )
-# Without one of these there is no use in looking for the pattern after it.
-_BEFORE_RAW = ("=", "_", "<", "[object", "arguments", "Action Input", "0x")
-_BEFORE_TRACE = ("rror", "xception", "race", "in `", *TRACE_HINTS)
+# In a text of one line no placeholder, raw object, trace, bracket, bar or quotation mark is without a word that has one of these.
+_MARK = lazy(r"[\[\](){}<>|`\"“«「„#=_%@]|rror|xception|race|panic|goroutine|Caused|Input:|0x|:\d")
 _TRACE = lazy(
     r"Traceback \(|^[ \t]+at [\w.$<>]+\(|File \"[^\"\n]+\", line \d|\w(?:Error|Exception)\b|panic:|goroutine \d|^[ \t]*from \S+:\d|in `"
     r"|#\d+ /|[Ss]tack ?trace|Caused by:",
@@ -106,24 +104,28 @@ _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
 
 
 # Signs of a word.
-_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY, _IS_SHOUTED = 1, 2, 4, 8, 16
+_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY, _IS_SHOUTED, _IS_MARK = 1, 2, 4, 8, 16, 32
 _SIGNS = (
     (_IS_UNSET, _UNSET),
     (_IS_IDENTIFIER, _IDENTIFIER),
     (_IS_HTTP_CODE, _HTTP_CODE),
     (_IS_MONEY, _MONEY),
+    (_IS_MARK, _MARK),
 )
+
+
+_Phrases = dict[str, list[tuple[str, int]]]
 
 
 class Word(NamedTuple):
     """What a word says by itself."""
 
-    # The sum of the weights of its characters, and how many runs of characters it has.
-    weight: float
+    # The sum of the weights of its characters, to be scaled, and how many runs of characters it has.
+    weight: int
     grams: int
     # Its concepts, and by the first letters of the next word terms of several words that may begin with it.
     concepts: int
-    phrases: dict[str, list[tuple[str, int]]] | None
+    phrases: _Phrases | None
     # The word in small letters without punctuation around it.
     bare: str
     # How many of its characters are digits.
@@ -191,29 +193,23 @@ def place_in_whole(position: int, length: int) -> int:
 def read_features(text: str, lexicon: Lexicon) -> Reading:
     """The features of a clipped text without white space around it."""
     sentences = _split_sentences(text)
-    words: dict[str, Word] = {}
-    said: list[Word] = []
-    masks: list[int] = []
+    pieces: list[str] = []
+    bounds = [0]
     for start, end in sentences:
-        sentence = text[start:end]
-        small = sentence.lower()
-        pieces = sentence.split()
-        found = [lexicon[piece] for piece in pieces]
-        words.update(zip(pieces, found, strict=True))
-        mask = reduce(or_, [word.concepts for word in found if word.concepts], 0)
-        for index in [index for index, word in enumerate(found[:-1]) if word.phrases]:
-            phrases = found[index].phrases.get(found[index + 1].bare[:2])  # type: ignore[union-attr]
-            for phrase, bit in phrases or ():
-                if phrase in small:
-                    mask |= bit
-        said += found
-        masks.append(mask)
-    _, _, concepts_said, _, bare, digits, signs = zip(*said, strict=True)
+        pieces += text[start:end].split()
+        bounds.append(len(pieces))
+    said = list(map(lexicon.__getitem__, pieces))
+    _, _, concepts_said, phrases, bare, digits, signs = zip(*said, strict=True)
+    masks = [reduce(or_, concepts_said[begin:stop], 0) for begin, stop in pairwise(bounds)]
+    if any(phrases):
+        for place, (begin, stop) in enumerate(pairwise(bounds)):
+            masks[place] |= _said_in_phrases(text, sentences[place], phrases[begin:stop], bare[begin:stop])
+    union = reduce(or_, masks)
     figures = _measure_build(text, sentences, bare, digits, signs)
     is_marked = any(map(figures.__getitem__, _MARKS))
-    mentions = sum([1 for mask in filter(None, concepts_said) if mask & _FAILING])
-    figures += _measure_content(text, sentences, masks, mentions, is_marked)
-    union = reduce(or_, masks)
+    mentions = sum([mask & _FAILING != 0 for mask in concepts_said]) if union & _FAILING else 0
+    digits_of = [sum(digits[begin:stop]) for begin, stop in pairwise(bounds)]
+    figures += _measure_content(text, sentences, masks, digits_of, mentions, is_marked)
     count = len(CONCEPTS)
     concepts = [_CONCEPT_PLACE + concept for concept in said_in(union)]
     concepts += [_CONCEPT_PLACE + count + concept for concept in said_in(masks[0])]
@@ -221,8 +217,22 @@ def read_features(text: str, lexicon: Lexicon) -> Reading:
     pairs = {_PAIR_PLACE + pair for mask in set(masks) for pair in said_together(mask)}
     edges = ["^" + bare[0], "^" + " ".join(bare[:2]), bare[-1] + "$", " ".join(bare[-2:]) + "$"]
     edges += [f"$$$ {text[-size:].lower()}" for size in (1, 2, 3)]
-    neighbours = set(map(" ".join, pairwise(bare)))
+    words, neighbours = dict(zip(pieces, said, strict=True)), set(map(" ".join, pairwise(bare)))
     return Reading(figures, concepts, pairs, words, neighbours, edges, sentences, union & _FAILING != 0)
+
+
+def _said_in_phrases(
+    text: str, sentence: tuple[int, int], phrases: tuple[_Phrases | None, ...], bare: tuple[str, ...]
+) -> int:
+    """The concepts of the terms of several words in a sentence."""
+    mask = 0
+    small = ""
+    for beginning, following in zip(phrases, bare[1:], strict=False):
+        for phrase, bit in beginning.get(following[:2], ()) if beginning else ():
+            small = small or text[slice(*sentence)].lower()
+            if phrase in small:
+                mask |= bit
+    return mask
 
 
 def _split_sentences(text: str) -> list[tuple[int, int]]:
@@ -245,73 +255,83 @@ def _measure_build(
     signs_said: tuple[int, ...],
 ) -> list[float]:
     """The figures up to the marks of machines: size, end, what the text is made of. `said` are the bare words."""
-    length = len(text)
-    count = max(len(said), length // 3) if UNSPACED.search(text) else len(said)
+    count = len(said) if text.isascii() or not UNSPACED.search(text) else max(len(said), len(text) // 3)
     bare = text
-    while _EMOJI.match(bare, len(bare) - 1):
-        bare = bare[:-1]
+    while not bare[-1:].isascii() and _EMOJI.match(bare, len(bare) - 1):
+        bare = bare[:-1].rstrip()
     last = bare[-1:]
     # Marks above and below a letter of an Indian language or of Thai are letters here.
     letter = last.isalnum() or (last not in _STOPS and "\u0900" <= last <= "\u0e7f")
-    stopped = any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
-    lines = [line for line in text.split("\n") if line.strip()] if "\n" in text else [text]
-    final = lines[-1]
-    before = lines[-2].rstrip()[-1:] if len(lines) > 1 else ""
+    stopped = letter and any([text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1]])
     digits = sum(digits_said)
-    letters = sum(map(len, said)) - digits
-    placeholders = len(_PLACEHOLDER.findall(text))
     signs = list(filter(None, signs_said))
     of_any = reduce(or_, signs, 0)
-    unset = sum([sign & _IS_UNSET for sign in signs])
-    shouted = 0
+    unset, shouted = 0, False
+    if of_any & _IS_UNSET:
+        unset = sum([sign & _IS_UNSET for sign in signs])
     if of_any & _IS_SHOUTED:
         each = zip(said, digits_said, signs_said, strict=True)
-        shouted = sum([len(word) - count for word, count, sign in each if sign & _IS_SHOUTED])
-    fences = text.count("```")
+        loud = sum([len(word) - count for word, count, sign in each if sign & _IS_SHOUTED])
+        letters = sum(map(len, said)) - digits
+        shouted = letters > 4 and loud > 0.6 * letters
+    one_line = "\n" not in text
+    lines = [text] if one_line else [line for line in text.split("\n") if line.strip()]
+    final = lines[-1]
+    more, before = len(lines) > 1, lines[-2] if len(lines) > 1 else ""
+    fences = placeholders = traces = bars = quotes = odd_bracket = odd_quote = coded = raw = 0
+    if of_any & _IS_MARK or not one_line:
+        fences, bars = text.count("```"), sum(["|" in line for line in lines])
+        odd_bracket = any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}"))
+        quotes, odd_quote = sum(map(text.count, '"“«「„`')), text.count('"') % 2
+        placeholders, traces = len(_PLACEHOLDER.findall(text)), len(_TRACE.findall(text))
+        coded, raw = _CODE_IN_BRACKETS.search(text) is not None, _RAW_OBJECT.search(text) is not None
     return [
         log1p(count) / 4, log1p(len(sentences)), count <= 3,
         last in _STOPS and bool(last), last in ":：" and bool(last), last in ",，、;；-–—(/" and bool(last), letter, letter and count > 8,
         # Whoever sets neither capitals nor full stops leaves out the last one too.
         letter and stopped, letter and text[0].islower() and not stopped, bare.endswith(("...", "…")),
-        letter and not last.isupper() and is_open(said[-1]), bare != text, last.isdigit(), letter and before.isalnum(),
-        letter and len(lines) > 1 and _LIST_LINE.match(final) is not None, len(lines) > 1 and "|" in lines[-2] and lines[-2].count("|") != final.count("|"),
+        letter and not last.isupper() and is_open(said[-1]), bare != text, last.isdigit(), letter and before.rstrip()[-1:].isalnum(),
+        letter and more and _LIST_LINE.match(final) is not None, more and "|" in before and before.count("|") != final.count("|"),
         last == "|",
-        letter and len(said) > 4 and len(said[-1]) <= 3, len(lines) > 1 and len(final) < 25,
-        final.startswith("#") or final.rstrip(" *").endswith((":", "：")), fences % 2,
-        any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}")), text.count('"') % 2,
+        letter and len(said) > 4 and len(said[-1]) <= 3, more and len(final) < 25,
+        final.startswith("#") or final.rstrip(" *").endswith((":", "：")), fences % 2, odd_bracket, odd_quote,
         log1p(text.count("!") + text.count("！")), log1p(digits), log1p(len(_NAME.findall(text))), fences > 0,
-        log1p(len(_LIST_LINE.findall(text))), log1p(sum(["|" in line for line in lines])), text[0] in "{[", text[0] == "<",
-        log1p(sum(map(text.count, '"“«「„`'))), bool(_CODE_IN_BRACKETS.search(text)), of_any & _IS_MONEY != 0,
-        letters > 4 and shouted > 0.6 * letters, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
-        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)),
-        any(map(text.__contains__, _BEFORE_RAW)) and _RAW_OBJECT.search(text) is not None,
-        log1p(len(_TRACE.findall(text))) if any(map(text.__contains__, _BEFORE_TRACE)) else 0,
-        log1p(sum([sign & _IS_IDENTIFIER != 0 for sign in signs])), of_any & _IS_HTTP_CODE != 0,
+        log1p(len(_LIST_LINE.findall(text))) if not (one_line and text[0].isalpha()) else 0, log1p(bars), text[0] in "{[", text[0] == "<",
+        log1p(quotes), coded, of_any & _IS_MONEY != 0,
+        shouted, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
+        placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)), raw, log1p(traces),
+        log1p(sum([sign & _IS_IDENTIFIER != 0 for sign in signs])) if of_any & _IS_IDENTIFIER else 0, of_any & _IS_HTTP_CODE != 0,
     ]  # fmt: skip
 
 
 def _measure_content(
-    text: str, sentences: list[tuple[int, int]], masks: list[int], mentions: int, is_marked: bool
+    text: str,
+    sentences: list[tuple[int, int]],
+    masks: list[int],
+    digits_of: list[int],
+    mentions: int,
+    is_marked: bool,
 ) -> list[float]:
     """The figures on what the sentences speak of: `free` is a sentence that has nothing of a notice."""
     total = max(1, len(text))
-    failing = [end - start for (start, end), mask in zip(sentences, masks, strict=True) if mask & _FAILING]
-    free = [span for span, mask in zip(sentences, masks, strict=True) if not mask & _NOTICE]
-    free_lengths = [end - start for start, end in free]
-    free_digits = sum(len(_DIGIT.findall(text, start, end)) for start, end in free)
-    first_failing = next(
-        (start for (start, _), mask in zip(sentences, masks, strict=True) if mask & _FAILING), total
-    )
     union = reduce(or_, masks)
+    lengths = [end - start for start, end in sentences]
+    free, failing, first_failing = lengths, 0, total
+    if union & _NOTICE:
+        free = [length for length, mask in zip(lengths, masks, strict=True) if not mask & _NOTICE]
+        digits_of = [digits for digits, mask in zip(digits_of, masks, strict=True) if not mask & _NOTICE]
+    if union & _FAILING:
+        fails = [place for place, mask in enumerate(masks) if mask & _FAILING]
+        failing, first_failing = sum([lengths[place] for place in fails]), sentences[fails[0]][0]
     unmarked = not union & _NOTICE and not is_marked
     return [
-        sum(failing) / total,
+        failing / total,
         masks[0] & _FAILING != 0,
         log1p(mentions),
-        1 - sum(free_lengths) / total,
-        log1p(sum(free_lengths)) / 4,
-        log1p(max(free_lengths, default=0)) / 4,
-        log1p(free_digits),
+        1 - sum(free) / total,
+        log1p(sum(free)) / 4,
+        log1p(max(free, default=0)) / 4,
+        log1p(sum(digits_of)),
         log1p(first_failing) / 5,
         union.bit_count() / 5,
         # A terse answer, as far as one can see: "Neil Young", "442300".

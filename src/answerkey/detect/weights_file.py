@@ -29,29 +29,27 @@ class Fitted(msgspec.Struct):
     threshold: float
     # For each of NAMES.
     named: list[float]
-    # Runs of characters, neighbouring words, first and last words: by shelf, each to be multiplied by its scale.
+    # Runs of characters by shelf, neighbouring words, first and last words.
     characters: dict[str, msgspec.Raw]
-    neighbours: dict[str, msgspec.Raw]
-    edges: dict[str, msgspec.Raw]
-    # Of these three.
+    neighbours: dict[str, int]
+    edges: dict[str, int]
+    # By which sums of these three are to be multiplied.
     scales: tuple[float, float, float]
 
 
-class Shelves(dict[str, dict[str, float]]):
+class Shelves(dict[str, dict[str, int]]):
     """Weights by the first two characters of their keys; a shelf is read when somebody looks into it."""
 
-    def __init__(self, packed: dict[str, msgspec.Raw] | None = None, scale: float = 1.0) -> None:
+    def __init__(self, packed: dict[str, msgspec.Raw] | None = None) -> None:
         self._packed = packed or {}
-        self._scale = scale
 
-    def __missing__(self, shelf: str) -> dict[str, float]:
+    def __missing__(self, shelf: str) -> dict[str, int]:
         packed = self._packed.get(shelf)
-        found = msgspec.json.decode(packed, type=dict[str, int]) if packed else {}
-        weights = {key: value * self._scale for key, value in found.items()}
+        weights = msgspec.json.decode(packed, type=dict[str, int]) if packed else {}
         if packed or len(self) < _SHELVES_KEPT:
             self[shelf] = weights
         return weights
 
-    def total(self, keys: Iterable[str]) -> float:
+    def total(self, keys: Iterable[str]) -> int:
         """What these keys weigh together."""
-        return sum([self[key[:SHELF]].get(key, 0.0) for key in keys])
+        return sum([self[key[:SHELF]].get(key, 0) for key in keys])
