@@ -299,7 +299,9 @@ def to_shipped(table: Table, fitted: Fitted, limits: Limits) -> tuple[Gate, Ship
         round(fitted.bias, 4),
         round(float(1 / (1 + np.exp(-limits.threshold))), 4),
         [round(named[name] * scale, 4) for name, scale in zip(NAMES, scale_of, strict=True)],
-        *(_shelved(rounded[kind]) for kind in ("characters", "neighbours", "edges")),
+        _shelved(rounded["characters"]),
+        rounded["neighbours"],
+        rounded["edges"],
         (scales["characters"] * CHARACTER_SCALE, scales["neighbours"], scales["edges"] * EDGE_SCALE),
     )
 

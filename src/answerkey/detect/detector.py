@@ -6,7 +6,7 @@ weighed, so the time is linear with a small factor.
 """
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from math import exp, sqrt
 from operator import add, itemgetter, mul
@@ -18,13 +18,18 @@ from answerkey.detect.features import FIGURES, NAMES, Lexicon, Reading, clip, pl
 from answerkey.detect.forms import DetectedFailure, certain_form, kind_by_marks, marked_form
 from answerkey.detect.weights_file import Fitted, Gate, Shelves
 
-__all__ = ["DetectedFailure", "Model", "detect_failure", "gate_marks", "is_let_go"]
+__all__ = ["DetectedFailure", "Model", "detect_failure", "failure_kinds", "gate_marks", "is_let_go"]
 
 _WORDS_SHOWN = 5
 # What the gate reads of a reply, below which length it is a short one, and how many letters of a word may stand for it.
 _HEAD, _TAIL, _SHORT, _LETTERS = 200, 80, 128, 6
 # UTF-8 bytes per character above which a script may have no spaces, and above which a text is hardly English with a few dashes.
 _DENSE, _ACCENTED = 2.2, 1.03
+_DIGITS, _CAPITALS = b"0123456789", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Small letters, and spaces between words.
+_SPACED = bytes.maketrans(_CAPITALS + b",.:!", _CAPITALS.lower() + b"    ")
+_SIGNS = {sign: f"\n\t{sign:c}" for sign in b"$%?'\"()*-\n;/"}
+_NO_SIGNS = bytes(set(range(256)) - set(_SIGNS))
 # The kinds of replies, each with a limit of its own.
 LONGER, SHORT, DENSE = 0, 1, 2
 
@@ -75,6 +80,20 @@ def detect_failure(text: str | None, model: Model | None = None) -> DetectedFail
     return None if is_let_go(stripped, model) else _decide(text, stripped, model)
 
 
+def failure_kinds(texts: Sequence[str | None]) -> list[str | None]:
+    """The kind of the failure that each text shows: as `detect_failure`, in less time, since each step is taken for all at once."""
+    model = shipped_model()
+    stripped = [(text or "").strip() for text in texts]
+    kinds = [None if form is None else form.kind for form in map(certain_form, texts, stripped)]
+    left = [
+        place for place, kind in enumerate(kinds) if kind is None and not is_let_go(stripped[place], model)
+    ]
+    for place in left:
+        found = _decide(stripped[place], stripped[place], model)
+        kinds[place] = None if found is None else found.kind
+    return kinds
+
+
 def is_let_go(stripped: str, model: Model) -> bool:
     """Whether the gate takes a reply for an answer: by the weights of its marks, each counted once."""
     found = gate_marks(stripped)
@@ -86,8 +105,8 @@ def is_let_go(stripped: str, model: Model) -> bool:
 
 
 def gate_marks(stripped: str) -> tuple[int, list[str]] | None:
-    """The reply's kind, and its words, the first and the last of them, its end with its length; None where the gate must not
-    decide.
+    """The reply's kind, and its words, the first and the last of them, its end with its length, its signs and how many digits it
+    has; None where the gate must not decide.
     """
     # One character is looked for at a fraction of the cost of several.
     if "{" in stripped or "<" in stripped or ("`" in stripped and "```" in stripped):
@@ -96,22 +115,25 @@ def gate_marks(stripped: str) -> tuple[int, list[str]] | None:
         return None
     length = len(stripped)
     looked_at = stripped if length <= _HEAD + _TAIL else f"{stripped[:_HEAD]} {stripped[-_TAIL:]}"
-    small = looked_at.lower()
+    # A table serves all bytes at once, where a text would be gone through for each of them.
+    data = looked_at.encode("utf-8", "replace")
+    width = len(data) / len(looked_at)
     last = stripped[-1]
     end = "a" if last.isalpha() else "0" if last.isdigit() else last
     size = min(10, length.bit_length())
-    width = 1.0 if small.isascii() else len(small.encode("utf-8", "replace")) / len(small)
     if width > _DENSE:
+        small = looked_at.lower()
         return DENSE, [f"\n{end}{size}d", *map(add, small, small[1:])]
-    marks = small.replace(",", " ").replace(".", " ").replace(":", " ").replace("!", " ").split() or [last]
+    marks = data.translate(_SPACED).decode().lower().split() or [last]
     first, final, count = marks[0], marks[-1], len(marks)
     if length < _SHORT or width > _ACCENTED:
-        marks += [word[:_LETTERS] for word in marks]
+        marks += [word[:_LETTERS] for word in marks if len(word) > _LETTERS]
     if length < _SHORT:
         # How many of the words have a capital: a name, a heading, a sentence, casual talk.
         marks.append(f"\n{min(4, sum(map(str.istitle, looked_at.split())))}/{min(6, count)}")
-    marks.append("\n" + first)
-    marks.append(f"\n{end}{size}")
+    marks += map(_SIGNS.__getitem__, set(data.translate(None, _NO_SIGNS)))
+    digits = len(data) - len(data.translate(None, _DIGITS))
+    marks += "\n" + first, f"\n{end}{size}", f"\n\n{digits if digits < 4 else digits.bit_length() + 1}"
     if end in "a0":
         marks.append(final + "\n")
     return (SHORT if length < _SHORT else LONGER), marks
@@ -149,7 +171,9 @@ def weigh(reading: Reading, model: Model) -> float:
     total += sum([named[place] for place in (*reading.concepts, *reading.pairs)])
     total += of_words * sum(map(_WEIGHT, words)) / sqrt(sum(map(_GRAMS, words)))
     if neighbours:
-        total += of_neighbours * sum(filter(None, map(fitted.neighbours.get, neighbours))) / sqrt(len(neighbours))
+        total += (
+            of_neighbours * sum(filter(None, map(fitted.neighbours.get, neighbours))) / sqrt(len(neighbours))
+        )
     total += of_edges * sum(filter(None, map(fitted.edges.get, reading.edges)))
     return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
 

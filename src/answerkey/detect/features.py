@@ -262,13 +262,12 @@ def _measure_build(
     last = bare[-1:]
     # Marks above and below a letter of an Indian language or of Thai are letters here.
     letter = last.isalnum() or (last not in _STOPS and "\u0900" <= last <= "\u0e7f")
-    stopped = letter and any([text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1]])
+    stopped = letter and any(text[start:stop].rstrip()[-1:] in _STOPS for start, stop in sentences[:-1])
     digits = sum(digits_said)
     signs = list(filter(None, signs_said))
     of_any = reduce(or_, signs, 0)
-    unset, shouted = 0, False
-    if of_any & _IS_UNSET:
-        unset = sum([sign & _IS_UNSET for sign in signs])
+    unset = sum([sign & _IS_UNSET for sign in signs])
+    shouted = False
     if of_any & _IS_SHOUTED:
         each = zip(said, digits_said, signs_said, strict=True)
         loud = sum([len(word) - count for word, count, sign in each if sign & _IS_SHOUTED])
@@ -300,7 +299,7 @@ def _measure_build(
         log1p(quotes), coded, of_any & _IS_MONEY != 0,
         shouted, text[: sentences[0][1]].rstrip()[-1:] in tuple(_QUESTIONS),
         placeholders > 0, log1p(placeholders), unset > 0, log1p(unset) / max(1.0, log1p(count)), raw, log1p(traces),
-        log1p(sum([sign & _IS_IDENTIFIER != 0 for sign in signs])) if of_any & _IS_IDENTIFIER else 0, of_any & _IS_HTTP_CODE != 0,
+        log1p(sum([sign & _IS_IDENTIFIER != 0 for sign in signs])), of_any & _IS_HTTP_CODE != 0,
     ]  # fmt: skip
 
 
@@ -325,19 +324,9 @@ def _measure_content(
         failing, first_failing = sum([lengths[place] for place in fails]), sentences[fails[0]][0]
     unmarked = not union & _NOTICE and not is_marked
     return [
-        failing / total,
-        masks[0] & _FAILING != 0,
-        log1p(mentions),
-        1 - sum(free) / total,
-        log1p(sum(free)) / 4,
-        log1p(max(free, default=0)) / 4,
-        log1p(sum(digits_of)),
-        log1p(first_failing) / 5,
-        union.bit_count() / 5,
+        failing / total, masks[0] & _FAILING != 0, log1p(mentions), 1 - sum(free) / total, log1p(sum(free)) / 4,
+        log1p(max(free, default=0)) / 4, log1p(sum(digits_of)), log1p(first_failing) / 5, union.bit_count() / 5,
         # A terse answer, as far as one can see: "Neil Young", "442300".
         not union & _NOTICE and total <= _TERSE and _PLAIN_WORDS.fullmatch(text) is not None,
-        unmarked,
-        unmarked and total <= 150,
-        unmarked and total <= 60 and text.isascii(),
-        unmarked and text[-1] in _STOPS,
-    ]
+        unmarked, unmarked and total <= 150, unmarked and total <= 60 and text.isascii(), unmarked and text[-1] in _STOPS,
+    ]  # fmt: skip

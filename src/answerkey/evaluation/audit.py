@@ -119,7 +119,8 @@ class _Marking:
         is_found = [match.found for match in measuring.quality.find(keywords, reply.text)]
         said = sum(is_found) / len(is_found) if is_found else 1.0
         tools, used = tuple([tool.name for tool in question.expected_tools]), tuple(reply.tools_used)
-        measured = measuring.plain(tools, used, said, reply.text, lambda _: reply.tool_calls)
+        (kind,) = measuring.kinds([reply.text])
+        measured = measuring.plain(tools, used, said, kind, lambda _: reply.tool_calls)
         if measured is None or measured.points is None:
             return _mark_of(self._grader.grade(question, replies))
         values = dict(zip(measured.names[0], measured.values[1:], strict=False))

@@ -146,13 +146,11 @@ class ShardScorer:
         """
         measure, named, whole = measuring.plain, tally.named, tally.tally.whole
         share_said, find = measuring.quality.share_said, measuring.quality.find
-        lines, keep_line, before_row = self._lines, tally.keep, self.before_row
+        lines, keep_line = self._lines, tally.keep
         add_number, add_values = tally.plain[0].append, tally.plain[1].append
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
-        for read in rows:
+        for read, kind in self._with_kinds(rows, measuring):
             row = read[3]
-            if before_row is not None:
-                before_row(read[1])
             if isinstance(row, dict):
                 yield read
                 continue
@@ -177,7 +175,7 @@ class ShardScorer:
                 matches = find(question.keywords, text)
                 where = tuple([match.found for match in matches])
                 said = where.count(True) / len(where) if where else 1.0
-            found = measure(question.tools, used or (), said, text, plain_calls)
+            found = measure(question.tools, used or (), said, kind, plain_calls)
             if found is None or (points := found.points) is None:
                 yield read
                 continue
@@ -199,6 +197,19 @@ class ShardScorer:
             if points < 1 and points <= limit:
                 tally.add_low(points, read[1], row)
                 limit = lowest.limit
+
+    def _with_kinds(self, rows: Iterable[_Read], measuring: Measuring) -> Iterable[tuple[_Read, str | None]]:
+        """The rows with the kinds of failures that the plain ones' texts show."""
+        if self.before_row is None:
+            # Step by step for the whole block: code that does one thing at a time stays in the processor's cache.
+            read = list(rows)
+            kinds = measuring.kinds(["" if isinstance(row, dict) else row.answer for _, _, _, row in read])
+            yield from zip(read, kinds, strict=True)
+            return
+        for one in rows:
+            self.before_row(one[1])
+            row = one[3]
+            yield one, None if isinstance(row, dict) else measuring.kinds([row.answer])[0]
 
     def _question(
         self, row: PlainRow, place: int, tally: ShardTally, measuring: Measuring

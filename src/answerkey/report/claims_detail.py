@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from answerkey.grounded.links import TooLargeError, describe
 from answerkey.model.link import Link
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
@@ -87,6 +86,8 @@ def links_detail(
     texts = [source.text for one in given for source in one.sources if source.text]
     if not reply.text or not (seen or texts):
         return None
+    from answerkey.grounded.links import TooLargeError, describe  # most replies have no evidence
+
     try:
         links, novelty = describe(question, reply, earlier)
     except TooLargeError as error:

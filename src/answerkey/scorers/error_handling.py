@@ -1,11 +1,12 @@
 """Component 3: did the question complete without an error, as the target saw it or as the reply's text shows it?"""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
 import msgspec
 
-from answerkey.detect.detector import DetectedFailure, detect_failure
+from answerkey.detect.detector import DetectedFailure, detect_failure, failure_kinds
 from answerkey.model.question import Question
 from answerkey.model.reply import ErrorKind, Failure, Reply
 from answerkey.model.scorecard import Score
@@ -39,6 +40,7 @@ class ErrorHandling:
 # A log repeats its replies, above all those that are errors.
 _remembered = lru_cache(maxsize=4096)(detect_failure)
 _LONGEST_REMEMBERED = 2000
+_CHARACTERS_REMEMBERED = 2_000_000
 # Of longer ones the last few: `audit` gives one to many questions.
 _long_remembered = lru_cache(maxsize=4)(detect_failure)
 
@@ -47,6 +49,22 @@ def detected_in(text: str | None) -> DetectedFailure | None:
     """The failure that a text shows."""
     long = text is not None and len(text) > _LONGEST_REMEMBERED
     return _long_remembered(text) if long else _remembered(text)
+
+
+class KnownKinds(dict[str | None, str | None]):
+    """The kinds of failures that texts show, of which those that were seen last are remembered."""
+
+    _characters = 0
+
+    def of(self, texts: Sequence[str | None]) -> list[str | None]:
+        """The kind of each; None: it shows none."""
+        if self._characters > _CHARACTERS_REMEMBERED:
+            self.clear()
+            self._characters = 0
+        new = [text for text in dict.fromkeys(texts) if text not in self]
+        self.update(zip(new, failure_kinds(new), strict=True))
+        self._characters += sum(map(len, filter(None, new)))
+        return list(map(self.__getitem__, texts))
 
 
 def find_failure(reply: Reply) -> Failure | None:

@@ -1,6 +1,6 @@
 """Measuring: the values of a grader's scorecard without its words, for the rows of a log whose results are not kept.
 
-The decisions are the scorers' own (`values`, `share_said`, `detected_in`); what is left out is what they say about them. Any
+The decisions are the scorers' own (`values`, `share_said`, `failure_kinds`); what is left out is what they say about them. Any
 reply that needs another scorer than the three components is not measured but graded.
 """
 
@@ -12,7 +12,7 @@ from answerkey.model.scorecard import total
 from answerkey.model.slice_sums import Names, Values
 from answerkey.protocols import Scorer
 from answerkey.scorers.checks import Checks
-from answerkey.scorers.error_handling import ErrorHandling, detected_in, find_failure
+from answerkey.scorers.error_handling import ErrorHandling, KnownKinds, find_failure
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.response_quality import ResponseQuality
 from answerkey.scorers.retrieval.scorer import RetrievalQuality, SourceHygiene
@@ -53,6 +53,8 @@ class Measuring:
         # Few different values come out of many replies, and few different calls out of many questions.
         self._known: dict[object, Measured] = {}
         self._tools: dict[object, _ToolValues] = {}
+        # The kinds of failures that some texts show.
+        self.kinds = KnownKinds().of
 
     @property
     def covers_the_weights(self) -> bool:
@@ -73,10 +75,12 @@ class Measuring:
         tools: tuple[str, ...],
         used: tuple[str, ...],
         said: float | None,
-        text: str | None,
+        kind: str | None,
         calls: Callable[[tuple[str, ...]], tuple[ToolCall, ...] | None],
     ) -> Measured | None:
-        """A reply: names of tools, and a text that says this share of the keywords; None: `calls` makes no calls of the names."""
+        """A reply: names of tools, a text that says this share of the keywords and shows this kind of failure;
+        None: `calls` makes no calls of the names.
+        """
         fit = self._tools.get((tools, used))
         if fit is None:
             made = calls(used)
@@ -86,8 +90,6 @@ class Measuring:
             fit = self._tool_usage.values(question, Reply(tool_calls=made))
             if len(self._tools) < _MOST_KNOWN:
                 self._tools[tools, used] = fit
-        detected = detected_in(text)
-        kind = None if detected is None else detected.kind
         return self._known.get((fit, said, kind)) or self._measured(fit, said, kind)
 
     def any(self, question: Question, replies: Sequence[Reply]) -> Measured | None:

@@ -146,6 +146,8 @@ def _sign_start(text: str, start: int) -> int | None:
 
 def parse_number(text: str) -> str | None:
     """The canonical worth of a text that is one number and nothing else (currency sign and % aside), or None."""
+    if text.isdecimal() and text.isascii():
+        return canonical_number(text)
     found = _ONLY.fullmatch(text)
     if found is None:
         return None
