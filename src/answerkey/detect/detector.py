@@ -81,7 +81,7 @@ def detect_failure(text: str | None, model: Model | None = None) -> DetectedFail
 
 
 def failure_kinds(texts: Sequence[str | None]) -> list[str | None]:
-    """The kind of the failure that each text shows: as `detect_failure`, in less time, since each step is taken for all at once."""
+    """The kind of the failure that each text shows: as `detect_failure`, and faster, since each step is for all at once."""
     model = shipped_model()
     stripped = [(text or "").strip() for text in texts]
     kinds = [None if form is None else form.kind for form in map(certain_form, texts, stripped)]

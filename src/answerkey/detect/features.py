@@ -43,8 +43,10 @@ _UNSET = lazy(r"\b(?:undefined|NaN|null|None(?!\.)|nil)\b")
 _RAW_OBJECT = lazy(
     r"\[object |<\w+ object|object at 0x|<(?:function|class|Response)|\w\(\w+=|tool_calls?|function_call|\"arguments\"|Action Input:"
 )
-# In a text of one line no placeholder, raw object, trace, bracket, bar or quotation mark is without a word that has one of these.
-_MARK = lazy(r"[\[\](){}<>|`\"“«「„#=_%@]|rror|xception|race|panic|goroutine|Caused|Input:|0x|:\d")
+# Without a word that has one of these there is no bracket, bar or quotation mark; no placeholder or raw object; no trace.
+_MARK = lazy(r"[\[\](){}|`\"“«「„]")
+_CODE = lazy(r"[\[{<%_@|=]|arguments|Input:|0x")
+_TRACED = lazy(r"rror|xception|race|panic|goroutine|Caused|:\d|#\d|`|File|[\w.$<>]\(")
 _TRACE = lazy(
     r"Traceback \(|^[ \t]+at [\w.$<>]+\(|File \"[^\"\n]+\", line \d|\w(?:Error|Exception)\b|panic:|goroutine \d|^[ \t]*from \S+:\d|in `"
     r"|#\d+ /|[Ss]tack ?trace|Caused by:",
@@ -104,16 +106,13 @@ _PAIR_PLACE = _CONCEPT_PLACE + 3 * len(CONCEPTS)
 
 
 # Signs of a word.
-_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY, _IS_SHOUTED, _IS_MARK = 1, 2, 4, 8, 16, 32
-_SIGNS = (
-    (_IS_UNSET, _UNSET),
-    (_IS_IDENTIFIER, _IDENTIFIER),
-    (_IS_HTTP_CODE, _HTTP_CODE),
-    (_IS_MONEY, _MONEY),
-    (_IS_MARK, _MARK),
+_IS_UNSET, _IS_IDENTIFIER, _IS_HTTP_CODE, _IS_MONEY, _IS_SHOUTED, _IS_MARK, _IS_CODE, _IS_TRACED = (
+    1 << bit for bit in range(8)
 )
-
-
+_SIGNS = (
+    (_IS_UNSET, _UNSET), (_IS_IDENTIFIER, _IDENTIFIER), (_IS_HTTP_CODE, _HTTP_CODE), (_IS_MONEY, _MONEY), (_IS_MARK, _MARK),
+    (_IS_CODE, _CODE), (_IS_TRACED, _TRACED),
+)  # fmt: skip
 _Phrases = dict[str, list[tuple[str, int]]]
 
 
@@ -278,12 +277,15 @@ def _measure_build(
     final = lines[-1]
     more, before = len(lines) > 1, lines[-2] if len(lines) > 1 else ""
     fences = placeholders = traces = bars = quotes = odd_bracket = odd_quote = coded = raw = 0
-    if of_any & _IS_MARK or not one_line:
+    if of_any & _IS_MARK:
         fences, bars = text.count("```"), sum(["|" in line for line in lines])
         odd_bracket = any(text.count(a) != text.count(b) for a, b in ("()", "[]", "{}"))
         quotes, odd_quote = sum(map(text.count, '"“«「„`')), text.count('"') % 2
-        placeholders, traces = len(_PLACEHOLDER.findall(text)), len(_TRACE.findall(text))
-        coded, raw = _CODE_IN_BRACKETS.search(text) is not None, _RAW_OBJECT.search(text) is not None
+        coded = "(" in text and _CODE_IN_BRACKETS.search(text) is not None
+    if of_any & _IS_CODE:
+        placeholders, raw = len(_PLACEHOLDER.findall(text)), _RAW_OBJECT.search(text) is not None
+    if of_any & _IS_TRACED:
+        traces = len(_TRACE.findall(text))
     return [
         log1p(count) / 4, log1p(len(sentences)), count <= 3,
         last in _STOPS and bool(last), last in ":：" and bool(last), last in ",，、;；-–—(/" and bool(last), letter, letter and count > 8,

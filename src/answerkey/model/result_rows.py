@@ -1,6 +1,7 @@
 """One row per reply: the document that row files (.jsonl, .csv, .parquet, .xlsx) hold of each result."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -40,7 +41,7 @@ def row_line(result: Trial) -> bytes:
 class RowLines(msgspec.Struct, array_like=True):
     """Rows of a log on their lines, one after the other."""
 
-    # A format: %d stands for each number that is open.
+    # OPEN stands for each number that is.
     text: bytes
     # The places in the log of the rows that these are of.
     places: list[int]
@@ -48,9 +49,10 @@ class RowLines(msgspec.Struct, array_like=True):
     @classmethod
     def of(cls, lines: Sequence[tuple[int, bytes]]) -> "RowLines":
         """Lines put together, each with its row's place."""
-        text = b"".join([line for _, line in lines]).replace(b"%", b"%%").replace(OPEN, b"%d")
-        return cls(text, [place for place, line in lines if OPEN in line])
+        return cls(b"".join([line for _, line in lines]), [place for place, line in lines if OPEN in line])
 
     def numbered(self, numbers: Sequence[int]) -> bytes:
         """The text with the number that the whole log gives to the row at each place."""
-        return self.text % tuple(map(numbers.__getitem__, self.places))
+        between = self.text.split(OPEN)
+        given = [b"%d" % numbers[place] for place in self.places]
+        return b"".join(chain.from_iterable(zip(between, (*given, b""), strict=True)))

@@ -13,6 +13,8 @@ from itertools import accumulate
 from math import exp, log
 
 MOST_EXACT = 50_000
+# Fewer are folded together with others.
+_WORTH_FOLDING = 1000
 # Half the relative width of a bucket.
 _ERROR = 0.001
 _WIDTH = log((1 + _ERROR) / (1 - _ERROR))
@@ -24,7 +26,7 @@ _NANOSECONDS = 1e6
 class Durations:
     """Times taken, added up."""
 
-    __slots__ = ("_buckets", "_counted", "_longest", "_nanoseconds", "_values")
+    __slots__ = ("_buckets", "_counted", "_folded", "_longest", "_nanoseconds", "_values")
 
     def __init__(self) -> None:
         # While they are few, one by one.
@@ -34,6 +36,8 @@ class Durations:
         self._counted = 0
         self._longest = 0.0
         self._nanoseconds = 0
+        # All of these in buckets, as they were when somebody asked.
+        self._folded: Durations | None = None
 
     def add(self, value: float) -> None:
         """Add one."""
@@ -47,6 +51,8 @@ class Durations:
 
     def merge(self, other: "Durations") -> None:
         """Add those of another."""
+        if len(other._values) > _WORTH_FOLDING and self.count + other.count > MOST_EXACT:
+            other = other._in_buckets()
         self._buckets.update(other._buckets)
         self._counted += other._counted
         self._longest = max(self._longest, other._longest)
@@ -54,6 +60,14 @@ class Durations:
         self._values.extend(other._values)
         if len(self._values) > MOST_EXACT:
             self._fold()
+
+    def _in_buckets(self) -> "Durations":
+        """The same in buckets, worked out once for all slices that these are in."""
+        if self._folded is None or self._folded.count != self.count:
+            self._folded = Durations()
+            self._folded.merge(self)
+            self._folded._fold()
+        return self._folded
 
     def _fold(self) -> None:
         self._longest = self.longest
