@@ -1,12 +1,16 @@
 """The error detector on replies as users meet them, and on bad input."""
 
+import json
+import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerkey.detect.detector import detect_failure
+from answerkey.detect import features
+from answerkey.detect.detector import detect_failure, failure_kinds, shipped_model
 
 
 @pytest.mark.parametrize(
@@ -175,3 +179,44 @@ def test_time_is_linear_in_the_length(piece: str) -> None:
     seconds(1000)
     # Ten times the length may cost ten times the time, not a hundred; a floor absorbs what is too short to measure.
     assert seconds(1_000_000) <= 30 * max(seconds(100_000), 0.01)
+
+
+@pytest.fixture(scope="module")
+def replies() -> list[str | None]:
+    path = Path(__file__).parents[2] / "labelled/errors_one.jsonl"
+    return [json.loads(line)["reply"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_many_texts_at_once_are_of_the_same_kinds(replies: list[str | None]) -> None:
+    one_by_one = [found.kind if (found := detect_failure(text)) else None for text in [*replies, None, ""]]
+    assert failure_kinds([*replies, None, ""]) == one_by_one
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("placeholders", features._PLACEHOLDER),
+        ("traces", features._TRACE),
+        ("raw_object", features._RAW_OBJECT),
+        ("code_in_brackets", features._CODE_IN_BRACKETS),
+        ("list_lines", features._LIST_LINE),
+    ],
+)
+def test_what_words_announce_is_looked_for(
+    name: str, pattern: "re.Pattern[str]", replies: list[str | None]
+) -> None:
+    place, lexicon = features.FIGURES.index(name), shipped_model().lexicon
+    odd = [
+        "Action Input: x",
+        "object at 0x7f",
+        "goroutine 4",
+        "a\nfrom x:3",
+        "a\n\tat b.c(d)",
+        'File "a", line 3',
+        "1. one",
+        "#0 /a",
+    ]
+    for text in filter(None, [(reply or "").strip() for reply in [*replies, *odd]]):
+        clipped = features.clip(text)
+        reading = features.read_features(clipped, lexicon)
+        assert bool(reading.figures[place]) == bool(pattern.search(clipped)), text

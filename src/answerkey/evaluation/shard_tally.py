@@ -25,7 +25,7 @@ from answerkey.text.keyword import Keyword
 PARTITIONS = 64
 # The lowest replies that a report lists.
 _WORST_LISTED = 20
-# Kept results are packed so many together: rows of a tenth of a megabyte, for which the system need not find new memory each time.
+# Kept results are packed so many together: a tenth of a megabyte, for which the system need not find new memory each time.
 _PACKED = 50
 # So much of a bad row is kept.
 _ROW_SHOWN = 2000
