@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from answerkey.match.keywords import find_keywords
+from answerkey.match.keywords import ReplyText, find_keywords
 from answerkey.match.reply import Reply
-from answerkey.match.smart import SmartKeyword, is_plain
+from answerkey.match.smart import SmartKeyword
 from answerkey.match.wanted import prepare_asked
 from answerkey.text.keyword import Alternatives, NumberKeyword
 
@@ -68,21 +68,15 @@ def test_a_match_says_where_and_why() -> None:
     [
         ("montrose", "The building stands in Montrose.", "Montrose"),
         ("442300", "The basis is $442,300.00 as of today.", "442,300.00"),
-        ("48 hours", "Claims are reported within 48 hours.", "48 hours"),
         ("rose", "The building stands in Montrose.", None),
         ("28", "It has 128 beds.", None),
-        ("5", "It takes 5-10 days.", None),
-        ("montrose", "The building does not stand in Montrose.", None),
-        ("montrose", "Is it in Montrose?", None),
-        ("montrose", "İt is in Montrose.", None),
+        ("montrose", "İt is in Montrose.", "Montrose"),
+        ("June 30", "Our property taxes are due on June 30.", "June 30"),
     ],
 )
-def test_what_stands_in_a_plain_reply_is_certain(keyword: str, reply: str, stands: str | None) -> None:
-    match = (
-        SmartKeyword((keyword,), "").certain(reply, reply.lower()) if is_plain(reply, reply.lower()) else None
-    )
-    assert (match and match.text) == stands
-    assert SmartKeyword((keyword,), "", "strict").certain(reply, reply.lower()) is None
+def test_what_stands_in_a_plain_reply_is_found(keyword: str, reply: str, stands: str | None) -> None:
+    (match,) = find_keywords([keyword], reply, "smart", question="When are our property taxes due?")
+    assert (match.text or None) == stands
 
 
 def test_thresholds_order_the_verdicts() -> None:
@@ -109,10 +103,10 @@ def test_alternatives_may_be_numbers_and_patterns() -> None:
 
 def test_a_model_of_language_takes_the_decision() -> None:
     question, text = "Which country is she from?", "She is from Holland."
-    reply = Reply(text, prepare_asked(question))
-    assert not SmartKeyword(("Netherlands",), question).match(reply).found
-    assert SmartKeyword(("Netherlands",), question, probability=lambda *_: 0.9).match(reply).found
-    assert not SmartKeyword(("Holland",), question, probability=lambda *_: 0.1).match(reply).found
+    reply = Reply(ReplyText(text), prepare_asked(question))
+    assert not SmartKeyword("Netherlands", question).match(reply).found
+    assert SmartKeyword("Netherlands", question, probability=lambda *_: 0.9).match(reply).found
+    assert not SmartKeyword("Holland", question, probability=lambda *_: 0.1).match(reply).found
 
 
 BAD = [

@@ -2,47 +2,146 @@
 
 `literal` is a case-insensitive substring and nothing else. `standard` also finds a keyword that is a number wherever the
 reply has a number of equal value. `smart` decides what a careful reader would. A keyword that is empty or only white
-space is never found.
+space is never found. Lower-casing is Python's `str.lower`, as in the methodology; spans always index the original reply.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from itertools import chain, repeat
 
-from answerkey.match.standard import Match, Probability, ReplyText
-from answerkey.text.keyword import Keyword, MatchMode, Threshold
-from answerkey.text.patterns import check_pattern
+import msgspec
 
-if TYPE_CHECKING:
-    from answerkey.match.smart import SmartKeywords
+from answerkey.text import numbers
+from answerkey.text.keyword import Keyword, MatchMode, NumberKeyword, PatternKeyword, Threshold
+from answerkey.text.patterns import check_pattern, compile_pattern
 
 __all__ = ["Match", "MatchMode", "Probability", "check_pattern", "count_keywords", "find_keywords"]
 
+# The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
+# and the features only show where.
+Probability = Callable[[str, str, str], float]
+
+
+class Match(msgspec.Struct, frozen=True, gc=False):
+    """Whether and how one keyword was found in a reply."""
+
+    found: bool
+    # Which rule decided: "substring", "number", "pattern", "smart:…" or "none".
+    rule: str
+    # Span of the matched text in the reply as it was given; None where there is none.
+    start: int | None = None
+    end: int | None = None
+    # The matched text itself.
+    text: str = ""
+    # The decision in words.
+    why: str = ""
+
+
+EMPTY = Match(False, "none", why="empty keyword")
 _NO_REPLY = Match(False, "none", why="there is no reply")
-# A long text that many questions are matched against, as `audit` does, is read once.
-_LONG_TEXT = 4000
-_long_reply = lru_cache(maxsize=4)(ReplyText)
+_ABSENT = Match(False, "none", why="does not occur in the reply")
+_NO_NUMBER = Match(False, "none", why="neither the text nor a number of equal value occurs in the reply")
+_OUT_OF_TOLERANCE = Match(False, "none", why="no number within the tolerance occurs in the reply")
+_EQUAL = "the reply has a number of equal value"
 
 
-def _reply_text(text: str) -> ReplyText:
-    return ReplyText(text) if len(text) < _LONG_TEXT else _long_reply(text)
+@lru_cache(maxsize=65536)
+def _worth(keyword: str) -> tuple[str, str, str] | None:
+    """A number's canonical worth, its digits, and how it is mostly written; nothing longer is one that a person typed."""
+    worth = numbers.parse_number(keyword) if len(keyword) <= 400 else None
+    return None if worth is None else (worth, numbers.significant_digits(worth), numbers.with_commas(worth))
+
+
+class ReplyText:
+    """One reply with what several keywords need of it, computed at most once and only if asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.lowered = text, text.lower()
+
+    @cached_property
+    def _numbers(self) -> list[numbers.Number]:
+        return list(numbers.find_numbers(self.text))
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """Where each lower-cased character stands in the text: İ grows to two."""
+        return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
+
+    def look(self, keyword: Keyword, numeric: bool) -> Match:
+        """A keyword of any kind; `numeric`: a number wherever one of equal value stands."""
+        if isinstance(keyword, str):
+            lower = keyword.lower()
+            at = self.lowered.find(lower)
+            end = at + len(lower)
+            if not lower or lower.isspace():
+                return EMPTY
+            if at < 0:
+                return self._equal(keyword) if numeric else _ABSENT
+            if len(self.lowered) != len(self.text):
+                at, end = self._offsets[at], self._offsets[end - 1] + 1
+            return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
+        if isinstance(keyword, NumberKeyword):
+            return self._near(keyword)
+        if isinstance(keyword, PatternKeyword):
+            if not keyword.regex.strip():
+                return EMPTY
+            span = compile_pattern(keyword.regex).search(self.text)
+            if isinstance(span, str):
+                return Match(False, "none", why=span)
+            return Match(True, "pattern", *span, self.text[slice(*span)], "the pattern matches")
+        # The first alternative that is found; otherwise the reason of the last.
+        match = EMPTY
+        for option in keyword.options:
+            match = self.look(option, numeric)
+            if match.found:
+                break
+        return match
+
+    def _equal(self, keyword: str) -> Match:
+        """A keyword that is a number, wherever the reply has a number of equal value."""
+        known = None if keyword.isalpha() else _worth(keyword)
+        if known is None:
+            return _ABSENT
+        worth, digits, usual = known
+        at = self.text.find(usual)
+        # Mostly it stands there as numbers are written, and not all numbers of the reply need to be read.
+        end = numbers.whole_number_end(self.text, at, at + len(usual)) if at >= 0 else 0
+        if end:
+            return Match(True, "number", at, end, self.text[at:end], _EQUAL)
+        for number in self._numbers if digits in numbers.bare_digits(self.text) else ():
+            if number.canonical == worth:
+                return self._match_number(number, _EQUAL)
+        return _NO_NUMBER
+
+    def _near(self, keyword: NumberKeyword) -> Match:
+        """The number nearest to the wanted one, if it is within the tolerance."""
+        # Decimal fractions are inexact as floats: 1.1 is within 0.1 of 1.0 although 1.1 - 1.0 > 0.1.
+        slack = keyword.tolerance + 1e-9 * max(1.0, abs(keyword.number))
+        best = min(self._numbers, key=lambda number: abs(number.value - keyword.number), default=None)
+        if best is None or not abs(best.value - keyword.number) <= slack:
+            return _OUT_OF_TOLERANCE
+        return self._match_number(best, "the reply has a number within the tolerance")
+
+    def _match_number(self, number: numbers.Number, why: str) -> Match:
+        return Match(True, "number", number.start, number.end, self.text[number.start : number.end], why)
+
+
+# A text that many questions are matched against, as `audit` does, is read once.
+_read_reply = lru_cache(maxsize=4)(ReplyText)
 
 
 def count_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode) -> int:
     """How many of the keywords `find_keywords` finds in the modes that only look: `literal` and `standard`."""
     if text is None:
         return 0
-    reply, numeric = _reply_text(text), mode != "literal"
-    lowered = reply.lowered
-    count = 0
+    reply, count = _read_reply(text), 0
     for keyword in keywords:
-        if type(keyword) is str and keyword.lower() in lowered:
-            count += not keyword.isspace() and keyword != ""
+        if type(keyword) is str and keyword.lower() in reply.lowered:
+            count += keyword.strip() != ""
         elif type(keyword) is not str:
-            count += reply.look(keyword, numeric).found
-        elif numeric:
-            # The text itself was looked for.
-            count += reply.number(keyword).found
+            count += reply.look(keyword, mode == "standard").found
+        elif mode == "standard":
+            count += reply._equal(keyword).found
     return count
 
 
@@ -61,19 +160,10 @@ def find_keywords(
     """
     if text is None:
         return (_NO_REPLY,) * len(keywords)
-    reply = _reply_text(text)
-    if mode == "smart":
-        return _smart(tuple(keywords), question, threshold, probability).match(reply)
-    numeric = mode != "literal"
-    return tuple([reply.look(keyword, numeric) for keyword in keywords])
-
-
-# What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.
-@lru_cache(maxsize=4096)
-def _smart(
-    keywords: tuple[Keyword, ...], question: str, threshold: Threshold, probability: Probability | None
-) -> "SmartKeywords":
+    reply = _read_reply(text)
+    if mode != "smart":
+        return tuple([reply.look(keyword, mode == "standard") for keyword in keywords])
     # The other modes do without the libraries and the weights that this one needs.
-    from answerkey.match.smart import SmartKeywords
+    from answerkey.match.smart import find_smart
 
-    return SmartKeywords(keywords, question, threshold, probability)
+    return find_smart(keywords, reply, question, threshold, probability)

@@ -1,209 +1,202 @@
-"""The decision of `smart` for one keyword and one reply: a form that is certain, or the best candidate by one model."""
+"""The decision of `smart` for one keyword and one reply: every way to say it at every place, and the best by one model."""
 
 import math
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from answerkey.match.align import align
-from answerkey.match.model import DIRECTIONS, shipped_score, shipped_trees
+from rapidfuzz.distance import JaroWinkler
+from rapidfuzz.process import extractOne
+
+from answerkey.match.keywords import EMPTY, Match, Probability, ReplyText
+from answerkey.match.model import DIRECTIONS, EQUIVALENTS, EXCLUSIVE, Values, score, shipped_model
 from answerkey.match.reply import Reply
-from answerkey.match.standard import EMPTY, Match, Probability, ReplyText
-from answerkey.match.vocabulary import CUE_BITS, CUES, WORDS
-from answerkey.match.wanted import Wanted, prepare_asked, prepare_wanted
+from answerkey.match.wanted import Term, Value, Wanted, prepare_asked, prepare_wanted
+from answerkey.text.dates import Date, find_dates
 from answerkey.text.keyword import Alternatives, Keyword, Threshold
-from answerkey.text.normalise import fold_accents
-from answerkey.text.numbers import parse_number, whole_number_end, with_commas
+from answerkey.text.normalise import folded_words, stem
+from answerkey.text.quantities import find_quantities
 
-# A golden set's alternatives beyond this many are not looked at.
-_MOST_WAYS = 100
-_AS_IT_IS = "it stands in the reply as it is, and nothing there denies or doubts anything"
-_CAUTIOUS = CUES["denies"] | CUES["doubts"] | CUES["contrasts"]
-_CAUTIONS = frozenset(word.encode() for word, bits in CUE_BITS.items() if bits & _CAUTIOUS)
-_PARTS = frozenset(":-–/")
-_LETTERS_ONLY = bytes(byte if byte > 127 or chr(byte).isalpha() else 32 for byte in range(256))
+# A golden set's alternatives beyond this many are not looked at, nor further places of an amount.
+_MOST_WAYS, _MOST_PLACES = 100, 4
+# How alike a misspelt, shortened or lengthened word is at least; how much that tells the model decides.
+_SIMILAR = 0.85
+# Read once for all keywords of a reply.
+_dates = lru_cache(maxsize=2)(lambda text: list(find_dates(text)))
+_quantities = lru_cache(maxsize=2)(find_quantities)
 _AGAINST = [(index, name) for index, (name, sign) in enumerate(DIRECTIONS.items()) if sign < 0]
-
-
-class Candidate(NamedTuple):
-    """One way to say a keyword at one place of a reply."""
-
-    wanted: Wanted
-    # From its first word to its last.
-    first: int
-    last: int
-    # How it was recognised.
-    way: str
-    # Its features, in the order of `DIRECTIONS`.
-    values: tuple[float, ...]
-
-
-class SmartKeywords:
-    """The keywords of a question: their strings judged by meaning, numbers and patterns as in `standard`."""
-
-    def __init__(
-        self,
-        keywords: tuple[Keyword, ...],
-        question: str,
-        threshold: Threshold,
-        probability: Probability | None,
-    ) -> None:
-        self._asked = prepare_asked(question)
-        self._keywords: list[tuple[SmartKeyword | None, list[Keyword]]] = []
-        for keyword in keywords:
-            options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
-            texts = tuple(option for option in options if isinstance(option, str) and option.strip())
-            others: list[Keyword] = [option for option in options if not isinstance(option, str)]
-            smart = SmartKeyword(texts, question, threshold, probability) if texts else None
-            self._keywords.append((smart, others))
-
-    def match(self, said: ReplyText) -> tuple[Match, ...]:
-        """One Match for each keyword, in order."""
-        text, lowered = said.text, said.lowered
-        plain = is_plain(text, lowered)
-        reply = None
-        matches = []
-        for smart, others in self._keywords:
-            match = EMPTY
-            if smart is not None:
-                certain = smart.certain(text, lowered) if plain else None
-                if certain is None and reply is None:
-                    reply = Reply(text, self._asked)
-                match = certain or smart.match(reply)  # type: ignore[arg-type]
-            for option in others:
-                if match.found:
-                    break
-                match = said.look(option, True)
-            matches.append(match)
-        return tuple(matches)
+# The features of one way to say a keyword at one place of a reply; that way, the number of its first word, how it was recognised.
+Candidate = tuple[Values, Wanted, int, str]
 
 
 class SmartKeyword:
-    """One keyword with its alternatives, prepared once for all replies to one question."""
+    """One keyword prepared for all replies to one question: texts by meaning, numbers and patterns as in `standard`."""
 
     def __init__(
         self,
-        options: tuple[str, ...],
+        keyword: Keyword,
         question: str,
         threshold: Threshold = "even",
         probability: Probability | None = None,
     ) -> None:
-        self._options, self._question, self._probability = options, question, probability
-        asked = prepare_asked(question)
-        ways = [way for option in options[:_MOST_WAYS] for way in prepare_wanted(option, asked)]
-        self._wanted = list({way.phrase: way for way in ways if way.terms}.values())[:_MOST_WAYS]
-        # Keywords without words: punctuation or articles, found only as they stand.
-        self._odd = [_as_it_stands(way.text) for way in ways if not way.terms]
-        self._choices = round(math.log(max(1, len(options))), 1)
-        thresholds = shipped_trees().thresholds
+        options = keyword.options if isinstance(keyword, Alternatives) else (keyword,)
+        self._others = [one for one in options if not isinstance(one, str)]
+        texts = [one.strip() for one in options if isinstance(one, str) and one.strip()]
+        self._texts, self._question, self._probability = texts[:_MOST_WAYS], question, probability
+        ways = [way for text in self._texts for way in prepare_wanted(text, prepare_asked(question))]
+        self._wanted = list({way.phrase: way for way in ways}.values())[:_MOST_WAYS]
+        # Punctuation is found as it stands, an article ("A", "The") as a word of its own and in its own case.
+        odd = [rf"\b{one}\b" if one.isalnum() else re.escape(one) for one in texts if not folded_words(one)]
+        self._odd = re.compile("|".join(odd)) if odd else None
+        self._choices = round(math.log(max(1, len(texts))), 1)
+        thresholds = shipped_model().thresholds
         self._threshold, self._surest = thresholds[threshold], max(thresholds.values())
-        self._score = shipped_score()
-        # What is certain where it stands in a plain reply; who wants to be strict or has a model of language asks that.
-        by_model = threshold == "strict" or probability is not None
-        self._forms = () if by_model else tuple(form for option in options for form in _forms(option))
-
-    def certain(self, text: str, lowered: str) -> Match | None:
-        """The keyword word for word, or a number as it is mostly written, in a plain reply."""
-        for form, is_number in self._forms:
-            at = lowered.find(form)
-            while at >= 0:
-                end = at + len(form)
-                if is_number:
-                    # Of a range, a time or a code it would be a part.
-                    end = 0 if text[end : end + 1] in _PARTS else whole_number_end(text, at, end)
-                elif lowered[at - 1 : at].isalnum() or lowered[end : end + 1].isalnum():
-                    end = 0
-                if end:
-                    return Match(True, "smart:phrase", at, end, text[at:end], _AS_IT_IS)
-                at = lowered.find(form, at + 1)
-        return None
 
     def match(self, reply: Reply) -> Match:
         """Whether a careful reader finds the keyword in the reply."""
+        match = self._by_model(reply) if self._texts else EMPTY
+        for other in self._others:
+            if match.found:
+                break
+            match = reply.said.look(other, True)
+        return match
+
+    def _by_model(self, reply: Reply) -> Match:
         best, highest = None, -math.inf
         for candidate in self.candidates(reply):
-            score = self._score(candidate.values)
-            if score > highest:
-                best, highest = candidate, score
-                if score > self._surest:
+            log_odds = score(candidate[0])
+            if log_odds > highest:
+                best, highest = candidate, log_odds
+                if log_odds > self._surest:
                     break
         if self._probability is not None and reply.words:
-            chance = max(self._probability(self._question, option, reply.text) for option in self._options)
+            chance = max(self._probability(self._question, text, reply.text) for text in self._texts)
             highest = math.log(max(chance, 1e-9) / max(1.0 - chance, 1e-9))
         if highest <= self._threshold:
-            for found in filter(None, [pattern.search(reply.text) for pattern in self._odd]):
-                return Match(
-                    True, "smart:literal", *found.span(), found[0], "it stands in the reply as it is"
-                )
-            why = "nothing of it is in the reply" if best is None else _because(best, highest)
-            return Match(False, "none", why=why)
+            odd = self._odd.search(reply.text) if self._odd else None
+            if odd:
+                return Match(True, "smart:literal", *odd.span(), odd[0], "it stands in the reply as it is")
+            return Match(
+                False, "none", why=_because(best, highest) if best else "nothing of it is in the reply"
+            )
         if best is None:
             return Match(True, "smart:model", why=f"by its meaning as a whole ({highest:+.1f})")
-        start, end = reply.span(best.first, best.last)
-        return Match(True, f"smart:{best.way}", start, end, reply.text[start:end], _because(best, highest))
+        _, wanted, place, way = best
+        start, end = reply.span(place, place + (wanted.size - 1 if way == "phrase" else 0))
+        return Match(True, f"smart:{way}", start, end, reply.text[start:end], _because(best, highest))
 
     def candidates(self, reply: Reply) -> Iterator[Candidate]:
         """Each way to say it at each place of the reply where it may stand, with its features."""
-        for wanted in self._wanted:
-            places, way, values = align(wanted, reply)
-            more = wanted.size - 1 if way == "phrase" else 0
+        for wanted in self._wanted if reply.words else ():
+            places, way, values = _align(wanted, reply)
             for place in places:
-                precision = min(1.0, round(2 * len(wanted.telling) * values[0] / reply.told, 1))
-                features = (
-                    *values,
-                    precision,
-                    reply.length,
-                    self._choices,
-                    wanted.is_value,
-                    wanted.is_name,
-                    wanted.echoes,
-                    *_context(wanted, reply, place),
-                )
-                yield Candidate(wanted, place, place + more, way, features)
+                yield (*values, reply.length, self._choices, *reply.around(place)), wanted, place, way
 
 
-def is_plain(text: str, lowered: str) -> bool:
-    """Whether a reply asks nothing, and no word of it denies, doubts, sets apart or tells of the past."""
-    if "?" in text or len(lowered) != len(text):
-        return False
-    spelled = lowered if lowered.isascii() else fold_accents(lowered)
-    words = spelled.encode("utf-8", "replace").translate(_LETTERS_ONLY, b"'")
-    return _CAUTIONS.isdisjoint(words.split())
+# What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.
+_prepare = lru_cache(maxsize=16384)(SmartKeyword)
 
 
-def _forms(option: str) -> Iterator[tuple[str, bool]]:
-    """How a keyword is certain, in small letters, and whether that is a number."""
-    form = option.strip().lower()
-    worth = parse_number(form) if form[:1].isdigit() and form[-1].isdigit() else None
-    if worth is not None:
-        yield from ((one, True) for one in {form, with_commas(worth)})
-    elif form[:1].isalnum() and form[-1:].isalnum():
-        yield form, form[-1].isdigit()
+def find_smart(
+    keywords: Sequence[Keyword], said: ReplyText, question: str, *how: Threshold | Probability | None
+) -> tuple[Match, ...]:
+    """One Match for each keyword, in order."""
+    reply = Reply(said, prepare_asked(question))
+    return tuple([_prepare(keyword, question, *how).match(reply) for keyword in keywords])
 
 
-def _as_it_stands(option: str) -> re.Pattern[str]:
-    """Punctuation anywhere; an article ("A", "The") as a word of its own and in its own case."""
-    text = re.escape(option.strip())
-    return re.compile(rf"(?<!\w){text}(?!\w)" if any(map(str.isalnum, option)) else text)
-
-
-def _because(best: Candidate, score: float) -> str:
+def _because(best: Candidate, log_odds: float) -> str:
     """The decision in words: how likely, for which way to say it, how much of it is there and what speaks against it."""
-    name = best.wanted.text if len(best.wanted.text) <= 60 else best.wanted.text[:57] + "…"
-    values = best.values
+    values, text = best[0], best[1].text
     against = "".join([f", {name} {values[index]:g}" for index, name in _AGAINST if values[index]])
-    return f"“{name}” {score:+.1f}: recall {values[0]:g}{against}"
+    return f"“{text if len(text) <= 60 else text[:57] + '…'}” {log_odds:+.1f}: recall {values[0]:g}{against}"
 
 
-def _context(wanted: Wanted, reply: Reply, place: int) -> tuple[float, ...]:
-    """What stands around the hit, from `denied` to `not_found`."""
-    denies, around = reply.around(reply.sentence_at(place))
-    denied = 0.0
-    if denies and wanted.deniable:
-        # The word that follows a denial tells whether it is one: "not only 42".
-        for distance, (following, word) in enumerate(pairwise(["", *reversed(reply.before(place, 6))]), 1):
-            if CUE_BITS.get(word, 0) & CUES["denies"] and following not in WORDS["not_denials"]:
-                denied = round(max(0.0, 1.2 - 0.2 * distance), 1)
-                break
-    return (denied, *around)
+class _Presence(NamedTuple):
+    """One term in one reply: how surely it is there, from 0 to 1, how it was recognised, and its first places."""
+
+    strength: float
+    way: str
+    places: list[int]
+
+
+_ABSENT = _Presence(0.0, "absent", [])
+# The reply has another value in its place.
+_OTHER = _Presence(0.0, "other", [])
+
+
+def _align(wanted: Wanted, reply: Reply) -> tuple[list[int], str, tuple[float, ...]]:
+    """The places where it may stand, how its weakest term was recognised, and the features from `recall` to `other_name`."""
+    in_a_row = reply.places(wanted.phrase)
+    times = float(min(3, len(in_a_row)))
+    # An amount with a sign or unit is found by its value: they are not in the folded words.
+    if in_a_row and not wanted.signed:
+        return in_a_row, "phrase", (1.0, times, 0.0, 0.0)
+    present = [_present(term, reply) for term in wanted.terms]
+    if min(present)[0] < 1 and (short := _short(wanted, reply)):
+        return short, "abbreviation", (0.95, times, 0.0, 0.0)
+    there = [(term.weight, one) for term, one in zip(wanted.terms, present, strict=True) if one.strength]
+    if not there:
+        return [], "absent", ()
+    recall = sum([weight * one.strength for weight, one in there]) / wanted.total
+    other_value = float(_OTHER in present)
+    other_name = float(wanted.other_name != "" and re.search(wanted.other_name, reply.text) is not None)
+    values = (round(recall, 2), times, other_value, other_name)
+    return max(there)[1].places, min(one for _, one in there).way, values
+
+
+def _short(wanted: Wanted, reply: Reply) -> list[int]:
+    """Where the words stand run together or abbreviated by their first letters, or an abbreviation is written out."""
+    for short in wanted.short:
+        if short in reply.joined:
+            return reply.places(short)
+    if wanted.acronym and wanted.acronym in reply.initials:
+        return [reply.initials.find(wanted.acronym) % len(reply.words)]
+    return []
+
+
+def _present(term: Term, reply: Reply) -> _Presence:
+    if term.value is not None:
+        return _value(term.value, reply)
+    places = reply.places(f" {stem(term.word)} ", stemmed=True)
+    if places:
+        known = [place for place in places if reply.words[place] == term.word]
+        return _Presence(1.0, "word", known) if known else _Presence(0.95, "inflected", places)
+    return _recognise(term, reply)
+
+
+def _value(value: Value, reply: Reply) -> _Presence:
+    """A code as it is, a date or an amount by its worth."""
+    if isinstance(value, re.Pattern):
+        code = value.search(reply.text)
+        return _Presence(1.0, "number", [reply.word_at(code.start())]) if code else _OTHER
+    if isinstance(value, Date):
+        dates = _dates(reply.text)
+        same, clash = [date.start for date in dates if value.agrees(date)], bool(dates)
+    else:
+        fitting = [one for one in _quantities(reply.text) if value.fits(one) >= 0]
+        same = [one.start for one in fitting if value.equals(one)]
+        clash = any(value.fits(one) > 0 for one in fitting)
+    if same:
+        return _Presence(1.0, "number", [reply.word_at(start) for start in same[:_MOST_PLACES]])
+    return _OTHER if clash else _ABSENT
+
+
+def _recognise(term: Term, reply: Reply) -> _Presence:
+    """A word that is not there as such: abbreviated, in a script without spaces, or misspelt."""
+    word, joined, asked = term.word, reply.joined, reply.asked.stems
+    for other in EQUIVALENTS.get(word, ()):
+        if f" {other} " in joined:
+            return _Presence(0.95, "abbreviation", reply.places(f" {other} "))
+    if not word.isascii() and word in joined:
+        return _Presence(0.9, "compound", [joined.count(" ", 0, joined.find(word)) - 1])
+    # A word of the question is not a misspelling of the answer: "Monet" in the question is not Manet.
+    if stem(word) in asked or not 4 <= len(word) <= 60:
+        return _ABSENT
+    # People get the first letter right: "lease" is not a misspelt "please".
+    alike = re.findall(rf" ({re.escape(word[0])}[^ ]+)", joined)
+    best = extractOne(word, alike, scorer=JaroWinkler.normalized_similarity, score_cutoff=_SIMILAR)
+    if best is None or stem(best[0]) in asked or best[0] in EXCLUSIVE.get(word, "").split():
+        return _ABSENT
+    return _Presence(best[1], "misspelt", reply.places(f" {best[0]} "))
