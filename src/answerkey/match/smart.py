@@ -173,10 +173,12 @@ def _value(value: Value, reply: Reply) -> _Presence:
         return _Presence(1.0, "number", [reply.word_at(code.start())]) if code else _OTHER
     if isinstance(value, Date):
         dates = _dates(reply.text)
-        same, clash = [date.start for date in dates if value.agrees(date)], bool(dates)
+        clash = len(dates) > 0
+        # The year may be left unsaid.
+        same = [one.start for one in dates if value.agrees(one) or (one.day and one.agrees(value))]
     else:
         fitting = [one for one in _quantities(reply.text) if value.fits(one) >= 0]
-        same = [one.start for one in fitting if value.equals(one)]
+        same = [one.start for one in fitting if value.equals(one) or value.rounds(one)]
         clash = any(value.fits(one) > 0 for one in fitting)
     if same:
         return _Presence(1.0, "number", [reply.word_at(start) for start in same[:_MOST_PLACES]])
