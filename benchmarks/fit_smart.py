@@ -28,7 +28,7 @@ from answerkey.match.wanted import prepare_asked
 from answerkey.text.keyword import Alternatives
 
 ROOT = Path(__file__).resolve().parents[1]
-AUTHORS = "abcdefg"
+AUTHORS = "".join(sorted(path.stem[-1] for path in (ROOT / "labelled").glob("keywords_?.jsonl")))
 FOLDS = 5
 # What a trivia row counts beside a business row. At 0.5 business replies gain a point and trivia answers lose a quarter of one.
 TRIVIA_WEIGHT = 1.0
