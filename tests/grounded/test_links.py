@@ -19,7 +19,7 @@ ARREARS = [
 def links(text: str, result: object = None, *passages: str, question: str = "?") -> dict[str, Link]:
     calls = () if result is None else (ToolCall(name="query", result=result, result_seen=True),)
     reply = Reply(text=text, tool_calls=calls, sources=tuple(Source(text=passage) for passage in passages))
-    return {item.text: item for item in describe(Question(id="q", question=question), reply)[0].items}
+    return {item.text: item for item in describe(Question(id="q", question=question), reply)[0]}
 
 
 def test_each_thing_is_linked_to_its_cell() -> None:
@@ -124,7 +124,7 @@ def test_a_part_of_a_name_and_what_is_missing_of_it() -> None:
 def test_a_later_turn_may_rest_on_an_earlier_one() -> None:
     question = Question(id="q", question="And how much?")
     before = (question, Reply(text="…", tool_calls=(ToolCall(name="q", result=ARREARS, result_seen=True),)))
-    (found,) = describe(question, Reply(text="It is $655.50."), [before])[0].items
+    (found,) = describe(question, Reply(text="It is $655.50."), [before])[0]
     assert found.where == "turns[0].tool_calls[0].result[1].balance"
 
 

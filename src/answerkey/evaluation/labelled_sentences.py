@@ -8,8 +8,8 @@ from typing import Any
 from answerkey.entailment import load_cross_encoder
 from answerkey.errors import InputError, UsageError
 from answerkey.evaluation.log_rows import LogRows
-from answerkey.grounded.claimed import Verifier
-from answerkey.grounded.words import Words
+from answerkey.grounded.claimed import verify_sentences
+from answerkey.grounded.words import Words, meaning
 from answerkey.judge.claims import ClaimCheck
 from answerkey.judge.configured_judge import Judge
 from answerkey.judge.session import open_judging
@@ -48,11 +48,12 @@ def _labelled(paths: Iterable[Path]) -> Iterator[tuple[Trial, Labels]]:
 
 def calibrate_model(paths: Iterable[Path], model: str, folder: Path = Path()) -> SentenceCalibration:
     """How well an entailment model does; the threshold that tells best is taken."""
-    verifier = Verifier(load_cross_encoder(model, folder))
+    encoder = load_cross_encoder(model, folder)
     verdicts: list[tuple[bool, float | None]] = []
     for trial, labels in _labelled(paths):
-        found = verifier.verify(trial.question, trial.replies[-1], sentences=[text for text, _ in labels])
-        held = {one.text: one.probability for one in found}
+        sentences = [text for text, _ in labels]
+        found = verify_sentences(encoder, trial.question, trial.replies[-1], sentences=sentences)
+        held = {text: probability for text, probability, _ in found}
         verdicts += [(supported, held.get(text)) for text, supported in labels]
     return calibrate_sentences(model, verdicts)
 
@@ -87,4 +88,4 @@ def _by_sentence(labels: Labels, claims: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def _content(text: str) -> set[str]:
-    return Words(text).between(0, len(text))
+    return meaning(Words(text).keys)

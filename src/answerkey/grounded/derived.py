@@ -1,167 +1,121 @@
-"""Figures that follow from a result's table: counts, sums, averages, differences and shares of one column or record.
+"""Values by worth, and the figures that follow from a table: counts, sums, averages, differences, shares of a column or record.
 
 With enough numbers almost any figure is the difference or ratio of two of them. So a figure is linked only if few enough
 candidates of its size were tried for its precision: the number of hits to be expected by chance is bounded.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import permutations
 from math import fsum
-from operator import itemgetter
+from operator import add, itemgetter, sub, truediv
+from typing import Any
 
-from answerkey.grounded.evidence import Evidence, Spot
-from answerkey.grounded.marks import Mark, Reading, readings
+from answerkey.grounded.evidence import Evidence, Path, Spot
+from answerkey.grounded.marks import Mark, Reading
 
-# So many hits by chance may be expected of what is tried before a hit counts;
-_CHANCE = 0.1
-# of what the sentence itself or its record states, and of small counts, which are stated more often than anything else.
-_CHANCE_NEAR = 0.3
-# Of more cells than this no two are set against each other, and of all together no more pairs than this.
-_MOST_PAIRED = 12
-_MOST_PAIRS = 4_000
+# So many hits by chance may be expected before a hit counts: of all that is tried, and of what the sentence or its record states.
+CHANCE, _CHANCE_NEAR = 0.1, 0.25
+_MOST_COUNTS = 2  # with more different lengths of lists one of them says nothing
+_MOST_PAIRED = 12  # of more cells no two are set against each other,
+_MOST_PAIRS = 4_000  # and of all together no more pairs than this
 
-# A number of the evidence (0 where it is none), and where it stands.
 Cell = tuple[float, Spot]
-# How a worth comes about, of which numbers, and where to look: the first of the cells.
-Formula = tuple[str, float | str, float | str, Spot]
+Group = tuple[str, list[Cell]]  # with what they are called together
+# A worth, how to say it, of what, and where to look.
+Result = tuple[float, tuple[str, float | str, float | str, Spot]]
+
+# How it is said, whether only figures that the sentence itself states are taken, whether only for a percentage, and the worth.
+_OPERATIONS: tuple[tuple[str, bool, bool, Callable[[float, float], float]], ...] = (
+    ("{:g} − {:g}", False, False, sub),
+    ("{:g} + {:g}", True, False, add),
+    ("{:g} ÷ {:g}", True, False, truediv),
+    ("{:g} ÷ {:g}", False, True, lambda x, y: 100 * x / y),
+    ("change to {:g} from {:g}", False, True, lambda x, y: 100 * abs(x / y - 1)),
+)
 
 
-def chance(values: Sequence[float], value: float, step: float) -> float:
-    """Hits to be expected if a figure of this size and precision were drawn at random; `values` are sorted."""
-    if not value:
-        return 1.0
-    return (bisect_right(values, 2 * value) - bisect_left(values, value / 2)) * step / (1.5 * value)
+class Worths:
+    """Things by what they are worth."""
+
+    def __init__(self, items: Iterable[tuple[float, Any]]) -> None:
+        self._items = sorted(items, key=itemgetter(0))
+        self._values = [worth for worth, _ in self._items]
+        self._distinct = list(dict.fromkeys(self._values))
+
+    def near(self, reading: Reading, most: int) -> tuple[list[tuple[float, Any]], float]:
+        """What rounds to a reading, and how many hits a random figure of its size and precision would have."""
+        _, value, step, _ = reading
+        half = 0.5001 * step + 1e-9 * value
+        first, last = bisect_left(self._values, value - half), bisect_right(self._values, value + half)
+        alike = bisect_right(self._distinct, 2 * value) - bisect_left(self._distinct, value / 2)
+        return self._items[first : min(last, first + most)], alike * step / (1.5 * value) if value else 1.0
 
 
-class _Worths:
-    """What some cells give, by worth: amounts, and (for a percentage) shares of one."""
-
-    def __init__(self) -> None:
-        self.amounts: dict[float, Formula] = {}
-        self.shares: dict[float, Formula] = {}
-        self._sorted: tuple[list[float], list[float]] | None = None
-
-    def nearest(self, read: Sequence[Reading]) -> tuple[Formula | None, float]:
-        """The formula that comes nearest to what a figure is read as, and the hits to be expected by chance."""
-        if not self.amounts:
-            return None, 0.0
-        if self._sorted is None:
-            self._sorted = sorted(self.amounts), sorted(self.shares)
-        expected = 0.0
-        for value, step, how in read:
-            hits: list[tuple[float, Formula]] = []
-            low, high = value - 0.5001 * step, value + 0.5001 * step
-            for values, formulas in zip(self._sorted, (self.amounts, self.shares), strict=True):
-                if values and (how == "as a share" or formulas is self.amounts):
-                    expected += chance(values, value, step)
-                    worths = values[bisect_left(values, low) : bisect_right(values, high)]
-                    hits += [(abs(worth - value), formulas[worth]) for worth in worths]
-            if hits:
-                return min(hits, key=itemgetter(0))[1], expected
-        return None, expected
+def _pairs(groups: Iterable[Group], percent: bool, stated: bool = False) -> Iterator[Result]:
+    operations = [one for one in _OPERATIONS if one[1] <= stated and one[2] <= percent]
+    room = _MOST_PAIRS
+    for _, cells in groups:
+        if len(cells) <= _MOST_PAIRED and room > 0:
+            room -= len(cells) ** 2 // 2
+            for (x, spot), (y, _) in permutations(cells, 2):
+                if x and y and x != y:
+                    yield from [(worth(x, y), (how, x, y, spot)) for how, _, _, worth in operations]
 
 
-def _pairs(groups: Iterable[Sequence[Cell]], *, percent: bool, stated: bool = False) -> _Worths:
-    """Differences, changes and shares of two cells; of figures that the reply states, sums and ratios too."""
-    found, room = _Worths(), _MOST_PAIRS
-    amounts, shares = found.amounts, found.shares
-    for group in groups:
-        if not 1 < len(group) <= _MOST_PAIRED or room <= 0:
-            continue
-        room -= len(group) ** 2 // 2
-        for (x, spot), (y, _) in combinations(group, 2):
-            if x == y or not x or not y:
-                continue
-            amounts[abs(x - y)] = ("{} − {}", x, y, spot) if x > y else ("{} − {}", y, x, spot)
-            if stated:
-                amounts[abs(x + y)] = "{} + {}", x, y, spot
-                amounts[abs(x / y)] = "{} ÷ {}", x, y, spot
-                amounts[abs(y / x)] = "{1} ÷ {0}", x, y, spot
-            if percent:
-                shares[abs(x / y - 1)] = "change from {1} to {0}", x, y, spot
-                shares[abs(y / x - 1)] = "change from {} to {}", x, y, spot
-                shares[abs(x / y)] = "{} ÷ {}", x, y, spot
-                shares[abs(y / x)] = "{1} ÷ {0}", x, y, spot
-    return found
-
-
-def _wholes(evidence: Evidence, groups: Iterable[list[Cell]], *, percent: bool) -> _Worths:
-    """Sums, averages and shares of a sum."""
-    found = _Worths()
-    for cells in groups:
+def _wholes(groups: Iterable[Group], percent: bool) -> Iterator[Result]:
+    for name, cells in groups:
         if len(cells) > 1:
             whole, spot = fsum(value for value, _ in cells), cells[0][1]
-            path = evidence.records[spot.record].path or ()
-            last = spot.key if cells[1][1].record != spot.record else path[-1] if path else "the result"
-            name = "the row" if isinstance(last, int) else last
-            found.amounts[abs(whole)] = "sum of {}", name, "", spot
-            found.amounts[abs(whole) / len(cells)] = "average of {}", name, "", spot
+            yield abs(whole), ("sum of {}", name, "", spot)
+            yield abs(whole) / len(cells), ("average of {}", name, "", spot)
             for value, at in cells if whole and percent else ():
-                found.shares[abs(value / whole)] = "{} ÷ sum of {}", value, name, at
-    return found
+                yield 100 * abs(value / whole), ("{:g} ÷ sum of {}", value, name, at)
+
+
+def _called(path: Path) -> str:
+    return "the result" if not path else path[-1] if isinstance(path[-1], str) else "the row"
 
 
 class Derived:
-    """What a result's cells add up to, made when the first figure is looked for in it."""
+    """What a result's cells add up to."""
 
-    def __init__(self, evidence: Evidence, cells: Iterable[Cell]) -> None:
-        self._evidence = evidence
-        columns: dict[object, list[Cell]] = defaultdict(list)
-        self._records: dict[int, list[Cell]] = defaultdict(list)
-        for cell in cells:
-            columns[self._column(cell[1])].append(cell)
-            self._records[cell[1].record].append(cell)
-        self._groups = [*columns.values(), *self._records.values()]
-        # By sentence (0: all) and whether percentages are asked for: what is tried one after the other.
-        self._tried: dict[tuple[int, bool], tuple[_Worths, _Worths]] = {}
-
-    def _column(self, spot: Spot) -> object:
-        """The same for the cells that stand under each other."""
-        column = self._evidence.records[spot.record].column
-        return spot.record if isinstance(spot.key, int) else (column, spot.key)
-
-    def _worths(self, sentence: int, stated: Sequence[Cell], percent: bool) -> tuple[_Worths, _Worths]:
-        """Pairs of what a sentence states, and of the records that it names; or wholes and pairs of everything."""
-        if (sentence, percent) not in self._tried:
-            records = [self._records[number] for number in {spot.record for _, spot in stated}]
-            numbers = [cell for cell in stated if cell[0]]
-            self._tried[sentence, percent] = (
-                (_pairs([numbers], percent=percent, stated=True), _pairs(records, percent=percent))
-                if sentence
-                else (
-                    _wholes(self._evidence, self._groups, percent=percent),
-                    _pairs(self._groups, percent=percent),
-                )
-            )
-        return self._tried[sentence, percent]
+    def __init__(self, evidence: Evidence) -> None:
+        self._groups: dict[object, Group] = {}  # by column and by record
+        for spot in evidence.spots:
+            if spot.cell and spot.number is not None:
+                path = evidence.records[spot.record].path or ()
+                column = tuple("*" if isinstance(key, int) else key for key in path[:-1]), spot.key
+                for key, name in ((column, str(spot.key)), (spot.record, _called(path))):
+                    self._groups.setdefault(key, (name, []))[1].append((spot.number, spot))
+        self._counts = {
+            float(record.entries): (f"count of the entries of {_called(record.path or ())}", spot)
+            for record in evidence.records
+            for spot in evidence.spots[record.first : record.first + (record.entries > 1)]
+        }
+        self._worths: dict[object, Worths] = {}
 
     def find(self, figure: Mark, sentence: int, stated: Sequence[Cell]) -> tuple[str, Spot] | None:
         """How a figure follows, and where to look; `stated` is what its sentence takes from the evidence."""
-        plain = figure.step == 1 and not figure.percent and figure.value < 1000
-        if plain and figure.value in self._entries and len(self._entries) / 9 <= _CHANCE_NEAR:
-            return self._entries[figure.value]
-        tried, read = 0.0, readings(figure)
-        near = ((sentence, _CHANCE_NEAR),) if stated else ()
-        for number, bound in (*near, (0, _CHANCE)):
-            for family in self._worths(number, stated, figure.percent):
-                hit, expected = family.nearest(read)
-                tried += expected
-                if hit is not None and tried <= bound:
-                    how, one, other, spot = hit
-                    return how.format(*(n if isinstance(n, str) else f"{n:g}" for n in (one, other))), spot
-            if tried > _CHANCE:
+        (_, value, step, _), percent = figure.readings[0], figure.readings[-1][0] == "%"
+        if step == 1 and not percent and value in self._counts and len(self._counts) <= _MOST_COUNTS:
+            return self._counts[value]
+        said, everything = [("", [cell for cell in stated if cell[0]])], self._groups.values()
+        beside = [self._groups[one] for one in {spot.record for _, spot in stated} if one in self._groups]
+        tried, bare = 0.0, [one for one in figure.readings if not one[0] and one[3] != "rounded"]
+        for family, bound, results in (
+            (("said", sentence, percent), _CHANCE_NEAR, _pairs(said, percent, stated=True)),
+            (("beside", sentence, percent), _CHANCE_NEAR, _pairs(beside, percent)),
+            (("wholes", percent), CHANCE, _wholes(everything, percent)),
+            (("pairs", percent), CHANCE, _pairs(everything, percent)),
+        ):
+            if tried > bound:
                 break
+            worths = self._worths.get(family) or self._worths.setdefault(family, Worths(results))
+            found = [(worths.near(reading, _MOST_PAIRS), reading[1]) for reading in bare]
+            tried += sum(chance for (_, chance), _ in found)
+            for (hits, _), value in found if tried <= bound else ():
+                if hits:
+                    how, one, other, spot = min(hits, key=lambda hit: abs(hit[0] - value))[1]
+                    return how.format(one, other), spot
         return None
-
-    @cached_property
-    def _entries(self) -> dict[float, tuple[str, Spot]]:
-        """How many entries the lists have."""
-        spots = self._evidence.spots
-        return {
-            float(many): (f"count of the entries of {'.'.join(map(str, path)) or 'the result'}", spots[first])
-            for path, many, first in self._evidence.lists
-            if first < len(spots)
-        }

@@ -1,10 +1,9 @@
-"""Marks: the figures, dates, times, ids, names and quotes of a text, each with what it says and its span.
+"""Marks: the figures, dates, times, ids, names and quotes of a text, each with its span and what it may be looked up as.
 
 Reply and evidence are read by the same reader; names and quotes are looked for in the reply only.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, compress, count
@@ -12,92 +11,68 @@ from typing import Any
 
 import msgspec
 
-from answerkey.grounded.words import WORD, Words, word_key
-from answerkey.text.dates import Date, find_dates
+from answerkey.grounded.words import Words, word_key
+from answerkey.text.dates import find_dates
 from answerkey.text.normalise import FUNCTION_WORDS, fold_accents
-from answerkey.text.number_words import SCALES, SMALL_NUMBERS
+from answerkey.text.number_words import SCALES
 from answerkey.text.units import DIMENSIONS, UNIT_SPELLINGS
 
 _SPACES = "\u0020\u00a0\u2009\u202f"
-# 442,300 · 442.300 · 442 300 · 442'300, the same separator throughout; 12,34,567; plain digits; each with decimals. Its first
-# digit comes first, so that the engine can skip to it.
-_NUMBER = re.compile(
-    r"[0-9](?<![0-9][0-9])(?<![0-9][.,][0-9])(?:[0-9]{0,2}([,."
-    + _SPACES
-    + r"'’_])[0-9]{3}(?:\1[0-9]{3})*+(?![0-9])"
+# Letters and digits in one: DN-448120, X40, an address; 5C, 2024-W19, but neither 12k nor 3-bedroom; parted digits that are no
+# date or time. Of scripts without spaces no letter is a part, for it would glue figures to words.
+_IN_ID = r"A-Za-z0-9À-ɏ#&+./:@_-"
+_ID = re.compile(
+    rf"(?<![{_IN_ID}])(?:#?[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ&+./:_-]*+[0-9@]"
+    r"|(?![0-9]{1,4}([-/.:])[0-9]{1,2}(?:\1[0-9]{1,4})?(?![0-9-])|[0-9]{1,2}(?:[AP]M\b|h[0-5]))"
+    r"(?:[0-9][0-9./:-]*+(?:(?<=-)[A-ZÀ-Þ]|(?![kKM]\b)[A-ZÀ-Þ]|[a-zà-ÿ]{1,12}[-/.]?[0-9])|0[0-9]{4}|[0-9]+-[0-9]+-[0-9]"
+    rf"|[0-9]{{2,}}-[0-9]{{6}}))[{_IN_ID}]*(?<=[A-Za-z0-9À-ɏ])"
+)
+# What begins with a digit, which comes first so that the engine can skip to it.
+_DIGITAL = re.compile(
+    # 2024-03-21, 2024-03, 14.02.2025, 2/14/25, 03/2025; 3月21日.
+    r"[0-9](?<![0-9][0-9])(?:(?P<date>(?<![\w.-].)(?:[0-9]{3}-[01][0-9](?:-[0-3][0-9])?|[0-9]{3}/[01][0-9]|[0-9]?/[12][0-9]{3}"
+    r"|[0-9]{0,3}([-/.])[0-9]{1,2}\2[0-9]{2,4})(?![0-9-])|(?:[0-9]{3}[年년]\s?[0-9]{1,2}|[0-9]?)[月월]\s?[0-9]{1,2}[日일])"
+    # 17:30, 5 pm, 18 Uhr, 13h20.
+    r"|(?P<time>(?<![.,:].)[0-9]?(?<![3-9][0-9])(?i::[0-5][0-9](?::[0-5][0-9])?(?![0-9:%])(?:\s?[ap]\.?m\b)?"
+    r"|(?:\.[0-5][0-9])?\s?(?:[ap]\.?m|uhr)\b(?:\s[0-5][0-9]\b(?!\s?min))?|\s?h\s?[0-5][0-9]\b(?!\s?min)))"
+    # 442,300 · 442.300 · 442 300 · 442'300, the same separator throughout; 12,34,567; plain digits; each with decimals. Then a
+    # percent sign, or the word that follows: its scale or unit. Behind letters it is part of an id.
+    rf"|(?<![0-9][.,].)(?P<part>(?<=[A-Za-zÀ-ɏ_#].)|(?<=[A-Za-zÀ-ɏ][-/.].)|(?=[0-9]*-?[A-JLN-ZÀ-Þ]))?"
+    rf"(?:[0-9]{{0,2}}([,.{_SPACES}'’_])[0-9]{{3}}(?:\5[0-9]{{3}})*+(?![0-9])"
     r"|[0-9]?(?:,[0-9]{2}){1,6},[0-9]{3}(?![0-9])|[0-9]*+)(?:[.,][0-9]++)?"
+    rf"(?P<tail>[-{_SPACES}]?(?:[%٪]|per cent|[^\W\d_]{{1,14}}\b))?)"
 )
-# A percent sign, or the word that follows a figure: its scale or unit.
-_TAIL = re.compile(r"[-" + _SPACES + r"]?(?:[%٪]|per cent|([^\W\d_]{1,14})\b)")
-_NO_TAIL = frozenset("\n.,;:)(/\"'*|")
 _MINUTES = re.compile(r"\.?[,\s]{0,2}(?:and |und |et |y )?([0-5]?[0-9])\s?min")
-_TIME = re.compile(
-    r"(?P<h>[01]?[0-9]|2[0-4])(?:[:.](?P<m>[0-5][0-9])(?::[0-5][0-9])?)?(?![0-9%:])"
-    r"(?:\s?(?P<half>[ap])\.?m\b|\s?(?P<uhr>Uhr|h)\b\s?(?P<m2>[0-5][0-9])?+(?!\s?min))?",
-    re.IGNORECASE,
-)
-_IN_TIME = frozenset(":hHaApPuU")
-_CLOCK = frozenset({"am", "pm", "a", "p", "uhr", "h"})
-# What an id is made of; of scripts without spaces no letter is, for it would glue figures to words.
-_ID = re.compile(r"[A-Za-z0-9À-ɏ#&+./:@_-]++")
-_IN_ID = frozenset(filter(_ID.match, map(chr, range(0x250))))
-_GLUE = _IN_ID - frozenset(".+&")
-_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.-]{1,253}\w")
-_EDGES = ".:!?-/#+&"
-# A figure with its sign and unit, a range, an ordinal: no id.
-_NO_ID = re.compile(
-    r"[+-]*[0-9][0-9.,’]*(?:[-–/][0-9.,]+)?(?:st|nd|rd|th|er|º|ª|[-–/]?[a-zµ°]{1,12}(?:-[a-z]{2,9})?|[kKMm])?[-–]?"
-)
-_ISO_DATE = re.compile(r"([12][0-9]{3})-(0[1-9]|1[0-2])(?:-([0-3][0-9]))?(?![0-9/-])")
-_OTHER_DATE = re.compile(
-    r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{2,4}|[12][0-9]{3}/[01][0-9](?![0-9])|[01]?[0-9]/[12][0-9]{3}"
-)
-_EASTERN_DATE = re.compile(r"(?:([0-9]{4})[年년]\s?)?([0-9]{1,2})[月월]\s?([0-9]{1,2})[日일]")
-_IN_DATE = frozenset("-/.年년月월")
-# What stands behind the digits of more than a figure.
-_BESIDE = _GLUE | _IN_DATE
-# Words before a figure that make it stand for anything that rounds to it.
-_HEDGE_LIST = (
-    "about around roughly nearly almost approximately approx approx. over under below above than ca ca. circa some just "
-    "etwa rund knapp gut fast über environ près presque plus unos casi cerca quasi ongeveer bijna ~ ≈ < >"
-)
-_HEDGES = frozenset(_HEDGE_LIST.split())
-_ZEROS = "0,.'’_" + _SPACES
+_LISTED = re.compile(r"(?:^|\n)[ #*]{0,3}[0-9]{1,2}[.)\ufe0f](?![0-9])|\[[0-9]+\]")
+_DIGITS = re.compile("[0-9]+")
+_SEPARATOR = re.compile(rf"[,.{_SPACES}'’_]")
 _CURRENCY = frozenset("$€£¥₹")
-# By key; one is mostly an article or pronoun.
-_NUMBER_WORDS = {
-    word_key(word): float(value)
-    for names in (
-        " ".join(SMALL_NUMBERS),
-        "- - zwei drei vier fünf sechs sieben acht neun zehn - zwölf",
-        "- - deux trois quatre cinq six - huit - dix onze douze",
-        "- - dos tres cuatro cinco seis siete ocho nueve diez - doce",
-        "- - both",
-    )
-    for value, word in enumerate(names.split())
-    if word != "-" and value > 1
-}
+# From two on, four words each; one is mostly an article or pronoun.
+_NUMBER_WORD_LIST = (
+    "two zwei deux dos three drei trois tres four vier quatre cuatro five fünf cinq cinco six sechs six seis seven sieben seven "
+    "siete eight acht huit ocho nine neun nine nueve ten zehn dix diez eleven eleven onze onze twelve zwölf douze doce"
+)
+_NUMBER_WORDS = {word_key(word): str(2 + at // 4) for at, word in enumerate(_NUMBER_WORD_LIST.split())}
 _TELLING = _NUMBER_WORDS.keys() | {f"#{month}" for month in range(1, 13)}
-_LIST_MARKS = frozenset(".)\ufe0f")
-# From here on scripts have no spaces, or (Hangul) units as short as theirs.
-_FIRST_UNSPACED = "\u2e80"
+# What a word measures, and how much of it; any other word measures itself.
+UNITS = {word: DIMENSIONS.get(name, (name, 1.0)) for word, name in UNIT_SPELLINGS.items()}
 _QUOTE = re.compile(
-    r"“([^“”\n]{4,400})”|„([^„“”\n]{4,400})[“”]|«\s?([^«»\n]{4,400})\s?»|\"([^\"\n]{4,400})\"|「([^」\n]{2,400})」"
+    r"“[^“”\n]{4,400}”|„[^„“”\n]{4,400}[“”]|«[^«»\n]{4,400}»|\"[^\"\n]{4,400}\"|「[^」\n]{2,400}」"
 )
-_CAPITAL = re.compile(r"[^\W\d_a-z](?<!\w.)(?:\w?\.(?=\s?[A-Z])|[\w'’&-]*+)")
-_JOIN = re.compile(
-    r"[ \u00a0](?:(?:of|de|la|le|du|des|del|di|da|dos|van|von|der|den|and|y|und|et|the|for|&)[ ]){0,2}"
-)
+_JOINS = frozenset(" \u00a0-'’&_")  # what may stand between the words of a name
+_LONGEST_NAME = 8
 # After anything but these and letters a capital says nothing: a sentence, line, cell or emphasis begins.
 _WITHIN = frozenset(",%'’”)&/+")
-_LONGEST_NAME = 8
 _NO_NAME_LIST = (
     "i eur usd gbp chf ok pdf monday tuesday wednesday thursday friday saturday sunday yes dear hi hello thanks note total q "
     "montag dienstag mittwoch donnerstag freitag samstag sonntag ja nein sie ihr ihre ihnen ihren ihrem ihrer"
 )
-_NO_NAMES = FUNCTION_WORDS | frozenset(_NO_NAME_LIST.split())
-_GERMAN_LIST = "der die das und ist nicht ein eine für mit auf den"
-_GERMAN = frozenset(map(word_key, _GERMAN_LIST.split()))
+_NO_NAMES = frozenset(map(word_key, FUNCTION_WORDS - {"may"} | set(_NO_NAME_LIST.split())))
+_GERMAN = frozenset(map(word_key, ("der", "die", "das", "und", "ist", "nicht", "ein", "mit", "auf", "den")))
+
+# What it is ("" for a bare number, else its dimension or the word behind it; a date, time or id itself), its worth, one in the
+# last place that is stated (0: there is nothing to be rounded), and how it was read as that.
+Reading = tuple[Any, float, float, str]
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -106,254 +81,135 @@ class Mark(msgspec.Struct, frozen=True, gc=False):
     kind: str
     start: int
     end: int
-    # (year, month, day); ("time", minutes of the day); ("id", letters and digits); the words of a name or quote.
-    key: Any = None
-    # A figure's worth without sign, and its other reading where there is one ("1.350" in German); 0 otherwise.
-    value: float = 0.0
-    other: float = 0.0
-    # One in the last place that is stated.
-    step: float = 1.0
-    # What was said behind it: %, a word (folded), a scale that it was multiplied by ("k", "million").
-    percent: bool = False
-    unit: str = ""
-    scale: float = 1.0
-    # "about", "over": stands for anything that rounds to it.
-    hedged: bool = False
-    # A name whose capital may be owed to its place; a date whose day may be its month.
-    doubtful: bool = False
+    readings: tuple[Reading, ...] = ()  # everything that it may stand for, plainest first
+    scaled: bool = False  # "2 million" stands for anything that rounds to it
+    words: range = range(0)  # of a name or quote, by number
+    doubtful: bool = False  # a name whose capital may be owed to its place
 
 
-@lru_cache(maxsize=4096)
-def unit_of(word: str) -> tuple[str, float] | None:
-    """What a word measures, and how much of it: ("time", 60.0) for "min"."""
-    name = UNIT_SPELLINGS.get(word)
-    return None if name is None else DIMENSIONS.get(name, (name, 1.0))
-
-
-# A worth, one in its last place, and how a figure was read as that.
-Reading = tuple[float, float, str]
-
-
-def readings(figure: Mark) -> list[Reading]:
-    """Everything that a figure may stand for, plainest first."""
-    found = [(figure.value, figure.step, "")]
-    if figure.percent:
-        found.append((figure.value / 100, figure.step / 100, "as a share"))
-    if figure.other:
-        found.append((figure.other, figure.step * (1 if figure.other > figure.value else 1e-3), ""))
-    if figure.scale >= 1e3:
-        found.append((figure.value / 1e3, figure.step / 1e3, "in thousands"))
-    if figure.scale >= 1e6:
-        found.append((figure.value / 1e6, figure.step / 1e6, "in millions"))
-    return found
-
-
-def find_marks(text: str, words: Words) -> list[Mark]:
-    """Every figure, date, time and id, none inside another; addresses and numbers in words come last."""
-    telling = list(compress(count(), map(_TELLING.__contains__, words.keys)))
-    months = [words.starts[index] for index in telling if words.keys[index][0] == "#"]
-    found: list[Mark] = []
-    at = judged = 0
-    for number in _NUMBER.finditer(text):
-        start, end = number.span()
-        if start < at:
-            continue
-        mark = None
-        after = text[end : end + 1]
-        if after == "." and not text[end + 1 : end + 2].isdigit():
-            after = ""
-        if months and bisect_left(months, start - 14) < bisect_left(months, end + 8):
-            mark = _named_date(text, at, start)
-        if mark is None and (after in _BESIDE or text[start - 1 : start] in _GLUE) and start >= judged:
-            mark, judged = _glued_mark(text, at, start, after)
-        if mark is None:
-            mark = _figure(text, number[0], start, end)
-        found.append(mark)
-        at = mark.end
-    if "@" in text:
-        found += [_id(one[0], one.start()) for one in _ADDRESS.finditer(text)]
-    if len(telling) > len(months):
-        found += [_spelled(text, words, index) for index in telling if words.keys[index] in _NUMBER_WORDS]
-    return found
-
-
-def _named_date(text: str, at: int, start: int) -> Mark | None:
-    """The date with the name of a month around a figure."""
-    first = max(at, text.rfind(" ", max(at, start - 30), max(at, start - 14)) + 1)
-    for date in find_dates(text[first : start + 32]):
-        begin, end = date.start + first, date.end + first
+def find_marks(text: str, words: Words, *, reply: bool = False) -> list[Mark]:
+    """Every figure, date and time, none inside another; of a reply also ids, but not the numbers of a list's entries."""
+    marks: list[Mark] = []
+    starts, ends = words.starts, words.ends
+    for index in compress(count(), map(_TELLING.__contains__, words.keys)):
+        key = words.keys[index]
+        if key in _NUMBER_WORDS:
+            readings, _ = _readings(_NUMBER_WORDS[key], "".join(words.keys[index + 1 : index + 2]), False)
+            marks.append(Mark("figure", starts[index], ends[index], readings))
         # "Under 18 may" is no date.
-        if begin <= start < end and " may" not in text[begin : end + 1]:
-            return _date(date, first)
-    return None
+        elif text[starts[index] : ends[index]] != "may":
+            first, last = starts[max(0, index - 3)], ends[min(index + 3, len(ends) - 1)]
+            marks += _dates(text[first:last], first, starts[index])
+    for found in _ID.finditer(text) if reply else ():
+        marks.append(Mark("id", *found.span(), words=words.indices(*found.span())))
+    taken = set(chain.from_iterable([range(mark.start, mark.end) for mark in marks]))
+    for found in _LISTED.finditer(text) if reply else ():
+        taken.update(range(*found.span()))
+    for found in _DIGITAL.finditer(text):
+        if found.start() not in taken:
+            if found["date"] is not None:
+                marks += _dates(found[0], found.start(), found.start())
+            else:
+                marks.append(_figure(found) if found["time"] is None else _time(found))
+    return marks
 
 
-def _glued_mark(text: str, at: int, start: int, after: str) -> tuple[Mark | None, int]:
-    """A date, time or id that digits with something at their side belong to, and how far they were looked at."""
-    if after in _IN_DATE:
-        if one := _ISO_DATE.match(text, start) or _EASTERN_DATE.match(text, start):
-            return Mark("date", *one.span(), tuple(int(part) if part else None for part in one.groups())), 0
-        for date in find_dates(text[start : start + 12]) if _OTHER_DATE.match(text, start) else ():
-            if date.start == 0:
-                return _date(date, start), 0
-    if after in _IN_TIME and (time := _time(text, start)):
-        return time, 0
-    first = start
-    while first > at and text[first - 1] in _IN_ID:
-        first -= 1
-    end = _ID.match(text, first).end()  # type: ignore[union-attr]  # the digit is there
-    core = text[first:end].strip(_EDGES)
-    return (_id(core, text.find(core, first)) if _is_id(core) else None), end
+def _dates(text: str, offset: int, place: int) -> list[Mark]:
+    """The date of a text that a place belongs to; where its day may be its month, that too."""
+    if text[-1] in "日일":
+        date = (None, *map(int, _DIGITS.findall(text)))[-3:]
+        return [Mark("date", offset, offset + len(text), ((date, 0.0, 0.0, ""),))]
+    for one in find_dates(text):
+        if one.start <= place - offset < one.end:
+            dates = ((one.year, one.month, one.day), (one.year, one.day, one.month))[: 1 + one.ambiguous]
+            span = offset + one.start, offset + one.end
+            return [Mark("date", *span, tuple((date, 0.0, 0.0, "") for date in dates))]
+    return []
 
 
-def _date(date: Date, offset: int) -> Mark:
-    key = (date.year, date.month, date.day)
-    return Mark("date", offset + date.start, offset + date.end, key, doubtful=date.ambiguous)
+def _time(found: re.Match[str]) -> Mark:
+    """A time of day, and the one that it may be without am or pm."""
+    hour, minute, *_ = (*map(int, _DIGITS.findall(found[0])), 0)
+    minutes = 60 * hour + minute
+    if found[0][-1] in "mM":
+        minutes = minutes % 720 + (720 if "p" in found[0].lower() else 0)
+    readings = tuple((("clock", one % 1440), float(one % 1440), 0.0, "") for one in (minutes, minutes + 720))
+    return Mark("time", *found.span(), readings)
 
 
-def _time(text: str, start: int) -> Mark | None:
-    """ "17:30", "5 pm", "18 Uhr", "13h20"."""
-    found = _TIME.match(text, start)
-    if found is None or not (
-        found["half"] or ":" in found[0] or found["m2"] or (found["uhr"] or "h") not in "hH"
-    ):
-        return None
-    half, hour = found["half"], int(found["h"])
-    if half:
-        hour = hour % 12 + (12 if half in "pP" else 0)
-    return Mark("time", *found.span(), ("time", 60 * hour + int(found["m"] or found["m2"] or 0)))
+def _figure(found: re.Match[str]) -> Mark:
+    text, tail, (start, end) = found.string, found["tail"] or "", found.span()
+    money = text[start - 1 : start] in _CURRENCY or text[end : end + 1] in _CURRENCY
+    readings, scaled = _readings(text[start : end - len(tail)], tail, money)
+    if found["part"] is not None:
+        return Mark("part", start, end, ((("part", readings[0][1]), 0.0, 0.0, ""),))
+    if readings[-1][2] == 3600 and (minutes := _MINUTES.match(text, end)):
+        readings, _ = _readings(f"{60 * readings[0][1] + int(minutes[1]):.0f}", "min", False)
+        return Mark("figure", start, minutes.end(), readings)
+    return Mark("figure", start, end if scaled else end - len(tail), readings, scaled)
 
 
-def _is_id(core: str) -> bool:
-    """Letters and digits in one (X40, DN-448120), parted digits (00340-7781), an address."""
-    if _NO_ID.fullmatch(core):
-        long = (core[0] == "0" and len(core) > 4) or ("-" in core and len(core) > 8)
-        return long and core.replace("-", "").isdigit()
-    return len(core) > 1 and (core.upper() != core.lower() or core.count("-") > 1)
-
-
-def _id(text: str, start: int) -> Mark:
-    """An id; equal ones have the same letters and digits."""
-    return Mark("id", start, start + len(text), ("id", "".join(filter(str.isalnum, text)).casefold()))
-
-
-def _figure(text: str, digits: str, start: int, end: int) -> Mark:
-    """A figure with its scale and unit; a time where "pm" follows."""
-    value, other, step = (float(digits), 0.0, 1.0) if digits.isdigit() else _worths(digits)
-    tail = None if text[end : end + 1] in _NO_TAIL else _TAIL.match(text, end)
-    if tail is None:
-        return Mark("figure", start, end, None, value, other, step)
-    word, unit = _measure(tail[1] or "")
-    if word in _CLOCK and value <= 24 and (time := _time(text, start)):
-        return time
-    power = SCALES.get(word) if (unit is None if len(word) > 1 else _is_scale(text, start, tail)) else None
-    if power is not None:
-        scale = 10.0**power
-        return Mark(
-            "figure", start, tail.end(), None, value * scale, other * scale, step * scale, scale=scale
-        )
-    if unit == ("time", 3600.0) and (minutes := _MINUTES.match(text, tail.end())):
-        return Mark("figure", start, minutes.end(), None, 60 * value + int(minutes[1]), unit="min")
-    return Mark("figure", start, end, None, value, other, step, tail[1] is None or unit == ("%", 1.0), word)
-
-
-@lru_cache(maxsize=4096)
-def _measure(tail: str) -> tuple[str, tuple[str, float] | None]:
-    """The word behind a figure, folded, and what it measures."""
-    word = fold_accents(tail)
-    if word > _FIRST_UNSPACED:
+@lru_cache(maxsize=8192)
+def _readings(digits: str, tail: str, money: bool) -> tuple[tuple[Reading, ...], bool]:
+    """What digits and the sign or word behind them may stand for, and whether that is a scale."""
+    word = fold_accents(tail.strip("-" + _SPACES)).replace("per cent", "%")
+    if word > "\u2e80":  # from here on scripts have no spaces, or (Hangul) units as short as theirs
         word = word[0]
-    return word, unit_of(word)
+    sort, factor = UNITS.get(word) or (word, 1.0)
+    # A single letter is a scale in "£186k", "1,24 M€" and "12k", and else a metre or tonne.
+    is_scale = word in SCALES and (sort == word if len(word) > 1 else money or tail in ("k", "K"))
+    scale = 10.0 ** SCALES[word] if is_scale else 1.0
+    (value, step), *other = ((worth * scale, last * scale) for worth, last in _worths(digits))
+    found: list[Reading] = [("", value, step, "")]
+    if sort == "%":
+        found.append(("", value / 100, step / 100, "as a share"))
+    found += [("", worth, last, "") for worth, last in other]
+    found += [("", value / 1e3, step / 1e3, "in thousands")] if scale >= 1e3 else []
+    found += [("", value / 1e6, step / 1e6, "in millions")] if scale >= 1e6 else []
+    # 16,000 may stand for 16,144.
+    if step == 1 and digits[-1] == "0":
+        found.append(("", value, 10.0 ** min(300, len(digits) - len(digits.rstrip("0"))), "rounded"))
+    if step == 1:
+        found.append((("part", value), value, 0.0, "part"))
+    if sort and not is_scale:
+        found.append((sort, value * factor, step * factor, "converted"))
+    return tuple(found), is_scale
 
 
-def _is_scale(text: str, start: int, tail: re.Match[str]) -> bool:
-    """Whether a single letter is a scale ("£186k", "1,24 M€", "12k"), not a metre."""
-    after = tail.end()
-    money = text[max(0, start - 1) : start] in _CURRENCY or text[after : after + 1] in _CURRENCY
-    return money or tail[0] in ("k", "K")
-
-
-@lru_cache(maxsize=4096)
-def _worths(digits: str) -> tuple[float, float, float]:
-    """The worth, the other reading or 0, and one in the last place."""
-    marks = [mark for mark in digits if not mark.isdigit()]
-    decimals = min(300, len(digits) - digits.rindex(marks[-1]) - 1)
-    whole = float("".join(filter(str.isdigit, digits)))
-    parted = whole / 10.0**decimals
-    if marks[-1] not in ".," or (len(marks) > 1 and len(set(marks)) == 1):
-        return whole, 0.0, 1.0
-    if len(marks) > 1 or decimals != 3:
-        return parted, 0.0, 10.0**-decimals
-    if marks[0] == ".":
-        return parted, whole, 1e-3
-    return whole, 0.0 if digits.endswith("000") else parted, 1.0
-
-
-def _spelled(text: str, words: Words, index: int) -> Mark:
-    """A number in words."""
-    unit = words.keys[index + 1] if index + 1 < len(words.keys) else ""
-    start, end = words.starts[index], words.end(text, index)
-    percent = unit in ("percent", "prozent")
-    return Mark("figure", start, end, None, _NUMBER_WORDS[words.keys[index]], percent=percent, unit=unit)
-
-
-def stated_figure(text: str, figure: Mark) -> Mark | None:
-    """A reply's figure with its hedge ("about 16,000" is precise to a thousand); None for the number of a list's entry."""
-    lead, after = text[max(0, figure.start - 24) : figure.start], text[figure.end : figure.end + 1]
-    if lead[-1:] == "[" and after == "]":
-        return None
-    line = lead.rpartition("\n")[2]
-    if after in _LIST_MARKS and figure.value < 100 and len(line) < 4 and not line.strip(" #*"):
-        return None
-    before = lead.lower().rstrip("$€£¥₹ ").split()[-1:]
-    if not before or not (before[0] in _HEDGES or before[0][-1] in "~≈<>"):
-        return figure
-    digits = text[figure.start : figure.end] if figure.scale == 1 else ""
-    zeros = digits[len(digits.rstrip(_ZEROS)) :].count("0") if figure.step == figure.scale else 0
-    return msgspec.structs.replace(figure, hedged=True, step=figure.step * 10.0**zeros)
+def _worths(digits: str) -> list[tuple[float, float]]:
+    """What digits with their separators are worth, and one in the last place; where there are two readings, both."""
+    marks = _SEPARATOR.findall(digits)
+    whole = float(_SEPARATOR.sub("", digits))
+    power = 10.0 ** min(300, len(digits) - digits.rindex(marks[-1]) - 1) if marks else 1.0
+    if not marks or marks[-1] not in ".," or (len(marks) > 1 and len(set(marks)) == 1):
+        return [(whole, 1.0)]
+    readings = [(whole / power, 1 / power), (whole, 1.0)]
+    if len(marks) > 1 or power != 1000:
+        return readings[:1]
+    return readings if marks == ["."] else readings[:0:-1] if digits.endswith("000") else readings[::-1]
 
 
 def find_names(text: str, words: Words, marks: list[Mark]) -> Iterator[Mark]:
-    """Quotes of two words or more, and words with a capital and what they join.
-
-    In German, where every noun has a capital, one by itself is doubtful.
-    """
-    for one in _QUOTE.finditer(text):
-        said = list(WORD.finditer(text, *one.span()))
-        if len(said) > 1:
-            yield Mark("quote", *one.span(), said)
+    """Quotes of two words or more, and words with a capital; in German, where every noun has one, it is doubtful."""
+    for found in _QUOTE.finditer(text):
+        if len(said := words.indices(*found.span())) > 1:
+            yield Mark("quote", words.starts[said[0]], words.ends[said[-1]], words=said)
     german = len(_GERMAN.intersection(words.keys)) > 3
     taken = set(chain.from_iterable([range(mark.start, mark.end) for mark in marks]))
-    run: list[re.Match[str]] = []
-    for found in _CAPITAL.finditer(text):
-        if (start := found.start()) not in taken and text[start].isupper():
-            if run and (len(run) >= _LONGEST_NAME or not _JOIN.fullmatch(text, run[-1].end(), start)):
-                yield from _name(text, run, german)
-                run = []
-            run.append(found)
-    yield from _name(text, run, german)
-
-
-def _name(text: str, run: list[re.Match[str]], german: bool) -> Iterator[Mark]:
-    while run and _is_plain(run[0][0]):
-        run = run[1:]
-    while run and _is_plain(run[-1][0]):
-        run = run[:-1]
-    if run:
-        start, end = run[0].start(), run[-1].end()
-        before = text[max(0, start - 4) : start].rstrip(" \u00a0")[-1:]
+    runs: list[range] = []
+    for index, start in enumerate(words.starts):
+        is_name = words.keys[index] not in _NO_NAMES or text[start + 1 : start + 2] == "."
+        if is_name and text[start].isupper() and start not in taken:
+            gap, before = text[words.ends[index - 1] : start], words.ends[index - 1] - words.starts[index - 1]
+            is_joined = gap in _JOINS or (before <= 2 and gap in (".", ". "))
+            if is_joined and runs and runs[-1].stop == index and len(runs[-1]) < _LONGEST_NAME:
+                runs[-1] = range(runs[-1].start, index + 1)
+            else:
+                runs.append(range(index, index + 1))
+    for run in runs:
+        start, end = words.starts[run[0]], words.ends[run[-1]]
+        lead = text[max(0, start - 4) : start].rstrip(" \u00a0")[-1:]
         # Behind a figure stands its unit (MWh, Uhr); one letter is no name.
-        if len(run) > 1 or (end - start > 1 and not before.isdigit()):
-            opens = not (before.isalnum() or before in _WITHIN)
-            # What only joins its words is no part of it to be missed.
-            said = [
-                one
-                for one in WORD.finditer(text, start, end)
-                if not one[0].islower() or text[one.start() - 1] == "-"
-            ]
-            yield Mark("name", start, end, said, doubtful=opens or (german and len(run) == 1))
-
-
-def _is_plain(word: str) -> bool:
-    # "D." is an initial; "It's" and "I'll" are no names.
-    return word[1:] != "." and word.replace("’", "'").lower().partition("'")[0].rstrip(".") in _NO_NAMES
+        if len(run) > 1 or (end - start > 1 and not lead.isdigit()):
+            is_doubtful = not (lead.isalnum() or lead in _WITHIN) or (german and len(run) == 1)
+            yield Mark("name", start, end, words=run, doubtful=is_doubtful)

@@ -92,12 +92,12 @@ def links_detail(
         links, novelty = describe(question, reply, earlier)
     except TooLargeError as error:
         return LinksDetail(note=f"not shown: too large: {error}")
-    if not links.items:
+    if not links:
         return None
-    unlinked = dict.fromkeys(one_line(item.text, 120) for item in links.items if not item.where)
+    unlinked = dict.fromkeys(one_line(item.text, 120) for item in links if not item.where)
     return LinksDetail(
-        items=links.items,
-        linked=sum(bool(item.where) for item in links.items),
+        items=links,
+        linked=sum(bool(item.where) for item in links),
         novelty=novelty,
         unlinked=tuple(unlinked)[:_LISTED],
     )

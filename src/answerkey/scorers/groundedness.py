@@ -40,10 +40,11 @@ class LinksIntoEvidence:
         except TooLargeError as error:
             reason = f"not scored: too large: {error}"
             return tuple(Score(name, None, reason, details={"reason": reason}) for name in self.direction)
-        with_link = sum(bool(item.where) for item in links.items)
-        reason = f"{with_link} of {len(links.items)} figures, dates, names, ids and quotes have a link"
+        with_link = sum(bool(item.where) for item in links)
+        linked = with_link / len(links) if links else None
+        reason = f"{with_link} of {len(links)} figures, dates, names, ids and quotes have a link"
         return (
-            Score("linked", links.linked, reason, details={"links": msgspec.to_builtins(links.items)}),
+            Score("linked", linked, reason, details={"links": msgspec.to_builtins(links)}),
             Score("novelty", novelty, "the share of content words that occur nowhere in the evidence"),
         )
 
@@ -76,11 +77,10 @@ class Groundedness:
         return 0.5 if self._calibration is None else self._calibration.threshold
 
     @cached_property
-    def _verifier(self):  # type: ignore[no-untyped-def]  # loaded by the first reply, in the process that scores
+    def _encoder(self):  # type: ignore[no-untyped-def]  # loaded by the first reply, in the process that scores
         from answerkey.entailment import load_cross_encoder
-        from answerkey.grounded.claimed import Verifier
 
-        return Verifier(load_cross_encoder(self._model, self._folder))
+        return load_cross_encoder(self._model, self._folder)
 
     def score(self, question: Question, reply: Reply, *, earlier: Earlier = ()) -> Sequence[Score]:
         """`groundedness`; nothing for a reply without text or evidence."""
@@ -88,11 +88,15 @@ class Groundedness:
             map(has_evidence, (reply, *(one for _, one in earlier)))
         ):
             return ()
-        found = self._verifier.verify(question, reply, earlier)
+        from answerkey.grounded.claimed import claimed_sentences, verify_sentences
+
+        sentences = claimed_sentences(reply.text or "")
         reliability = NOT_CALIBRATED if self._calibration is None else self._calibration.in_words
         claims = [
-            {"claim": one.text, "supported": one.probability >= self._threshold, "evidence": one.note}
-            for one in found
+            {"claim": text, "supported": probability >= self._threshold, "evidence": note}
+            for text, probability, note in verify_sentences(
+                self._encoder, question, reply, earlier, sentences=sentences
+            )
         ]
         supported = sum(bool(claim["supported"]) for claim in claims)
         value = round_score(supported / len(claims)) if claims else None

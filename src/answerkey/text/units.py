@@ -30,7 +30,7 @@ fortnight fortnights
 month months mo mos monat monate monaten mois mes meses mese mesi mês
 quarter quarters quartal quartale trimestre
 year years yr yrs annum jahr jahre jahren an ans année années año años anno anni ano anos
-percent percentage pct per-cent % prozent pourcent
+percent percentage pct per-cent % ٪ prozent pourcent
 dollar dollars usd buck bucks dólares
 euro euros eur
 sterling gbp quid
