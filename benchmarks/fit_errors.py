@@ -2,7 +2,7 @@
 
 Reads labelled/errors_*.jsonl, leaves each author out in turn, decides that author's replies by the whole detector (forms, gate,
 model) as fitted to the others, and writes these verdicts to benchmarks/judgement/errors_held_out.json; then the weights of all
-authors to src/answerkey/detect/data/weights.json.gz. Threshold and gate limits are chosen on what the other authors' replies
+authors to src/answerkey/detect/data/weights.json.gz. The gate's limits are chosen on what the other authors' replies
 sum up to, each decided by a fit without its own author (fits without each pair of authors gave .894 where this gives .896, in
 eight times the time: it takes two minutes of CPU time, with OPENBLAS_NUM_THREADS=1). PLAIN has an `answer` or a `response` a
 line: the first half are further plain answers to fit to, and the others are counted. The shipped weights were fitted with
@@ -62,9 +62,9 @@ ITERATIONS = 80
 # of dense scripts; its smaller weights are left out, since they change nothing but its cost.
 GATE_LOSS = {LONGER: 0.0011, SHORT: 0.0011, DENSE: 0.0004}
 GATE_SMALLEST = 0.15
-# Of thresholds so close to the best F1 the highest is taken: in the field errors are rarer than among the labelled replies.
-CLOSE = 0.003
-THRESHOLDS = np.arange(-1.5, 1.0, 0.1)
+# A reply is an error where that is likelier than not. Lower thresholds have a better F1 by half a point, and more false alarms:
+# in the field errors are rarer than among the labelled replies.
+THRESHOLD = 0.0
 
 
 class Row(NamedTuple):
@@ -79,12 +79,8 @@ class Row(NamedTuple):
     made: bool = False
 
 
-class Limits(NamedTuple):
-    """Where gate and model draw the line, as sums of weights."""
-
-    threshold: float
-    # Of longer replies, of short ones, of those of dense scripts.
-    gate: tuple[float, float, float]
+# Where the gate draws the line, as sums of weights: of longer replies, of short ones, of those of dense scripts.
+Limits = tuple[float, float, float]
 
 
 def read_rows(authors: str = "*") -> list[Row]:
@@ -247,25 +243,17 @@ def fit(table: Table, without: Sequence[str]) -> Fitted:
 
 
 def choose_limits(table: Table, sums: dict[str, tuple[np.ndarray, np.ndarray]]) -> Limits:
-    """The threshold with the best F1 and the limit at which the gate loses few errors, from the sums of authors left out."""
+    """The limits at which the gate loses few errors, from the sums of authors left out."""
     of = [table.written_by(author) for author in sums]
     rows = np.concatenate(of)
     total, gate_total = (np.concatenate([sums[author][n] for author in sums]) for n in (0, 1))
-    failed, formed = table.failed[rows], table.certain[rows] | table.marked[rows]
-
-    def f1(threshold: float) -> float:
-        flagged = formed | (total > threshold)
-        return float(2 * (flagged & failed).sum() / (flagged.sum() + failed.sum()))
-
-    by_threshold = {float(threshold): f1(threshold) for threshold in THRESHOLDS}
-    threshold = max(t for t, value in by_threshold.items() if value >= max(by_threshold.values()) - CLOSE)
-    found = failed & (formed | (total > threshold))
-    at_gate = found & ~table.certain[rows]
+    failed = table.failed[rows]
+    at_gate = failed & (table.marked[rows] | (total > THRESHOLD)) & ~table.certain[rows]
     longer, short, dense = (
         float(np.sort(gate_total[at_gate & (table.gated[rows] == kind)])[int(loss * failed.sum())])
         for kind, loss in GATE_LOSS.items()
     )
-    return Limits(threshold, (longer, short, dense))
+    return longer, short, dense
 
 
 # Set by main, for the processes that are forked from it.
@@ -294,10 +282,10 @@ def to_shipped(table: Table, fitted: Fitted, limits: Limits) -> tuple[Gate, Ship
         kind: {name: n for name, weight in sorted(weights.items()) if (n := round(weight / scales[kind]))}
         for kind, weights in tables.items()
     }
-    longer, short, dense = ((limit - fitted.gate_bias) / scales["gate"] for limit in limits.gate)
+    longer, short, dense = ((limit - fitted.gate_bias) / scales["gate"] for limit in limits)
     return Gate(rounded["gate"], (longer, short, dense)), Shipped(
         round(fitted.bias, 4),
-        round(float(1 / (1 + np.exp(-limits.threshold))), 4),
+        round(float(1 / (1 + np.exp(-THRESHOLD))), 4),
         [round(named[name] * scale, 4) for name, scale in zip(NAMES, scale_of, strict=True)],
         _shelved(rounded["characters"]),
         rounded["neighbours"],
@@ -358,8 +346,8 @@ def main(arguments: list[str]) -> None:
         limits = choose_limits(TABLE, {author: of for author, of in sums.items() if author != left_out})
         total, gate_total = sums[left_out]
         rows = TABLE.written_by(left_out)
-        let_go = (TABLE.gated[rows] >= 0) & (gate_total < np.array(limits.gate)[TABLE.gated[rows]])
-        by_model = TABLE.marked[rows] | (total > limits.threshold)
+        let_go = (TABLE.gated[rows] >= 0) & (gate_total < np.array(limits)[TABLE.gated[rows]])
+        by_model = TABLE.marked[rows] | (total > THRESHOLD)
         flagged = TABLE.certain[rows] | (~let_go & by_model)
         # Stopped: what model or marks would have flagged and the gate let go.
         found = {"flagged": flagged, "stopped": let_go & by_model & ~flagged, "let_go": let_go & ~flagged}

@@ -67,7 +67,7 @@ def stands_there(item: Link, row: dict[str, Any]) -> bool:
         return stated is not None and _plain(stated[0]) in {_plain(one) for one in _NUMBER.findall(evidence)}
     if item.kind == "date":
         stated_dates = [one for one in find_dates(item.text) if one.month and one.day]
-        return any(f"-{one.month:02}-{one.day:02}" in evidence for one in stated_dates)
+        return any(f"{one.year or ''}-{one.month:02}-{one.day:02}" in evidence for one in stated_dates)
     return item.kind != "time" and _letters(item.text) in _letters(evidence)
 
 
@@ -118,7 +118,10 @@ def measure(row: dict[str, Any], counts: Counter[str], generator: random.Random)
 
 def _sorts(item: Link, row: dict[str, Any], why: str) -> tuple[str, ...]:
     """ "derived": it follows from a column, and the author's note works it out; "derivable": it follows, if by chance."""
-    if stands_there(item, row):
+    # What the author's note works out stands elsewhere only by coincidence.
+    worked_out = {_plain(one) for one in re.findall(r"=\s*\D?(\d[\d.,]*)", why)}
+    stated = _NUMBER.search(item.text)
+    if stands_there(item, row) and (stated is None or _plain(stated[0]) not in worked_out):
         return ("stands",)
     if not _derivable(item, row):
         return ("other",)

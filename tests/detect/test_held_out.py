@@ -52,9 +52,7 @@ def test_no_language_is_left_behind() -> None:
 @pytest.mark.slow
 def test_a_fit_without_one_author_holds_on_that_author() -> None:
     table = fit_errors.Table([row for row in fit_errors.read_rows() if row.author not in {"old", "b", "c"}])
-    weights = fit_errors.to_shipped(
-        table, fit_errors.fit(table, ["d"]), fit_errors.Limits(0.0, (-3.0, -3.0, -3.0))
-    )
+    weights = fit_errors.to_shipped(table, fit_errors.fit(table, ["d"]), (-3.0, -3.0, -3.0))
     fitted = fit_errors.to_model(*weights)
     left_out = fit_errors.read_rows("d")
     flagged = np.array([detect_failure(row.text, fitted) is not None for row in left_out])

@@ -152,9 +152,9 @@ def two_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for n in range(30)
     ]
     answerkey.evaluate(questions, lambda question: f"Unknown: {question}", name="old")
-    answerkey.evaluate(questions, lambda question: f"In Montrose: {question}", name="new")
+    answerkey.evaluate(questions, lambda question: "It is in Montrose.", name="new")
     (tmp_path / "bots.py").write_text(
-        'def old(question): return f"Unknown: {question}"\ndef new(question): return f"In Montrose: {question}"\n'
+        'def old(question): return f"Unknown: {question}"\ndef new(question): return "It is in Montrose."\n'
     )
     rows = [{"id": q.id, "question": q.question, "reference_answer": q.reference_answer} for q in questions]
     (tmp_path / "golden.jsonl").write_text("\n".join(map(json.dumps, rows)))

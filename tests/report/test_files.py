@@ -8,7 +8,9 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from click.testing import CliRunner
 
+from answerkey.cli.main import cli
 from answerkey.errors import UsageError
 from answerkey.model.run import Run
 from answerkey.plugins import reports
@@ -61,6 +63,39 @@ def test_parquet_has_the_same_rows(golden_run: Run, tmp_path: Path) -> None:
         for name, component in line["components"].items():
             assert row["components"][name]["score"] == component["score"]
         assert row["reply"]["tools_used"] == line["reply"]["tools_used"]
+
+
+def test_the_parquet_file_of_a_log_has_the_rows_of_its_lines(tmp_path: Path) -> None:
+    """Plain rows, which are written from their lines, and one with a call whose result may have any shape."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the parquet extra is not installed")
+    call = {"name": "db", "arguments": {"sql": "SELECT 1"}, "result": "one"}
+    given: list[dict[str, object]] = [
+        {"id": "a", "question": "A?", "answer": "It is 1,200.", "expected_keywords": ["1200"]},
+        {"id": "b", "question": "B?", "answer": None, "tools_used": ["db"], "latency_ms": 12.5},
+    ]
+    for name, rows in (
+        ("plain", given),
+        ("mixed", [*given, {"id": "c", "question": "C?", "answer": "1", "tool_calls": [call]}]),
+    ):
+        log = tmp_path / f"{name}.jsonl"
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        done = CliRunner().invoke(
+            cli, ["score", str(log), *(f"-o{tmp_path / name}.{end}" for end in ("rows.jsonl", "parquet"))]
+        )
+        assert done.exit_code == 0, done.output
+        lines = [json.loads(line) for line in (tmp_path / f"{name}.rows.jsonl").read_text().splitlines()]
+        found = parquet.read_table(tmp_path / f"{name}.parquet").to_pylist()
+        assert len(found) == len(lines) == len(rows)
+        for row, line in zip(found, lines, strict=True):
+            for field in ("id", "trial", "question", "score", "grade", "passed", "error", "metrics"):
+                assert row[field] == line[field]
+            assert row["reply"]["text"] == line["reply"]["text"]
+            assert row["reply"]["latency_ms"] == line["reply"]["latency_ms"]
+            assert row["components"]["response_quality"]["found"] == line["components"][
+                "response_quality"
+            ].get("found")
+    assert found[2]["reply"]["tool_calls"][0]["arguments"] == '{"sql":"SELECT 1"}'
+    assert found[2]["reply"]["tool_calls"][0]["result"] == '"one"'
 
 
 @pytest.mark.parametrize("ending", reports.built_in())

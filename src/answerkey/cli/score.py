@@ -139,7 +139,9 @@ def _log_scoring(
         processes=processes,
         # The terminal shows the summary and the lowest; anything else is read one by one, or only written.
         keep_results=bool(outputs) or every,
-        as_lines=bool(outputs) and not every and all(path.name.endswith(".jsonl") for path in outputs),
+        as_lines=bool(outputs)
+        and not every
+        and all(path.suffix in (".jsonl", ".parquet") for path in outputs),
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
         engine=engine,

@@ -1,19 +1,22 @@
 """Parquet for analysts: one row per reply, nested as in the run document, written in batches of bounded size."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from io import BytesIO
 from typing import Any, BinaryIO
 
+import msgspec
 import pyarrow
+import pyarrow.json
 import pyarrow.parquet
 
 from answerkey.model.result_rows import encode, row_document
-from answerkey.model.run import Run
-from answerkey.model.trial import Trial
-from answerkey.text.sanitise import without_surrogates
+from answerkey.model.run import LoggedResults, Run
 
-# A batch is written when it has so many rows or characters of reply.
-_ROWS = 2_000
-_CHARACTERS = 8_000_000
+# A batch is written when its rows have so many bytes as lines of JSON.
+_BYTES = 8_000_000
+# What a tool was given and gave back may have any shape, and is kept as JSON.
+_ANY_SHAPE = (b'"arguments":', b'"result":')
+_decode = msgspec.json.Decoder().decode
 
 
 def write_parquet(run: Run, file: BinaryIO) -> None:
@@ -21,25 +24,38 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
     metrics = tuple(run.summary.metrics)
     schema = _schema(tuple(run.info.weights), metrics)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        batch: list[dict[str, Any]] = []
-        characters = 0
-        for result in run.results:
-            row = _row(result, metrics)
-            batch.append(row)
-            characters += len(row["reply"]["text"] or "")
-            if len(batch) >= _ROWS or characters >= _CHARACTERS:
-                writer.write_table(_table(batch, schema))
-                batch, characters = [], 0
-        if batch:
-            writer.write_table(_table(batch, schema))
+        for lines in _batches(run):
+            writer.write_table(_table(lines, schema, metrics))
 
 
-def _table(batch: list[dict[str, Any]], schema: Any) -> Any:
-    try:
-        return pyarrow.Table.from_pylist(batch, schema=schema)
-    except UnicodeEncodeError:
-        # Rare, so that only a batch which needs it pays for it.
-        return pyarrow.Table.from_pylist(without_surrogates(batch), schema=schema)
+def _batches(run: Run) -> Iterator[bytes]:
+    """The rows as lines of JSON; those of a log may be on their lines already."""
+    results = run.results
+    if isinstance(results, LoggedResults) and results.lines is not None:
+        made = iter(results.lines())
+    else:
+        made = (encode(row_document(result)) + b"\n" for result in results)
+    batch: list[bytes] = []
+    size = 0
+    for lines in made:
+        batch.append(lines)
+        size += len(lines)
+        if size >= _BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)
+
+
+def _table(lines: bytes, schema: Any, metrics: Sequence[str]) -> Any:
+    if "checks" in schema.names or any(map(lines.__contains__, _ANY_SHAPE)):
+        rows = [_row(_decode(line), metrics) for line in lines.splitlines()]
+        return pyarrow.Table.from_pylist(rows, schema=schema)
+    wanted = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    # One block, and one thread: other processes score.
+    reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    table = pyarrow.json.read_json(BytesIO(lines), read_options=reading, parse_options=wanted)
+    return table.select(schema.names).cast(schema)
 
 
 def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
@@ -81,8 +97,7 @@ def _struct(**fields: Any) -> Any:
     return pyarrow.struct(list(fields.items()))
 
 
-def _row(result: Trial, metrics: Sequence[str]) -> dict[str, Any]:
-    row = row_document(result)
+def _row(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
     reply = row["reply"]
     reply["tool_calls"] = [
         {**call, "arguments": _json(call.get("arguments")), "result": _json(call.get("result"))}
