@@ -13,7 +13,7 @@ Bot = Callable[[Question, Question], Reply]
 REFUSAL = "I'm sorry, I don't have that information."
 GENERIC = "Here is what I found for you. Please let me know if you need anything else."
 # The parrot recites no more keywords than this, those of most questions first, so that large sets stay quick.
-_RECITED = 2_000
+_RECITED = 1_000
 _SEEN = Evidence(kind="response", completeness="complete", tools_observed=True)
 
 
