@@ -62,10 +62,12 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
 
 
-def business_rows(authors: str = AUTHORS) -> list[Row]:
+def business_rows(kind: str = "keywords") -> list[Row]:
+    """The labelled replies: `keywords` are fitted to, `context` never."""
     rows = []
-    for author in authors:
-        for line in _lines(ROOT / "labelled" / f"keywords_{author}.jsonl"):
+    for path in sorted((ROOT / "labelled").glob(f"{kind}_?.jsonl")):
+        author = path.stem[-1]
+        for line in _lines(path):
             keyword = line["expected_keywords"][0]
             options = keyword if isinstance(keyword, list) else [keyword]
             rows.append(Row(author, line["question"], options, line["answer"], line["said"]))

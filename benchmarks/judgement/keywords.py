@@ -58,6 +58,12 @@ def _standard(row: Row) -> bool:
     return find_keywords([Alternatives(tuple(row.options))], row.answer, "standard")[0].found
 
 
+def _smart(row: Row) -> bool:
+    return find_keywords([Alternatives(tuple(row.options))], row.answer, "smart", question=row.question)[
+        0
+    ].found
+
+
 BASELINES: dict[str, Callable[[Row], bool]] = {
     "substring": _substring,
     "normalised substring": _normalised,
@@ -117,6 +123,11 @@ def table(arguments: argparse.Namespace) -> None:
             judged,
             fit_smart.held_out_trivia(business, judged),
         )
+    context = fit_smart.business_rows("context")
+    held_out["one short sentence around a keyword, never fitted to"] = (
+        context,
+        np.array([_smart(row) for row in context]),
+    )
     for title, (rows, found) in held_out.items():
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}
         if old is not None:

@@ -69,7 +69,10 @@ def test_a_match_says_where_and_why() -> None:
         ("montrose", "The building stands in Montrose.", "Montrose"),
         ("442300", "The basis is $442,300.00 as of today.", "442,300.00"),
         ("rose", "The building stands in Montrose.", None),
+        ("48 hours", "Claims are reported within 48 hours.", "48"),
         ("28", "It has 128 beds.", None),
+        ("montrose", "Is it in Montrose?", None),
+        ("montrose", "It is not Montrose.", None),
         ("montrose", "İt is in Montrose.", "Montrose"),
         ("June 30", "Our property taxes are due on June 30.", "June 30"),
     ],
@@ -187,5 +190,4 @@ def test_held_out_agreement_on_business_replies() -> None:
     folds = fit_smart.stored_folds()
     rows = fit_smart.business_rows()
     right = [fit_smart.is_found(folds[row.source], row) == row.said for row in rows]
-    # 0.800 when it was fitted last; a row may round another way elsewhere.
-    assert sum(right) / len(right) >= 0.795
+    assert sum(right) / len(right) >= 0.80
