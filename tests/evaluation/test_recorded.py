@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow.parquet
 import pytest
 
 from answerkey.errors import InputError, InterruptedRunError
@@ -146,7 +147,7 @@ def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -
     ]
     log = write_rows("log.jsonl", *rows(60), *odd)
     kept, measured = (
-        score_replies(log, scoring=scoring, how=LogScoring(keep_results=keep)) for keep in (True, False)
+        score_replies(log, scoring=scoring, how=LogScoring(kept=kept)) for kept in ("trials", "nothing")
     )
     assert measured.summary == kept.summary
     lowest = sorted(
@@ -228,7 +229,7 @@ def test_plain_rows_are_scored_as_any_others(write_rows: Any, seed: int, golden:
         found["run"]["name"] = found["run"]["target"] = ""
         found["run"]["question_set"] = ""
     assert kept[0] == kept[1]
-    measured = [score_replies(log, questions, how=LogScoring(keep_results=False)) for log in (plain, others)]
+    measured = [score_replies(log, questions, how=LogScoring(kept="nothing")) for log in (plain, others)]
     summary = score_replies(plain, questions).summary
     assert [run.summary for run in measured] == [summary, summary]
     assert list(measured[0].results.worst) == list(measured[1].results.worst)  # type: ignore[attr-defined]
@@ -236,14 +237,19 @@ def test_plain_rows_are_scored_as_any_others(write_rows: Any, seed: int, golden:
         Scoring(),
         Scoring(match="literal", weights={"response_quality": 0.5, "tool_f1": 0.3, "error_handling": 0.2}),
     ):
-        one_by_one, lines = (written_rows(plain, questions, scoring, as_lines=way) for way in (False, True))
-        assert one_by_one == lines
+        for kept, ending in (("lines", "jsonl"), ("lines", "json"), ("table lines", "parquet")):
+            one_by_one, lines = (written(plain, questions, scoring, way, ending) for way in ("trials", kept))
+            assert one_by_one == lines
 
 
-def written_rows(log: Path, questions: Path | None, scoring: Scoring, *, as_lines: bool) -> list[bytes]:
-    run = score_replies(log, questions, scoring, how=LogScoring(as_lines=as_lines))
-    write_report(run, log.parent / "out.jsonl")
-    return (log.parent / "out.jsonl").read_bytes().splitlines()
+def written(log: Path, questions: Path | None, scoring: Scoring, kept: Any, ending: str) -> Any:
+    run = score_replies(log, questions, scoring, how=LogScoring(kept=kept))
+    path = log.parent / f"out.{ending}"
+    write_report(run, path)
+    if ending == "parquet":
+        return pyarrow.parquet.read_table(path).to_pylist()
+    # The document begins with what the run is, its time among it.
+    return path.read_bytes().split(b',"results":[')[-1].splitlines()
 
 
 def document(run: Run) -> Any:
@@ -349,8 +355,8 @@ def test_interrupted_it_goes_on_where_it_stopped(folder: Path, write_rows: Calla
 def test_rows_made_where_they_are_scored_are_the_same(folder: Path, write_rows: Any, processes: int) -> None:
     log = [*rows(30), {"id": 'odd "id" é', "answer": "1200", "trial": 4}, *rows(30)]
     path, written = write_rows("log.jsonl", *log), []
-    for as_lines in (False, True):
-        how = LogScoring(processes=processes, as_lines=as_lines)
+    for kept in ("trials", "lines"):
+        how = LogScoring(processes=processes, kept=kept)
         write_report(score_replies(path, how=how), folder / "out.jsonl")
         written.append((folder / "out.jsonl").read_bytes())
     assert written[0] == written[1]

@@ -28,6 +28,7 @@ from answerkey.transcripts.file_bytes import shown_path
 
 if TYPE_CHECKING:
     from answerkey.evaluation.recorded import LogScoring
+    from answerkey.model.result_rows import Kept
 
 
 @click.command()
@@ -97,7 +98,7 @@ def score(
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
     settings = load_settings()
-    how = _log_scoring(replies, outputs, processes, engine, ray_address, every=as_json)
+    how = _log_scoring(replies, outputs, processes, engine, ray_address, as_json=as_json)
     from answerkey.cli.outcome import progress_for_terminal
     from answerkey.evaluation.api import score_replies
 
@@ -126,22 +127,24 @@ def _log_scoring(
     engine: Literal["local", "ray"],
     ray_address: str | None,
     *,
-    every: bool,
+    as_json: bool,
 ) -> "LogScoring":
-    """How the log is scored; with `every`, all results are wanted whatever the outputs."""
+    """How the log is scored: with what is kept of each reply for what will be shown or written of it."""
     from answerkey.evaluation.recorded import LogScoring
     from answerkey.report.files import check_output
 
     for path in outputs:
         check_output(path)
-    every = every or os.environ.get("GITHUB_ACTIONS") == "true"
+    # The terminal shows the summary and the lowest; documents and rows are only written; anything else is read one by one.
+    endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
+    kept: Kept = "nothing"
+    if os.environ.get("GITHUB_ACTIONS") == "true" or endings - {".json", ".jsonl", ".parquet"}:
+        kept = "trials"
+    elif endings:
+        kept = "table lines" if endings == {".parquet"} else "lines"
     return LogScoring(
         processes=processes,
-        # The terminal shows the summary and the lowest; anything else is read one by one, or only written.
-        keep_results=bool(outputs) or every,
-        as_lines=bool(outputs)
-        and not every
-        and all(path.suffix in (".jsonl", ".parquet") for path in outputs),
+        kept=kept,
         bad_rows=_bad_rows_path(replies, outputs),
         resumable=True,
         engine=engine,

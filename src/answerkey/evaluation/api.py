@@ -287,8 +287,7 @@ def score_replies(
     how = msgspec.structs.replace(
         how,
         fields=dict(fields or how.fields),
-        keep_results=keep or how.keep_results,
-        as_lines=how.as_lines and not keep,
+        kept="trials" if keep else how.kept,
         scoring_seconds=how.scoring_seconds or options.scoring_seconds,
     )
     assembly = assemble(

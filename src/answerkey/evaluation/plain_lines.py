@@ -5,7 +5,7 @@ this is made for each row.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -13,11 +13,10 @@ import msgspec
 
 from answerkey.evaluation.plain_rows import PlainRow, plain_reply
 from answerkey.evaluation.shard_tally import LoggedQuestion
-from answerkey.match.keywords import Match
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply
-from answerkey.model.result_rows import OPEN, encode, row_document
-from answerkey.model.run_document import score_document
+from answerkey.model.result_rows import OPEN, Kept, encode, for_table
+from answerkey.model.run_document import result_document, score_document
 from answerkey.model.scorecard import grade
 from answerkey.model.trial import Trial
 from answerkey.scorers.error_handling import ErrorHandling
@@ -38,48 +37,55 @@ _NAME = re.compile(rb"\\u0000(\d+);")
 class PlainLines:
     """Makes the lines of plain rows."""
 
-    def __init__(self, grader: Grader) -> None:
-        self._grader = grader
+    def __init__(self, grader: Grader, quality: ResponseQuality, kept: Kept) -> None:
+        self._grader, self._quality = grader, quality
+        # Whether rows say where each keyword was found.
+        self._whole = kept == "lines"
         self._weight = grader.scoring.weights[ResponseQuality.name]
         # Of rows by their tools; of what is said of keywords by which are found, with what picks names and spans for it.
         self._forms: dict[object, bytes] = {}
-        self._told: dict[tuple[bool, ...], tuple[bytes, Callable[[tuple[bytes, ...]], Any]]] = {}
-        self._quality, self._error_handling = ResponseQuality(), ErrorHandling()
+        self._told: dict[tuple[bool, ...], tuple[bytes, Callable[[Sequence[bytes]], Any]]] = {}
+        self._error_handling = ErrorHandling()
         # What a row without an error says of errors.
         self._fine = self._error("Yes.")
         # Few different scores come out of many replies.
         self._graded: dict[float | None, tuple[bytes, bytes, bytes]] = {}
 
-    @staticmethod
-    def fit(grader: Grader) -> bool:
-        """Whether a grader has what depends on the text where forms have it."""
-        return grader.scoring.weights.keys() >= {ResponseQuality.name, ErrorHandling.name}
+    @classmethod
+    def of(cls, grader: Grader, quality: ResponseQuality, kept: Kept) -> "PlainLines | None":
+        """For a grader that has what depends on the text where forms have it; None: this one has not."""
+        fits = grader.scoring.weights.keys() >= {ResponseQuality.name, ErrorHandling.name}
+        return cls(grader, quality, kept) if fits else None
 
     def line(
         self,
         question: LoggedQuestion,
         row: PlainRow,
-        matches: tuple[Match, ...],
-        where: tuple[bool, ...],
+        said: tuple[bool, ...],
         found: Measured,
     ) -> bytes:
-        """The line of a row whose reply was measured; `where` says which of its keywords were found."""
+        """The line of a row whose reply was measured; `said` tells which of its keywords were found."""
         used, taken = row.tools_used, row.latency_ms
         form = self._forms.get((question.tools, used, taken is None)) or self._form(question, row)
         identity, asked, category, names = question.shown or self._shown(question)
-        # No text in JSON has these marks unescaped, so that they part the matches.
-        _, *spans = _encode(matches).split(b'{"found":')
-        told, pick = self._told.get(where) or self._said(where)
-        said = told % pick((*names, *spans)) if where else told
+        told, pick = self._told.get(said) or self._said(said)
+        if said and self._whole:
+            # No text in JSON has these marks unescaped, so that they part the matches.
+            _, *spans = _encode(self._quality.find(question.keywords, row.answer)).split(b'{"found":')
+            quality = told % pick((*names, *spans))
+        else:
+            quality = told % pick(names) if said else told
         score, letter, passed = self._graded.get(found.points) or self._grade(found.points or 0.0)
         handled, error = self._fine if found.error is None else self._error(row.answer)
         number = b"%d" % row.trial if row.trial else OPEN
-        first = (identity, number, asked, category, score, letter, passed, said, handled)
+        first = (identity, number, asked, category, score, letter, passed, quality, handled)
         times: tuple[bytes, ...] = ()
         if taken is not None:
             exact = _encode(taken)
             # Rounding takes longer than to see that there is nothing to round.
-            times = (exact if exact[-4:].find(b".") >= 0 else _encode(round(taken, 3)), exact)
+            times = (exact if exact[-4:].find(b".") >= 0 else _encode(round(taken, 3)), exact)[
+                : 1 + self._whole
+            ]
         return form % (*first, _encode(row.answer), error, *times, error)
 
     def _form(self, question: LoggedQuestion, row: PlainRow) -> bytes:
@@ -89,30 +95,36 @@ class PlainLines:
         tools = tuple(map(ExpectedTool, question.tools))
         asked = Question(id="", question="", expected_tools=tools)
         answered = msgspec.structs.replace(reply, text="Yes.")
-        document = row_document(Trial(asked, 1, 0, (answered,), self._grader.grade(asked, (answered,))))
+        document = result_document(Trial(asked, 1, 0, (answered,), self._grader.grade(asked, (answered,))))
+        if not self._whole:
+            document = for_table(document)
         document |= dict.fromkeys(_OPEN, _HOLE)
         document["components"] |= dict.fromkeys((ResponseQuality.name, ErrorHandling.name), _HOLE)
         document["error"] = document["reply"]["text"] = document["reply"]["error"] = _HOLE
         if row.latency_ms is not None:
-            document["reply"]["latency_ms"] = document["reply"]["timings"]["latency_ms"] = _HOLE
+            document["reply"]["latency_ms"] = _HOLE
+            if self._whole:
+                document["reply"]["timings"]["latency_ms"] = _HOLE
         form = encode(document).replace(b"%", b"%%").replace(b"\0", b"%b") + b"\n"
         if len(self._forms) < _MOST_FORMS:
             self._forms[question.tools, row.tools_used, row.latency_ms is None] = form
         return form
 
-    def _said(self, where: tuple[bool, ...]) -> tuple[bytes, Callable[[tuple[bytes, ...]], Any]]:
-        """The component that depends on the keywords; open are their names, and where each was found."""
-        count = len(where)
-        score = self._quality.told([f"\0{place};" for place in range(count)], where)
+    def _said(self, found: tuple[bool, ...]) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
+        """The component that depends on the keywords; open are their names, and in whole rows where each was found."""
+        count = len(found)
+        score = self._quality.told([f"\0{place};" for place in range(count)], found)
         told = encode(score_document(score, self._weight)).replace(b"%", b"%%")
-        places = [
-            *map(int, _NAME.findall(told)),
-            *(at for place in range(count) for at in (place, count + place)),
-        ]
-        matches = b'{"keyword":"%b","found":%b' * count or b"]"
-        said = _NAME.sub(b"%b", told)[:-1] + b',"matches":[' + matches + b"}", itemgetter(*places or (0,))
+        places = [int(place) for place in _NAME.findall(told)]
+        told = _NAME.sub(b"%b", told)
+        if self._whole:
+            places += [at for place in range(count) for at in (place, count + place)]
+            matches = b'{"keyword":"%b","found":%b' * count or b"]"
+            told = told[:-1] + b',"matches":[' + matches + b"}"
+        # A getter of one place gives no tuple; one place is all that one keyword, found, has.
+        said = told, itemgetter(*places) if len(places) > 1 else tuple
         if len(self._told) < _MOST_FORMS:
-            self._told[where] = said
+            self._told[found] = said
         return said
 
     def _error(self, text: str | None) -> tuple[bytes, bytes]:

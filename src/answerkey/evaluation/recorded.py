@@ -23,6 +23,7 @@ from answerkey.evaluation.stored import run_warnings
 from answerkey.evaluation.waiting import Progress, RunningScore
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
+from answerkey.model.result_rows import Kept
 from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
@@ -33,7 +34,7 @@ _FEW_BLOCKS = 3
 # Fewer bytes are scored again as fast as they are looked up.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised where a journal of before could not be read.
-_JOURNAL = 3
+_JOURNAL = 4
 _WORST_SHOWN = 20
 _IDS_NAMED = 3
 
@@ -45,10 +46,9 @@ class LogScoring(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, str] = {}
     # Processes that score; None: one for every core.
     processes: int | None = None
-    # Whether the results can be read one by one afterwards; else there is only the summary and the lowest of them.
-    keep_results: bool = True
-    # Whether these are then only written, as rows of JSON Lines: processes that score make the lines, and none is read again.
-    as_lines: bool = False
+    # What is kept of the results: trials can be read one by one afterwards; lines are only written, and the processes that score
+    # make them. There always are the summary and the lowest results.
+    kept: Kept = "trials"
     # Where bad rows are written, if there are any; None: they are only counted.
     bad_rows: Path | None = None
     # Seconds of CPU that one reply may take where other processes score; one that takes longer is unscored. None: as for a run.
@@ -126,8 +126,7 @@ class LogRun:
             recipe=grader.recipe,
             questions=None if questions is None else questions.questions,
             pass_mark=grader.scoring.pass_mark,
-            keep_results=how.keep_results,
-            as_lines=how.as_lines,
+            kept=how.kept,
             scoring_seconds=how.scoring_seconds or Options().scoring_seconds,
         )
         path = _journal_path(self._blocks, grader.hash, questions, how) if how.resumable else None
@@ -183,7 +182,7 @@ class LogRun:
             raise InputError(self._first_bad[1])
         if not self.running.done:
             raise InputError("holds no reply", path=self.info.name)
-        numbers = array("i", [1]) * self._blocks.places if self._how.keep_results else array("i")
+        numbers = array("i", [1]) * self._blocks.places if self._how.kept != "nothing" else array("i")
         repeat, ambiguous = 1, list[str]()
         partitions = ((self.journal.name, self.journal.partition(number)) for number in range(PARTITIONS))
         for added in shards.add_up(places for places in partitions if places[1]):
@@ -201,10 +200,10 @@ class LogRun:
         worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
         self.journal.forget()
         notes = [*run_warnings(info, summary), *self._notes(ambiguous), *self._blocks.notes]
-        one_by_one = self._how.keep_results and not self._how.as_lines
+        kept = self._how.kept
         results = LoggedResults(
-            self._results(numbers) if one_by_one else _not_kept,
-            lines=self._lines(numbers) if self._how.as_lines else None,
+            self._results(numbers) if kept == "trials" else _not_kept,
+            lines=self._lines(numbers) if kept.endswith("lines") else None,
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,
@@ -254,7 +253,7 @@ def _numbered(trial: Trial, number: int, position: int | None = None) -> Trial:
 
 
 def _not_kept() -> Iterator[Trial]:
-    raise InputError("the results of this log were not kept one by one; ask for them (keep_results=True)")
+    raise InputError("the results of this log were not kept one by one; ask for them (kept='trials')")
 
 
 def _journal_path(
@@ -270,8 +269,7 @@ def _journal_path(
         scoring,
         questions and questions.hash,
         how.fields,
-        how.keep_results,
-        how.as_lines,
+        how.kept,
     ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -17,6 +17,7 @@ from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
+from answerkey.model.result_rows import Kept
 from answerkey.model.trial import Trial
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
@@ -33,10 +34,8 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     # The golden set; None: expectations stand in the rows.
     questions: tuple[Question, ...] | None = None
     pass_mark: float
-    # Whether the scored rows are wanted, too.
-    keep_results: bool = False
-    # Whether as lines of JSON, to be written as they are, in the place of trials.
-    as_lines: bool = False
+    # What is wanted of each scored row.
+    kept: Kept = "nothing"
     # Seconds of CPU that one reply may take where other processes score.
     scoring_seconds: float = Options().scoring_seconds
 
@@ -76,17 +75,18 @@ class ShardScorer:
         # Called with the place of each row before it is scored.
         self.before_row: Callable[[int], None] | None = None
         # Results that nobody reads need no words, and lines of plain rows are filled in.
-        self._lines = PlainLines(grader) if plan.as_lines and PlainLines.fit(grader) else None
-        self._measuring = None if plan.keep_results and self._lines is None else measuring(grader)
+        self._measuring = None if plan.kept == "trials" else measuring(grader)
+        self._lines: PlainLines | None = None
+        if plan.kept != "nothing" and self._measuring is not None:
+            self._lines = PlainLines.of(grader, self._measuring.quality, plan.kept)
+            self._measuring = self._measuring if self._lines is not None else None
         self._rows = LogRows(plan.questions)
         self._lowest = Lowest()
 
     def tally(self) -> ShardTally:
         """For the trials of one block."""
         plan = self._plan
-        return ShardTally(
-            plan.pass_mark, keep_results=plan.keep_results, as_lines=plan.as_lines, lowest=self._lowest
-        )
+        return ShardTally(plan.pass_mark, kept=plan.kept, lowest=self._lowest)
 
     def score(self, block: Block) -> ShardPart:
         """Score a block; a row that cannot be read or scored is told among the bad ones."""
@@ -145,7 +145,7 @@ class ShardScorer:
         This loop is what a log of millions waits for: names of its own for all that it touches, and no object a row.
         """
         measure, named, whole = measuring.plain, tally.named, tally.tally.whole
-        share_said, find = measuring.quality.share_said, measuring.quality.find
+        say = measuring.quality.said
         lines, keep_line = self._lines, tally.keep
         add_number, add_values = tally.plain[0].append, tally.plain[1].append
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
@@ -169,18 +169,14 @@ class ShardScorer:
             if question is None or not is_time or (text is not None and "\0" in text):
                 yield read
                 continue
-            if lines is None:
-                said = share_said(question.keywords, text)
-            else:
-                matches = find(question.keywords, text)
-                where = tuple([match.found for match in matches])
-                said = where.count(True) / len(where) if where else 1.0
-            found = measure(question.tools, used or (), said, kind, plain_calls)
+            said = say(question.keywords, text)
+            quality = said.count(True) / len(said) if said else 1.0
+            found = measure(question.tools, used or (), quality, kind, plain_calls)
             if found is None or (points := found.points) is None:
                 yield read
                 continue
             if lines is not None:
-                keep_line(read[1], lines.line(question, row, matches, where, found))
+                keep_line(read[1], lines.line(question, row, tuple(said), found))
             add_number(question.number)
             add_values(found)
             if used is None:

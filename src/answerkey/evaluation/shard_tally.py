@@ -14,7 +14,7 @@ import msgspec
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines
-from answerkey.model.result_rows import RowLines, row_line
+from answerkey.model.result_rows import Kept, RowLines, row_line
 from answerkey.model.slice_sums import Names, Signature, Values, length_of, signature_of
 from answerkey.model.tally import Tally, values_of
 from answerkey.model.trial import Trial
@@ -135,10 +135,8 @@ class LoggedQuestion:
 class ShardTally:
     """Adds up a block's trials."""
 
-    def __init__(
-        self, pass_mark: float, *, keep_results: bool, as_lines: bool = False, lowest: Lowest | None = None
-    ) -> None:
-        self._keep, self._as_lines = keep_results, as_lines
+    def __init__(self, pass_mark: float, *, kept: Kept = "nothing", lowest: Lowest | None = None) -> None:
+        self._what = kept
         self._pass_mark = pass_mark
         self.tally = Tally(pass_mark)
         self.lowest = lowest or Lowest()
@@ -177,8 +175,8 @@ class ShardTally:
             self._imperfect += 1
             self._failed += not card.passed
             self.add_low(-1.0 if card.total is None else card.total, place, trial)
-        if self._keep or self._as_lines:
-            self.keep(place, row_line(trial) if self._as_lines else trial)
+        if self._what != "nothing":
+            self.keep(place, trial if self._what == "trials" else row_line(trial, self._what))
 
     def add_measured(self, trial: Trial, place: int, measured: Measured) -> bool:
         """Count a trial by its values; False: it may be among the lowest, or has no score, and must be graded."""
@@ -218,7 +216,7 @@ class ShardTally:
         values.append(measured)
         if trial.number:
             found.add_trial(trial.number)
-        elif self._keep:
+        elif self._what != "nothing":
             found.add_place(place)
         return signature
 
@@ -283,7 +281,7 @@ class ShardTally:
             self._pack_kept()
 
     def _pack_kept(self) -> None:
-        self._packed.append(_pack(RowLines.of(self._kept) if self._as_lines else self._kept))
+        self._packed.append(_pack(self._kept if self._what == "trials" else RowLines.of(self._kept)))
         self._kept = []
 
     def part(self, number: int, graded: Callable[[PlainRow, int], Trial] | None = None) -> ShardPart:

@@ -15,7 +15,7 @@ from answerkey.text import numbers
 from answerkey.text.keyword import Keyword, MatchMode, NumberKeyword, PatternKeyword, Threshold
 from answerkey.text.patterns import check_pattern, compile_pattern
 
-__all__ = ["Match", "MatchMode", "Probability", "check_pattern", "count_keywords", "find_keywords"]
+__all__ = ["Match", "MatchMode", "Probability", "check_pattern", "find_keywords", "said_keywords"]
 
 # The place of a model of language: the chance that (question, keyword, answer) says the keyword. Where one is given it decides,
 # and the features only show where.
@@ -76,7 +76,7 @@ class ReplyText:
             if not lower or lower.isspace():
                 return EMPTY
             if at < 0:
-                return self._equal(keyword) if numeric else _ABSENT
+                return self.equal(keyword) if numeric and not keyword.isalpha() else _ABSENT
             if len(self.lowered) != len(self.text):
                 at, end = self._offsets[at], self._offsets[end - 1] + 1
             return Match(True, "substring", at, end, self.text[at:end], "occurs in the reply, ignoring case")
@@ -97,9 +97,9 @@ class ReplyText:
                 break
         return match
 
-    def _equal(self, keyword: str) -> Match:
+    def equal(self, keyword: str) -> Match:
         """A keyword that is a number, wherever the reply has a number of equal value."""
-        known = None if keyword.isalpha() else _worth(keyword)
+        known = _worth(keyword)
         if known is None:
             return _ABSENT
         worth, digits, usual = known
@@ -130,19 +130,23 @@ class ReplyText:
 _read_reply = lru_cache(maxsize=4)(ReplyText)
 
 
-def count_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode) -> int:
-    """How many of the keywords `find_keywords` finds in the modes that only look: `literal` and `standard`."""
+_lowered = lru_cache(maxsize=4)(str.lower)
+
+
+def said_keywords(keywords: Sequence[Keyword], text: str | None, mode: MatchMode) -> list[bool]:
+    """Which of the keywords `find_keywords` finds in the modes that only look, `literal` and `standard`, without saying where."""
     if text is None:
-        return 0
-    reply, count = _read_reply(text), 0
+        return [False] * len(keywords)
+    lowered, numeric = _lowered(text), mode == "standard"
+    said = []
     for keyword in keywords:
-        if type(keyword) is str and keyword.lower() in reply.lowered:
-            count += keyword.strip() != ""
-        elif type(keyword) is not str:
-            count += reply.look(keyword, mode == "standard").found
-        elif mode == "standard":
-            count += reply._equal(keyword).found
-    return count
+        if type(keyword) is not str:
+            said.append(_read_reply(text).look(keyword, numeric).found)
+        elif keyword.lower() in lowered:
+            said.append(keyword != "" and not keyword.isspace())
+        else:
+            said.append(numeric and not keyword.isalpha() and _read_reply(text).equal(keyword).found)
+    return said
 
 
 def find_keywords(

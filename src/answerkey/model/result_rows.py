@@ -1,25 +1,26 @@
-"""One row per reply: the document that row files (.jsonl, .csv, .parquet, .xlsx) hold of each result."""
+"""One row per reply: the run document's entries as lines of JSON, which row files hold and the document is put together from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from answerkey.model.run import LoggedResults
 from answerkey.model.run_document import result_document
 from answerkey.model.trial import Trial
 from answerkey.text.sanitise import without_surrogates
 
+# What is kept of a log's results one by one: trials, or rows to be written, whole ones or those that fill a table.
+Kept = Literal["nothing", "trials", "lines", "table lines"]
+# What a table has no columns for.
+_NOT_IN_TABLES = (
+    *("timings", "usage", "evidence", "finish", "reasoning"),
+    *("conversation_id", "response_id", "trace_id"),
+)
 # In the place of a trial's number that only the whole log gives it; no JSON has a zero byte.
 OPEN = b"\0"
 _encoder = msgspec.json.Encoder(enc_hook=repr)
-
-
-def row_document(result: Trial) -> dict[str, Any]:
-    """An entry of the run document's `results`, with the reply's error beside it."""
-    document = result_document(result)
-    document["error"] = document["reply"]["error"]
-    return document
 
 
 def encode(document: object) -> bytes:
@@ -30,9 +31,28 @@ def encode(document: object) -> bytes:
         return _encoder.encode(without_surrogates(document))
 
 
-def row_line(result: Trial) -> bytes:
+def result_lines(results: Iterable[Trial]) -> Iterable[bytes]:
+    """All results as rows, some lines at a time; those of a log may be on their lines already."""
+    if isinstance(results, LoggedResults) and results.lines is not None:
+        return results.lines()
+    return (encode(result_document(result)) + b"\n" for result in results)
+
+
+def for_table(document: dict[str, Any]) -> dict[str, Any]:
+    """A result's document with no more than a table has columns for, which makes it half as long."""
+    document["reply"] = {
+        name: value for name, value in document["reply"].items() if name not in _NOT_IN_TABLES
+    }
+    for component in document["components"].values():
+        component.pop("matches", None)
+    return document
+
+
+def row_line(result: Trial, kept: Kept) -> bytes:
     """A result's row, made where it was scored."""
-    document = row_document(result)
+    document = result_document(result)
+    if kept == "table lines":
+        document = for_table(document)
     if not result.number:
         document["trial"] = msgspec.Raw(OPEN)
     return encode(document) + b"\n"

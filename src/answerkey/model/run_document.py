@@ -53,14 +53,17 @@ def run_header(run: "Run") -> dict[str, Any]:
 def result_document(result: Trial) -> dict[str, Any]:
     """One entry of `results`. A conversation's entry has its turns beside the mean over them."""
     question, card = result.question, result.scorecard
+    reply = reply_document(result.replies, card)
     document = {
         "id": question.id,
         "trial": result.number,
         "question": question.question,
         "category": question.category,
         **scorecard_document(card),
-        "reply": reply_document(result.replies, card),
+        "reply": reply,
         "metrics": card.metrics,
+        # Beside the score as well, where a table of rows has it.
+        "error": reply["error"],
     }
     if card.findings:
         document["findings"] = card.findings

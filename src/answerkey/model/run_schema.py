@@ -59,19 +59,22 @@ def _result() -> JsonObject:
             **graded,
             "reply": _REPLY,
             "metrics": {"type": "object"},
+            "error": _ERROR,
             "turns": _list_of(_object({"question": _TEXT, **graded, "reply": _REPLY})),
         },
+        "error",
         "turns",
     )
 
 
+_ERROR: Json = {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "message": _TEXT})]}
 _REPLY = _object(
     {
         "text": {"type": ["string", "null"]},
         "tools_used": _list_of(_TEXT),
         "tool_calls": _list_of({"type": "object"}),
         "sources": _list_of({"type": "object"}),
-        "error": {"anyOf": [{"type": "null"}, _object({"kind": _TEXT, "message": _TEXT})]},
+        "error": _ERROR,
         "latency_ms": _NUMBER,
     }
 )

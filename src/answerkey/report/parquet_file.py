@@ -9,8 +9,8 @@ import pyarrow
 import pyarrow.json
 import pyarrow.parquet
 
-from answerkey.model.result_rows import encode, row_document
-from answerkey.model.run import LoggedResults, Run
+from answerkey.model.result_rows import encode, result_lines
+from answerkey.model.run import Run
 
 # A batch is written when its rows have so many bytes as lines of JSON.
 _BYTES = 8_000_000
@@ -29,15 +29,10 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
 
 
 def _batches(run: Run) -> Iterator[bytes]:
-    """The rows as lines of JSON; those of a log may be on their lines already."""
-    results = run.results
-    if isinstance(results, LoggedResults) and results.lines is not None:
-        made = iter(results.lines())
-    else:
-        made = (encode(row_document(result)) + b"\n" for result in results)
+    """The rows as lines of JSON."""
     batch: list[bytes] = []
     size = 0
-    for lines in made:
+    for lines in result_lines(run.results):
         batch.append(lines)
         size += len(lines)
         if size >= _BYTES:

@@ -5,8 +5,8 @@ A table that people open has flat columns first, then the nested fields as JSON.
 
 from typing import BinaryIO
 
-from answerkey.model.result_rows import encode, row_document
-from answerkey.model.run import LoggedResults, Run, RunInfo
+from answerkey.model.result_rows import encode, result_lines
+from answerkey.model.run import Run, RunInfo
 from answerkey.model.run_document import result_document, run_header
 from answerkey.model.trial import Trial
 from answerkey.report.losses import losses_of
@@ -31,21 +31,17 @@ def write_json(run: Run, file: BinaryIO) -> None:
     # The header is an object: its closing brace makes room for the results.
     file.write(encode(run_header(run))[:-1])
     file.write(b',"results":[')
-    separator = b"\n"
-    for result in run.results:
-        file.write(separator)
-        file.write(encode(result_document(result)))
-        separator = b",\n"
+    before = b"\n"
+    for lines in result_lines(run.results):
+        # No line of JSON has a break in it.
+        file.write(before + lines[:-1].replace(b"\n", b",\n"))
+        before = b",\n"
     file.write(b"\n]}\n")
 
 
 def write_jsonl(run: Run, file: BinaryIO) -> None:
-    """Write one object per result; those of a log may be on their lines already."""
-    if isinstance(run.results, LoggedResults) and run.results.lines is not None:
-        file.writelines(run.results.lines())
-        return
-    for result in run.results:
-        file.write(encode(row_document(result)) + b"\n")
+    """Write one object per result."""
+    file.writelines(result_lines(run.results))
 
 
 def write_csv(run: Run, file: BinaryIO) -> None:
@@ -61,7 +57,7 @@ def flat_columns(info: RunInfo) -> list[str]:
 
 def flat_row(result: Trial, info: RunInfo) -> list[object]:
     """A value for each column."""
-    row = row_document(result)
+    row = result_document(result)
     reply, error = row["reply"], row["error"] or {}
     parts = row["components"]
     return [

@@ -1,6 +1,6 @@
 """Measuring: the values of a grader's scorecard without its words, for the rows of a log whose results are not kept.
 
-The decisions are the scorers' own (`values`, `share_said`, `failure_kinds`); what is left out is what they say about them. Any
+The decisions are the scorers' own (`values`, `said`, `failure_kinds`); what is left out is what they say about them. Any
 reply that needs another scorer than the three components is not measured but graded.
 """
 

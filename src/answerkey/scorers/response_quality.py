@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.match.keywords import Match, MatchMode, Probability, count_keywords, find_keywords
+from answerkey.match.keywords import Match, MatchMode, Probability, find_keywords, said_keywords
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.model.scorecard import Score
@@ -65,11 +65,12 @@ class ResponseQuality:
         """What `score` gives as its value, without the words."""
         if not question.expected_keywords or self.mode == "smart" or question.forbidden_keywords:
             return self.score(question, reply).value
-        return self.share_said(question.expected_keywords, reply.text)
+        said = self.said(question.expected_keywords, reply.text)
+        return said.count(True) / len(said)
 
-    def share_said(self, keywords: Sequence[Keyword], text: str | None) -> float:
-        """The share of the keywords that a text says, in the modes that only look."""
-        return count_keywords(keywords, text, self.mode) / len(keywords) if keywords else 1.0
+    def said(self, keywords: Sequence[Keyword], text: str | None) -> list[bool]:
+        """Which of the keywords a text says, in the modes that only look."""
+        return said_keywords(keywords, text, self.mode)
 
     def score(self, question: Question, reply: Reply) -> Score:
         """Score one reply."""
