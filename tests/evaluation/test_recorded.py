@@ -13,8 +13,10 @@ import pytest
 
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.api import score_replies
+from answerkey.evaluation.log_blocks import LogBlocks
 from answerkey.evaluation.recorded import LogScoring
 from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
+from answerkey.evaluation.shard_processes import OtherProcesses
 from answerkey.evaluation.shard_tally import PARTITIONS
 from answerkey.evaluation.waiting import RunningScore, Silent
 from answerkey.model.options import Scoring
@@ -361,6 +363,25 @@ def test_rows_made_where_they_are_scored_are_the_same(folder: Path, write_rows: 
         written.append((folder / "out.jsonl").read_bytes())
     assert written[0] == written[1]
     assert [json.loads(line)["trial"] for line in written[0].splitlines()][28:33] == [5, 5, 4, 6, 6]
+
+
+def test_lines_that_cannot_be_read_where_they_were_are_sent(folder: Path, write_rows: Any) -> None:
+    path = write_rows("log.jsonl", *rows(30))
+    (block,) = LogBlocks([path])
+    assert block.part is not None
+    assert block.part.read() == block.lines == path.read_bytes()
+    plan, grader = ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), make_grader()
+    alone = ShardScorer(plan, grader).score(block)
+    # Another file has the name now, as after the rotation of a log.
+    path.rename("log.jsonl.1")
+    path.write_bytes(b"x" * len(block.lines))
+    assert block.part.read() is None
+    others = OtherProcesses(plan, 1, grader)
+    try:
+        (part,) = others.score([block])
+    finally:
+        others.close()
+    assert (part.trials, part.records, part.bad) == (30, alone.records, [])
 
 
 def test_a_reply_that_is_too_costly_is_unscored_and_the_rest_is_scored(folder: Path, write_rows: Any) -> None:

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from math import exp, sqrt
 from operator import add, itemgetter, mul
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -89,7 +90,8 @@ def failure_kinds(texts: Sequence[str | None]) -> list[str | None]:
         place for place, kind in enumerate(kinds) if kind is None and not is_let_go(stripped[place], model)
     ]
     for place in left:
-        found = _decide(stripped[place], stripped[place], model)
+        clipped = clip(stripped[place])
+        found = marked_form(clipped) or _weighed(clipped, model)
         kinds[place] = None if found is None else found.kind
     return kinds
 
@@ -144,23 +146,33 @@ def _decide(text: str, stripped: str, model: Model) -> DetectedFailure | None:
     clipped = clip(stripped)
     found = marked_form(clipped)
     if found is None:
-        reading = read_features(clipped, model.lexicon)
-        probability = weigh(reading, model)
-        if probability <= model.fitted.threshold:
+        weighed = _weighed(clipped, model)
+        if weighed is None:
             return None
-        breaks_off = not reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
-        start, end, because = _explain(clipped, reading, model)
-        found = DetectedFailure(
-            kind_by_marks(clipped, breaks_off),
-            " ".join(clipped[start:end].split())[:200],
-            start,
-            end,
-            because,
-            round(probability, 3),
-        )
+        start, end, because = _explain(clipped, weighed.reading, model)
+        message, probability = " ".join(clipped[start:end].split())[:200], round(weighed.probability, 3)
+        found = DetectedFailure(weighed.kind, message, start, end, because, probability)
     begin = text.find(stripped[0])
     start, end = (begin + place_in_whole(place, len(stripped)) for place in (found.start, found.end))
     return msgspec.structs.replace(found, start=start, end=end)
+
+
+class _Weighed(NamedTuple):
+    """An error by the model's weights."""
+
+    kind: str
+    reading: Reading
+    probability: float
+
+
+def _weighed(clipped: str, model: Model) -> _Weighed | None:
+    """What the model says of a clipped text; None: it is an answer."""
+    reading = read_features(clipped, model.lexicon)
+    probability = weigh(reading, model)
+    if probability <= model.fitted.threshold:
+        return None
+    breaks_off = not reading.speaks_of_failure and clipped[-1] not in ".!?。！？।؟…"
+    return _Weighed(kind_by_marks(clipped, breaks_off), reading, probability)
 
 
 def weigh(reading: Reading, model: Model) -> float:

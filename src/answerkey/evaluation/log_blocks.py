@@ -2,12 +2,16 @@
 
 import glob
 import io
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from answerkey.errors import InputError
-from answerkey.evaluation.shard import Block
+from answerkey.evaluation.shard import Block, FilePart
 from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
 from answerkey.transcripts.remote_files import find_remote, remote_stamp, remote_url
 from answerkey.transcripts.row_files import Row, RowFile, open_rows
@@ -84,6 +88,7 @@ class LogBlocks:
     def _of_lines(self, file: RowFile, shown: str) -> Iterator[Block]:
         rest, stream = file.unread  # type: ignore[misc]  # the caller looked
         line, problem, packed = 0, "", type(stream) is not io.BufferedReader
+        file_part = _file_part(stream, len(rest))
         with stream:
             while not problem:
                 pieces, length, piece = [rest], len(rest), b"."
@@ -101,7 +106,10 @@ class LogBlocks:
                 lines, rest = lines[:end], lines[end:]
                 if lines or problem:
                     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
-                    yield self._block(shown, count, line=line, lines=lines, problem=problem)
+                    part = file_part and msgspec.structs.replace(file_part, length=len(lines))
+                    yield self._block(shown, count, line=line, lines=lines, part=part, problem=problem)
+                    if file_part is not None:
+                        file_part = msgspec.structs.replace(file_part, start=file_part.start + len(lines))
                     line += count
                 if not piece:
                     return
@@ -138,6 +146,18 @@ class LogBlocks:
     def places(self) -> int:
         """How many rows and lines have been read."""
         return self._place
+
+
+def _file_part(stream: io.BufferedReader, read: int) -> FilePart | None:
+    """Where a stream is in its file without the bytes that were read last; None: others cannot read it there."""
+    raw = getattr(stream, "raw", None)
+    if not isinstance(raw, io.FileIO) or not isinstance(raw.name, str):
+        # An archive, or standard input.
+        return None
+    found = os.fstat(raw.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return FilePart(str(Path(raw.name).absolute()), found.st_dev, found.st_ino, stream.tell() - read, 0)
 
 
 def _size(paths: Iterable[Path]) -> int | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from answerkey.evaluation.plain_rows import PlainRow, plain_reply
 from answerkey.evaluation.shard_tally import LoggedQuestion
+from answerkey.match.keywords import Match
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply
 from answerkey.model.result_rows import OPEN, Kept, encode, for_table
@@ -40,7 +41,7 @@ class PlainLines:
     def __init__(self, grader: Grader, quality: ResponseQuality, kept: Kept) -> None:
         self._grader, self._quality = grader, quality
         # Whether rows say where each keyword was found.
-        self._whole = kept == "lines"
+        self.whole = kept == "lines"
         self._weight = grader.scoring.weights[ResponseQuality.name]
         # Of rows by their tools; of what is said of keywords by which are found, with what picks names and spans for it.
         self._forms: dict[object, bytes] = {}
@@ -61,17 +62,18 @@ class PlainLines:
         self,
         question: LoggedQuestion,
         row: PlainRow,
+        matches: tuple[Match, ...],
         said: tuple[bool, ...],
         found: Measured,
     ) -> bytes:
-        """The line of a row whose reply was measured; `said` tells which of its keywords were found."""
+        """The line of a row whose reply was measured; `said` tells which keywords were found, `matches` where, in whole rows."""
         used, taken = row.tools_used, row.latency_ms
         form = self._forms.get((question.tools, used, taken is None)) or self._form(question, row)
         identity, asked, category, names = question.shown or self._shown(question)
         told, pick = self._told.get(said) or self._said(said)
-        if said and self._whole:
+        if said and self.whole:
             # No text in JSON has these marks unescaped, so that they part the matches.
-            _, *spans = _encode(self._quality.find(question.keywords, row.answer)).split(b'{"found":')
+            _, *spans = _encode(matches).split(b'{"found":')
             quality = told % pick((*names, *spans))
         else:
             quality = told % pick(names) if said else told
@@ -84,7 +86,7 @@ class PlainLines:
             exact = _encode(taken)
             # Rounding takes longer than to see that there is nothing to round.
             times = (exact if exact[-4:].find(b".") >= 0 else _encode(round(taken, 3)), exact)[
-                : 1 + self._whole
+                : 1 + self.whole
             ]
         return form % (*first, _encode(row.answer), error, *times, error)
 
@@ -96,14 +98,14 @@ class PlainLines:
         asked = Question(id="", question="", expected_tools=tools)
         answered = msgspec.structs.replace(reply, text="Yes.")
         document = result_document(Trial(asked, 1, 0, (answered,), self._grader.grade(asked, (answered,))))
-        if not self._whole:
+        if not self.whole:
             document = for_table(document)
         document |= dict.fromkeys(_OPEN, _HOLE)
         document["components"] |= dict.fromkeys((ResponseQuality.name, ErrorHandling.name), _HOLE)
         document["error"] = document["reply"]["text"] = document["reply"]["error"] = _HOLE
         if row.latency_ms is not None:
             document["reply"]["latency_ms"] = _HOLE
-            if self._whole:
+            if self.whole:
                 document["reply"]["timings"]["latency_ms"] = _HOLE
         form = encode(document).replace(b"%", b"%%").replace(b"\0", b"%b") + b"\n"
         if len(self._forms) < _MOST_FORMS:
@@ -117,7 +119,7 @@ class PlainLines:
         told = encode(score_document(score, self._weight)).replace(b"%", b"%%")
         places = [int(place) for place in _NAME.findall(told)]
         told = _NAME.sub(b"%b", told)
-        if self._whole:
+        if self.whole:
             places += [at for place in range(count) for at in (place, count + place)]
             matches = b'{"keyword":"%b","found":%b' * count or b"]"
             told = told[:-1] + b',"matches":[' + matches + b"}"

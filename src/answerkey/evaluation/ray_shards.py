@@ -1,13 +1,12 @@
 """The blocks of a log scored by the tasks of a Ray cluster; Ray itself repeats what a lost worker or node was doing."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from answerkey.engine.ray_cluster import connect, error_line
 from answerkey.errors import AnswerkeyError, UsageError
-from answerkey.evaluation.score_journal import read_batches
+from answerkey.evaluation.score_journal import Places, read_batches
 from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
-from answerkey.evaluation.shard_processes import ToAddUp
 from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
 
@@ -37,10 +36,12 @@ class RayShards:
         task = self._task(_score)
         return self._map(lambda block: task.remote(self._name, self._plan, block), blocks)
 
-    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
-        """As they are done; the journal is a file of this machine, so its records are sent."""
+    def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
+        """One by one, as they are done; the journal is a file of this machine, so its records are sent."""
         task = self._task(_add_up)
-        return self._map(lambda found: task.remote(list(read_batches(*found)), self._pass_mark), partitions)
+        return self._map(
+            lambda places: task.remote(list(read_batches(journal, places)), self._pass_mark), partitions
+        )
 
     def close(self) -> None:
         """The cluster goes on without us."""

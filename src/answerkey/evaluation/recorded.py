@@ -184,12 +184,12 @@ class LogRun:
             raise InputError("holds no reply", path=self.info.name)
         numbers = array("i", [1]) * self._blocks.places if self._how.kept != "nothing" else array("i")
         repeat, ambiguous = 1, list[str]()
-        partitions = ((self.journal.name, self.journal.partition(number)) for number in range(PARTITIONS))
-        for added in shards.add_up(places for places in partitions if places[1]):
+        partitions = [self.journal.partition(number) for number in range(PARTITIONS)]
+        for added in shards.add_up(self.journal.name, partitions):
             self._tally.merge(added.tally)
             repeat = max(repeat, added.repeat)
             ambiguous += added.ambiguous
-            for place, number in added.numbers:
+            for place, number in zip(added.places, added.numbers, strict=True):
                 numbers[place] = number
         planned = None
         if questions is not None:

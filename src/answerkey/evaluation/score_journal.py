@@ -7,16 +7,19 @@ import os
 import pickle
 import struct
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
 from answerkey.evaluation.shard_tally import ShardPart
+from answerkey.model.question_lines import AddedUp, add_up
 from answerkey.model.result_rows import RowLines
 from answerkey.model.trial import Trial
 
+# Start and length of some records in a journal.
+Places = Sequence[tuple[int, int]]
 _LENGTHS = struct.Struct("<QQ")
 _read_lines = msgspec.msgpack.Decoder(RowLines).decode
 _read_trials = msgspec.msgpack.Decoder(list[tuple[int, Trial]]).decode
@@ -75,8 +78,8 @@ class ScoreJournal:
         self._records[number] = (start, records)
         self._results[number] = (start + sum(records), results)
 
-    def partition(self, number: int) -> list[tuple[int, int]]:
-        """Where in the file the records of a partition are: start and length."""
+    def partition(self, number: int) -> Places:
+        """Where in the file the records of a partition are."""
         found = []
         for start, lengths in self._records.values():
             if lengths[number]:
@@ -110,9 +113,17 @@ class ScoreJournal:
             self.path.unlink(missing_ok=True)
 
 
-def read_batches(journal: str, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+def read_batches(journal: str, places: Places) -> Iterator[bytes]:
     """The records at these places of a journal."""
     with Path(journal).open("rb") as file:
         for start, length in places:
             file.seek(start)
             yield file.read(length)
+
+
+def add_up_partitions(journal: str, partitions: Iterable[Places], pass_mark: float) -> AddedUp:
+    """Add up some partitions of a journal, one after the other: no more than one is in memory."""
+    found = AddedUp(pass_mark)
+    for places in partitions:
+        found.merge(add_up(read_batches(journal, places), pass_mark))
+    return found

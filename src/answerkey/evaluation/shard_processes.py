@@ -8,22 +8,24 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
 
 from answerkey.errors import AnswerkeyError
-from answerkey.evaluation.score_journal import read_batches
+from answerkey.evaluation.score_journal import Places, add_up_partitions
 from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
 from answerkey.evaluation.shard_tally import ShardPart
-from answerkey.model.question_lines import AddedUp, add_up
+from answerkey.model.question_lines import AddedUp
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import SLEEPING, read_frame
 
-# A partition to add up: its journal, and where the records are in it.
-ToAddUp = tuple[str, list[tuple[int, int]]]
+# Groups of partitions for each process: those that are done sooner take more of them.
+_GROUPS = 3
+# What a process answers that cannot read a block's lines where they should be.
+_UNREAD = "unread"
 
 
 class Shards(Protocol):
@@ -33,8 +35,8 @@ class Shards(Protocol):
         """The parts, as they are done; blocks are taken only as fast as they are scored."""
         ...
 
-    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
-        """The partitions, as they are done."""
+    def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
+        """The partitions of a journal, some at a time, as they are done."""
         ...
 
     def close(self) -> None:
@@ -53,10 +55,9 @@ class Here:
         """One after the other."""
         return map(self._scorer.score, blocks)
 
-    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
+    def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
         """One after the other."""
-        for journal, places in partitions:
-            yield add_up(read_batches(journal, places), self._plan.pass_mark)
+        yield add_up_partitions(journal, partitions, self._plan.pass_mark)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -81,9 +82,10 @@ class OtherProcesses:
         """As they are done."""
         return self._map(blocks)
 
-    def add_up(self, partitions: Iterable[ToAddUp]) -> Iterator[AddedUp]:
-        """As they are done."""
-        return self._map(partitions)
+    def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
+        """In groups, so that little is left to be merged here, where nobody helps."""
+        groups = _GROUPS * len(self._processes)
+        return self._map((journal, partitions[first::groups]) for first in range(groups))
 
     def _map(self, items: Iterable[Any]) -> Iterator[Any]:
         waiting, taking = iter(items), threading.Lock()
@@ -134,6 +136,9 @@ class OtherProcesses:
             found, row = _answer(process, item)
             if isinstance(found, BaseException):
                 raise found
+            if found == _UNREAD and isinstance(item, Block):
+                item = msgspec.structs.replace(item, part=None)
+                continue
             if found is not None:
                 return found
             process.kill()
@@ -207,6 +212,9 @@ def _answer(process: _Process, item: object) -> tuple[object | None, int | None]
     """What a process makes of an item (None: it died), and the row that it told last."""
     row: int | None = None
     try:
+        if isinstance(item, Block) and item.part is not None:
+            # What a process can read for itself is not sent.
+            item = msgspec.structs.replace(item, lines=b"")
         _write(process.stdin, item)
         while (content := read_frame(process.stdout)) is not None:
             found = pickle.loads(content)  # noqa: S301  # from our own child
@@ -265,13 +273,19 @@ def _serve(
     while (content := read_frame(given)) is not None:
         item = pickle.loads(content)  # noqa: S301
         try:
-            if isinstance(item, Block):
+            if isinstance(item, Block) and item.part is not None:
+                lines = item.part.read()
+                item = None if lines is None else msgspec.structs.replace(item, lines=lines)
+            if item is None:
+                answer: object = _UNREAD
+            elif isinstance(item, Block):
                 # A block of usual rows takes no longer than one row may; if it does, its rows are looked at one by one.
                 _limit(plan.scoring_seconds)
-                answer: object = scorer.score(item)
+                answer = scorer.score(item)
                 _limit(0)
             else:
-                answer = add_up(read_batches(*item), plan.pass_mark)
+                journal, partitions = item
+                answer = add_up_partitions(journal, partitions, plan.pass_mark)
         except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
             answer = error
         _write(answers, answer)

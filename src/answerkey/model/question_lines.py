@@ -1,5 +1,6 @@
 """QuestionLines: what one part of a log says of some questions, on its way to where all parts of it are added up."""
 
+from array import array
 from collections.abc import Iterable
 from operator import itemgetter
 
@@ -33,15 +34,25 @@ class QuestionLines(msgspec.Struct, array_like=True):
     places: dict[str, list[int]] = {}
 
 
-class AddedUp(msgspec.Struct, kw_only=True):
-    """What the parts say of the questions of one partition."""
+class AddedUp:
+    """What the parts say of the questions of some partitions."""
 
-    tally: Tally
-    # The highest trial number, and ids that stand for several questions.
-    repeat: int = 1
-    ambiguous: list[str] = []
-    # Place and number of the trials that are not their question's first.
-    numbers: list[tuple[int, int]] = []
+    def __init__(self, pass_mark: float) -> None:
+        self.tally = Tally(pass_mark)
+        # The highest trial number, and ids that stand for several questions.
+        self.repeat = 1
+        self.ambiguous: list[str] = []
+        # Of the trials that are not their question's first: the places in the log, and the numbers.
+        self.places = array("q")
+        self.numbers = array("i")
+
+    def merge(self, other: "AddedUp") -> None:
+        """Add what was added up of other partitions."""
+        self.tally.merge(other.tally)
+        self.repeat = max(self.repeat, other.repeat)
+        self.ambiguous += other.ambiguous
+        self.places += other.places
+        self.numbers += other.numbers
 
 
 _read_lines = msgspec.msgpack.Decoder(QuestionLines).decode
@@ -91,7 +102,7 @@ class _Gathered:
             self._places.setdefault(identity, []).extend(places)
 
     def added_up(self, pass_mark: float) -> AddedUp:
-        added = AddedUp(tally=Tally(pass_mark))
+        added = AddedUp(pass_mark)
         signatures = [_read_signature(packed) for packed in self._signatures]
         values = [_read_values(packed) for packed in self._values]
         # Slices and values of questions that are units themselves → how many there are, and where the first stands.
@@ -140,5 +151,6 @@ class _Gathered:
         """Count a question's trials, and number those whose rows have no number in the order of the log."""
         numbered, highest = self._numbered.get(identity, (0, 0))
         added.repeat = max(added.repeat, highest, replies - numbered)
-        places = sorted(self._places.get(identity, ()))
-        added.numbers += [(place, number) for number, place in enumerate(places, start=1) if number > 1]
+        places = sorted(self._places.get(identity, ()))[1:]
+        added.places.extend(places)
+        added.numbers.extend(range(2, 2 + len(places)))
