@@ -14,6 +14,7 @@ import pytest
 from answerkey.errors import InputError, InterruptedRunError
 from answerkey.evaluation.api import score_replies
 from answerkey.evaluation.log_blocks import LogBlocks
+from answerkey.evaluation.plain_rows import PlainRows
 from answerkey.evaluation.recorded import LogScoring
 from answerkey.evaluation.shard import Block, ShardPlan, ShardScorer
 from answerkey.evaluation.shard_processes import OtherProcesses
@@ -161,6 +162,30 @@ def test_measuring_gives_what_grading_gives(write_rows: Any, scoring: Scoring) -
         list(measured.results)
 
 
+@pytest.mark.parametrize("name", ["answer", "response", "output_text"])
+def test_calls_and_other_names_are_plain_too(write_rows: Any, name: str) -> None:
+    called = [{"name": "db", "arguments": {"q": 1}}]
+    log = [
+        {
+            "id": f"q{n}",
+            "expected_content": ["1200"],
+            "expected_tools": ["db"],
+            name: "It is 1100.",
+            "tool_calls": called,
+        }
+        for n in range(30)
+    ]
+    path = write_rows("log.jsonl", *log)
+    kept, measured = (score_replies(path, how=LogScoring(kept=kept)) for kept in ("trials", "nothing"))
+    assert kept.summary == measured.summary
+    assert kept.summary.components["tool_usage"] == 1.0
+    assert measured.results.worst == sorted(kept.results, key=lambda trial: trial.position)[:20]  # type: ignore[attr-defined]
+    learned = PlainRows(["response", "output_text", "expected_content"])
+    learned.learn(log[0])
+    assert learned.decode(json.dumps(log[1]).encode()).answer == "It is 1100."
+    assert learned.convert(log[1]).expected_keywords == ("1200",)
+
+
 def random_rows(seed: int, count: int) -> Iterator[dict[str, Any]]:
     """Rows that are plain, or nearly so."""
     chosen = random.Random(seed)
@@ -179,11 +204,36 @@ def random_rows(seed: int, count: int) -> Iterator[dict[str, Any]]:
         row["trial"] = chosen.choice([None, None, None, 0, 1, 7])
         row["error"] = chosen.choice([None] * 9 + ["TimeoutError: late"])
         row |= chosen.choice([{}, {}, {"at": "2026-11-01", "user": {"name": "Ann"}}, {"shop no.": [n]}])
+        row |= chosen.choice([{}, {}, *_BESIDE])
         for name in chosen.sample(sorted(row.keys() - {"question", "answer"}), chosen.randrange(4)):
             del row[name]
         if chosen.random() < 0.2 and "id" in row:
             del row["question"]
+        # Some logs have other names, and some of their rows ours.
+        if seed % 3 == 1 and n % 10:
+            row = {
+                {"answer": "response", "expected_keywords": "expected_content"}.get(k, k): row[k] for k in row
+            }
         yield row
+
+
+_BESIDE: list[dict[str, Any]] = [
+    {"sources": []},
+    {"sources": None, "error": "", "conversation_id": "c 1"},
+    {"sources": ["a.pdf"]},
+    {"conversation_id": "süd"},
+    {"conversation_id": 7},
+    {"usage": {"input_tokens": 7, "completion_tokens": 2}},
+    {"usage": {"input_tokens": 7, "cost": 1}},
+    {"usage": {"input_tokens": 7, "output_tokens_details": {"reasoning_tokens": 1}}},
+    {"usage": {}, "reference_answer": "The rent is 1200."},
+    {"reference_answer": "The rent is 1200.", "expected_keywords": []},
+    {"tool_calls": []},
+    {"tool_calls": [{"name": "db", "arguments": {"q": 1}, "result": "x"}, "web"]},
+    {"tool_calls": [{"name": "db", "error": "refused"}]},
+    {"tool_calls": [{"name": "db", "duration_ms": 12.5}]},
+    {"evidence": {"kind": "log", "completeness": "partial", "tools_observed": False}},
+]
 
 
 _ANSWERS = [

@@ -33,7 +33,8 @@ class LogRows:
         # Rows of a log repeat their questions; parsing each once is most of the speed.
         self._parsed: dict[object, tuple[Question, Any]] = {}
         self._repeated = 0
-        self.plain = PlainRows(_QUESTION_FIELDS | NAMES_READ)
+        # A row that answerkey wrote says how its reply was observed.
+        self.plain = PlainRows(_QUESTION_FIELDS | NAMES_READ | {"evidence"})
 
     def read(self, row: Mapping[str, Any], place: int) -> tuple[int, Question, int, tuple[Reply, ...]]:
         """Position, question, trial number (0: the row has none) and replies; ValueError says what is wrong with the row."""
@@ -48,7 +49,10 @@ class LogRows:
         if self._given:
             found = self.given(row)
         else:
-            told = (row.question, row.category, row.expected_tools, row.expected_keywords)
+            told = (
+                *(row.question, row.category, row.expected_tools, row.expected_keywords),
+                row.reference_answer,
+            )
             key = (row.question,) if row.id is None else row.id
             known = self._parsed.get(key)
             question = known[0] if known is not None and known[1] == told else plain_question(row)

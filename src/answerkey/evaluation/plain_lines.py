@@ -24,6 +24,7 @@ from answerkey.scorers.error_handling import ErrorHandling
 from answerkey.scorers.grader import Grader
 from answerkey.scorers.measuring import Measured
 from answerkey.scorers.response_quality import ResponseQuality, keyword_names
+from answerkey.transcripts.fields.usage import read_usage
 
 # More would only fill the memory: rows that repeat their questions have fewer.
 _MOST_FORMS = 4096
@@ -68,7 +69,8 @@ class PlainLines:
     ) -> bytes:
         """The line of a row whose reply was measured; `said` tells which keywords were found, `matches` where, in whole rows."""
         used, taken = row.tools_used, row.latency_ms
-        form = self._forms.get((question.tools, used, taken is None)) or self._form(question, row)
+        key = (question.tools, used, row.tool_calls is None, row.sources, taken is None)
+        form = self._forms.get(key) or self._form(question, row, key)
         identity, asked, category, names = question.shown or self._shown(question)
         told, pick = self._told.get(said) or self._said(said)
         if said and self.whole:
@@ -88,9 +90,13 @@ class PlainLines:
             times = (exact if exact[-4:].find(b".") >= 0 else _encode(round(taken, 3)), exact)[
                 : 1 + self.whole
             ]
-        return form % (*first, _encode(row.answer), error, *times, error)
+        rest: tuple[bytes, ...] = ()
+        if self.whole:
+            usage = b"null" if row.usage is None else encode(read_usage(row.usage))
+            rest = usage, _encode(row.conversation_id)
+        return form % (*first, _encode(row.answer), error, *times, *rest, error)
 
-    def _form(self, question: LoggedQuestion, row: PlainRow) -> bytes:
+    def _form(self, question: LoggedQuestion, row: PlainRow, key: object) -> bytes:
         reply = plain_reply(row)
         if reply is None:
             raise TypeError("a row that is not plain")
@@ -102,14 +108,19 @@ class PlainLines:
             document = for_table(document)
         document |= dict.fromkeys(_OPEN, _HOLE)
         document["components"] |= dict.fromkeys((ResponseQuality.name, ErrorHandling.name), _HOLE)
-        document["error"] = document["reply"]["text"] = document["reply"]["error"] = _HOLE
+        document["error"] = _HOLE
+        replied = document["reply"]
+        open_fields = ["text", "error"]
         if row.latency_ms is not None:
-            document["reply"]["latency_ms"] = _HOLE
-            if self.whole:
-                document["reply"]["timings"]["latency_ms"] = _HOLE
+            open_fields.append("latency_ms")
+        if self.whole:
+            open_fields += "usage", "conversation_id"
+            if row.latency_ms is not None:
+                replied["timings"]["latency_ms"] = _HOLE
+        replied |= dict.fromkeys(open_fields, _HOLE)
         form = encode(document).replace(b"%", b"%%").replace(b"\0", b"%b") + b"\n"
         if len(self._forms) < _MOST_FORMS:
-            self._forms[question.tools, row.tools_used, row.latency_ms is None] = form
+            self._forms[key] = form
         return form
 
     def _said(self, found: tuple[bool, ...]) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:

@@ -1,17 +1,20 @@
 """Plain rows of a log: an id, what was asked and expected, a text, names of tools, a time. Typed, they need no second look.
 
-Most rows of most logs are plain. What else they carry (a time stamp, a user) is skipped, once it is known to mean nothing here.
+Most rows of most logs are plain. What else they carry (a time stamp, a user) is skipped, once it is known to mean nothing here,
+and what a log calls by another name (`response`) is read under that.
 """
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
 from answerkey.model.question import UNCATEGORISED, ExpectedTool, Question, question_id
-from answerkey.model.reply import Reply, Timings, ToolCall
+from answerkey.model.reply import Reply, Timings, ToolCall, Usage
+from answerkey.transcripts.fields.content_text import TEXT_NAMES
 from answerkey.transcripts.fields.tool_calls import read_calls
+from answerkey.transcripts.fields.usage import read_usage
 from answerkey.transcripts.payloads import EVIDENCE
 
 # Longer ones are no times, and more names no list that a chatbot writes.
@@ -21,7 +24,7 @@ _MOST_CALLS = 20
 _MOST_OTHERS = 200
 
 
-class PlainRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+class PlainRow(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
     """A row whose fields have the types of a plain one."""
 
     # None: the reply is null; a row without it is not plain.
@@ -31,16 +34,29 @@ class PlainRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     category: str | None = None
     expected_tools: tuple[str, ...] = ()
     expected_keywords: tuple[str, ...] = ()
-    # None: tools were not observed.
+    # With keywords beside it, it decides nothing.
+    reference_answer: str | None = None
+    # None: tools were not observed, unless there are calls.
     tools_used: tuple[str, ...] | None = None
+    tool_calls: list[Any] | None = None
+    # A row with sources is not plain, but one may say that there are none.
+    sources: tuple[()] | None = None
+    usage: dict[str, Annotated[int, msgspec.Meta(ge=0, lt=2**53)]] | None = None
     latency_ms: float | None = None
     # A row that tells of an error is not plain.
-    error: None = None
+    error: Literal[""] | None = None
+    # Kept as it stands.
+    conversation_id: Annotated[str, msgspec.Meta(pattern=r"\A[\x01-\x7f]*\Z")] | None = None
     # 0: it has no number.
     trial: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | None = None
 
 
 _FIELDS = frozenset(PlainRow.__struct_fields__)
+# Fields that a log may have under another name, the names, and how the field is declared.
+_ALIASES: dict[str, tuple[frozenset[str], tuple[Any, ...]]] = {
+    "answer": (frozenset(TEXT_NAMES), (str | None,)),
+    "expected_keywords": (frozenset({"expected_content"}), (tuple[str, ...], ())),
+}
 
 
 class PlainRows:
@@ -49,35 +65,58 @@ class PlainRows:
     def __init__(self, meaning: Iterable[str]) -> None:
         # Names that a row which is not plain may have.
         self._meaning = frozenset(meaning) - _FIELDS
+        # Names that mean nothing here, and fields with the names that this log has for them.
         self._others: dict[str, None] = {}
+        self._named: dict[str, str] = {}
         # The plain row on a line; msgspec.DecodeError or UnicodeDecodeError: it is none.
         self.decode = msgspec.json.Decoder(PlainRow).decode
 
     def convert(self, row: dict[str, Any]) -> PlainRow:
         """The same for a row that was read already."""
-        if row.keys() - _FIELDS - self._others.keys():
+        names = {name: self._named.get(name, name) for name in _FIELDS}
+        if row.keys() - names.values() - self._others.keys():
             raise msgspec.ValidationError("has fields that may mean something")
-        found = msgspec.convert({name: row[name] for name in _FIELDS & row.keys()}, PlainRow)
+        found = msgspec.convert({field: row[name] for field, name in names.items() if name in row}, PlainRow)
         # UnicodeEncodeError: a half of a surrogate pair, which a line of UTF-8 cannot have.
         msgspec.msgpack.encode(found)
         return found
 
     def learn(self, row: dict[str, Any]) -> bool:
-        """Skip what this row has beside the fields of a plain one from now on; whether anything was new."""
-        new = row.keys() - self._others.keys() - _FIELDS
-        if not new or not self._meaning.isdisjoint(new) or len(self._others) + len(new) > _MOST_OTHERS:
+        """Read what this row has as a plain one's from now on, if it is; whether anything was new."""
+        renamed = {field: name for field in _ALIASES for name in [_only_name(field, row)] if name is not None}
+        new = row.keys() - self._others.keys() - _FIELDS - set(renamed.values())
+        is_known = not new and renamed.items() <= self._named.items()
+        if is_known or not self._meaning.isdisjoint(new) or len(self._others) + len(new) > _MOST_OTHERS:
             return False
         self._others |= dict.fromkeys(sorted(new))
-        fields = [(f"other_{place}", msgspec.Raw, msgspec.Raw()) for place in range(len(self._others))]
-        names = {f"other_{place}": name for place, name in enumerate(self._others)}
+        # The first name that is met stays: rows of one log have one.
+        self._named = renamed | self._named
+        fields: list[Any] = [
+            (f"other_{place}", msgspec.Raw, msgspec.Raw()) for place in range(len(self._others))
+        ]
+        # Only a field that is declared anew can have a new name.
+        fields += [(field, *_ALIASES[field][1]) for field in self._named]
+        names = {f"other_{place}": name for place, name in enumerate(self._others)} | self._named
         learned = cast(
             "type[PlainRow]",
             msgspec.defstruct(
-                "PlainRow", fields, bases=(PlainRow,), rename=names, gc=False, forbid_unknown_fields=True
+                "PlainRow",
+                fields,
+                bases=(PlainRow,),
+                rename=names,
+                gc=False,
+                kw_only=True,
+                forbid_unknown_fields=True,
             ),
         )
         self.decode = msgspec.json.Decoder(learned).decode
         return True
+
+
+def _only_name(field: str, row: dict[str, Any]) -> str | None:
+    """The one name that a row has for a field which it does not have under its own; None: there is none."""
+    found = list(_ALIASES[field][0] & row.keys())
+    return found[0] if len(found) == 1 and field not in row else None
 
 
 def identity_of(row: PlainRow) -> tuple[str, str] | None:
@@ -102,6 +141,7 @@ def plain_question(row: PlainRow) -> Question | None:
         category=row.category or UNCATEGORISED,
         expected_tools=tuple(map(_tool, row.expected_tools)),
         expected_keywords=row.expected_keywords,
+        reference_answer=row.reference_answer,
     )
 
 
@@ -112,17 +152,43 @@ def plain_reply(row: PlainRow) -> Reply | None:
     """The reply of a row: what `reply_from_payload` gives, in a fifth of the time; None where it must be looked at."""
     text, used, latency = row.answer, row.tools_used, row.latency_ms
     calls = plain_calls(used or ())
-    if calls is None or (text is not None and "\0" in text):
+    if calls is None or row.tool_calls or (text is not None and "\0" in text):
         return None
     timings = _NOT_TIMED
     if latency is not None:
         if not 0.0 <= latency < LONGEST_MS:
             return None
         timings = Timings(latency_ms=latency)
-    return Reply(text=text, tool_calls=calls, timings=timings, evidence=EVIDENCE[used is not None, False])
+    return Reply(
+        text=text,
+        tool_calls=calls,
+        timings=timings,
+        usage=None if row.usage is None else read_usage(row.usage),
+        evidence=EVIDENCE[tools_observed(row), row.sources is not None],
+        conversation_id=row.conversation_id,
+    )
 
 
 _NOT_TIMED = Timings()
+
+
+def tools_observed(row: PlainRow) -> bool:
+    """Whether a row says which tools were used, be it none."""
+    return row.tools_used is not None or row.tool_calls is not None
+
+
+def used_in(row: PlainRow, *, calls: bool) -> tuple[tuple[str, ...] | None, Usage | None] | None:
+    """The names of the tools that a row's reply used, and its tokens; None: there is more to them, or there are objects in the
+    place of names, which count only with `calls`.
+    """
+    usage = None if row.usage is None else read_usage(row.usage)
+    if usage is not None and usage.cost is not None:
+        return None
+    if not row.tool_calls:
+        return row.tools_used, usage
+    made = read_calls(row.tool_calls) if calls else ()
+    told = [call.name for call in made if call.error is None and call.start_ms is call.duration_ms is None]
+    return (tuple(told), usage) if made and len(told) == len(made) else None
 
 
 @lru_cache(maxsize=10_000)

@@ -14,7 +14,7 @@ import msgspec
 
 from answerkey.evaluation.log_rows import LogRows
 from answerkey.evaluation.plain_lines import PlainLines
-from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls
+from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls, used_in
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
@@ -174,6 +174,7 @@ class ShardScorer:
         say, find = measuring.quality.said, measuring.quality.find
         lines, keep_line = self._lines, tally.keep
         add_number, add_values = tally.plain[0].append, tally.plain[1].append
+        add_usage = whole.add_usage
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
         for read, kind in self._with_kinds(rows, measuring):
             row = read[3]
@@ -188,13 +189,21 @@ class ShardScorer:
                 and row.expected_keywords == told.expected_keywords
                 and row.expected_tools == told.expected_tools
                 and row.category == told.category
+                and row.reference_answer == told.reference_answer
             ):
                 question = None
-            text, used, taken = row.answer, row.tools_used, row.latency_ms
+            text, taken = row.answer, row.latency_ms
             is_time = taken is None or 0.0 <= taken < LONGEST_MS
             if question is None or not is_time or (text is not None and "\0" in text):
                 yield read
                 continue
+            used, usage = row.tools_used, None
+            if row.tool_calls or row.usage is not None:
+                told_use = used_in(row, calls=lines is None)
+                if told_use is None:
+                    yield read
+                    continue
+                used, usage = told_use
             if lines is not None and lines.whole:
                 matches = find(question.keywords, text)
                 said = [match.found for match in matches]
@@ -209,8 +218,10 @@ class ShardScorer:
                 keep_line(read[1], lines.line(question, row, matches, tuple(said), found))
             add_number(question.number)
             add_values(found)
-            if used is None:
+            if used is None and row.tool_calls is None:
                 whole.tools_unobserved += 1
+            if usage is not None:
+                add_usage(usage)
             if taken is not None:
                 question.add_time(taken)
                 if taken >= slow_from:
@@ -221,7 +232,8 @@ class ShardScorer:
             elif lines is not None:
                 question.add_place(read[1])
             if points < 1 and points <= limit:
-                tally.add_low(points, read[1], row)
+                # Objects in it are read again, as any other row's.
+                tally.add_low(points, read[1], self._graded(row, *read[1:3]) if row.tool_calls else row)
                 limit = lowest.limit
 
     def _with_kinds(self, rows: Iterable[_Read], measuring: Measuring) -> Iterable[tuple[_Read, str | None]]:
@@ -277,6 +289,6 @@ class ShardScorer:
                 return
         tally.add(trial.scored(self._grade(trial.question, trial.replies)), place)
 
-    def _graded(self, row: PlainRow, place: int) -> Trial:
-        trial = self._trial(row, place)
+    def _graded(self, row: PlainRow, place: int, raw: bytes | dict[str, Any] = b"") -> Trial:
+        trial = self._trial(row, place, raw)
         return trial.scored(self._grade(trial.question, trial.replies))

@@ -250,6 +250,8 @@ class ShardTally:
         named, tools, keywords = identity_of(row), row.expected_tools, row.expected_keywords
         if named is None or named[0] in self._questions or not all(map(str.strip, keywords)):
             return None
+        if row.reference_answer is not None and not keywords:
+            return None
         identity, text = named
         key = (row.category, tools, length_of(text), not keywords)
         signature = self._plain_signatures.get(key)

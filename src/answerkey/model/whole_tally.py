@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from answerkey.model.reply import Reply
+from answerkey.model.reply import Reply, Usage
 from answerkey.model.scorecard import Scorecard, harness_problem
 from answerkey.model.summary import SlowQuestion
 from answerkey.model.trial import Trial
@@ -119,10 +119,14 @@ class WholeTally:
                 self._phases["queue"] += round(timings.queue_ms * _NANOSECONDS)
                 self._phases["retry"] += round(timings.retry_ms * _NANOSECONDS)
         if reply.usage is not None:
-            for name in reply.usage.__struct_fields__:
-                amount = getattr(reply.usage, name)
-                if amount is not None:
-                    self._usage[name] += round(amount * _PARTS)
+            self.add_usage(reply.usage)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count what a reply used."""
+        for name in usage.__struct_fields__:
+            amount = getattr(usage, name)
+            if amount is not None:
+                self._usage[name] += round(amount * _PARTS)
 
     def unscored_reasons(self) -> dict[str, int]:
         """Why trials have no score, the most frequent reason first."""
