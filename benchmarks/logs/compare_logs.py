@@ -48,14 +48,17 @@ def main(rows: int, rounds: int) -> None:
         for shape in SHAPES:
             log = f"{folder}/{shape}.jsonl"
             subprocess.run([python, HERE / "make_log.py", shape, str(rows), log], check=True)
+            score = (python, "-m", "answerkey", "score", log, "--processes")
             commands = {
                 "plain loop": (python, str(HERE / "plain_loop.py"), log, out),
                 "typed loop": (python, str(HERE / "msgspec_loop.py"), log),
                 "wc -l": ("wc", "-l", log),
                 **{name: (*command, log) for name, command in others.items()},
-                "score, 1 process": (python, "-m", "answerkey", "score", log, "--processes", "1"),
-                "score, 2 processes": (python, "-m", "answerkey", "score", log, "--processes", "2"),
-                "score -o rows, 2": (python, "-m", "answerkey", "score", log, "--processes", "2", "-o", out),
+                "score, 1 process": (*score, "1"),
+                "score, 2 processes": (*score, "2"),
+                "score -o jsonl, 2": (*score, "2", "-o", out),
+                "score -o parquet, 2": (*score, "2", "-o", f"{folder}/out.parquet"),
+                "score --json, 2": (*score, "2", "--json"),
             }
             found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
             for _ in range(rounds):
