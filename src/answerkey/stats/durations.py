@@ -53,6 +53,10 @@ class Durations:
         """Add those of another."""
         if len(other._values) > _WORTH_FOLDING and self.count + other.count > MOST_EXACT:
             other = other._in_buckets()
+        self._take(other)
+
+    def _take(self, other: "Durations") -> None:
+        """Add those of another as it keeps them."""
         self._buckets.update(other._buckets)
         self._counted += other._counted
         self._longest = max(self._longest, other._longest)
@@ -65,7 +69,7 @@ class Durations:
         """The same in buckets, worked out once for all slices that these are in."""
         if self._folded is None or self._folded.count != self.count:
             self._folded = Durations()
-            self._folded.merge(self)
+            self._folded._take(self)
             self._folded._fold()
         return self._folded
 
