@@ -92,23 +92,25 @@ def put_together(plan: ShardPlan, blocks: list[Block], chosen: random.Random) ->
     return tally.summary(None)
 
 
-def test_a_log_is_summed_up_as_a_run_is(write_rows: Any) -> None:
-    run = score_replies(write_rows("log.jsonl", *rows(150)))
+_CALLED = {"tools_used": None, "tool_calls": [{"name": "query_database", "duration_ms": 12.5}]}
+
+
+@pytest.mark.parametrize("kept", ["trials", "nothing"])
+@pytest.mark.parametrize("beside", [{}, {"group": "all"}, _CALLED], ids=["plain", "grouped", "timed calls"])
+def test_a_log_is_summed_up_as_a_run_is(write_rows: Any, beside: dict[str, Any], kept: Any) -> None:
+    # Some rows of a question are plain, others not.
+    log = [row | (beside if n % 3 else {}) for n, row in enumerate(rows(150))]
+    run = score_replies(path := write_rows("log.jsonl", *log))
+    if kept == "nothing":
+        assert score_replies(path, how=LogScoring(kept=kept)).summary == run.summary
+    assert run.summary.error_interval is not None
     by_question = sorted(run.results, key=lambda trial: (int(trial.question.id[1:]), trial.number))
-    assert plain(run.summary) == without_reply_intervals(plain(summarise(by_question, planned=150)))
+    assert plain(run.summary) == plain(summarise(by_question, planned=150))
     assert [trial.number for trial in by_question if trial.question.id == "q0"] == list(range(1, 23))
 
 
 def plain(summary: Summary) -> Any:
     return json.loads(msgspec.json.encode(summary))
-
-
-def without_reply_intervals(found: Any) -> Any:
-    """A log's replies come in any order, so that nothing is known of a unit's errors and times together."""
-    if isinstance(found, dict):
-        kept = {name: without_reply_intervals(value) for name, value in found.items()}
-        return kept | dict.fromkeys(kept.keys() & {"error_interval", "mean_interval"})
-    return [without_reply_intervals(value) for value in found] if isinstance(found, list) else found
 
 
 def test_several_processes_give_the_same_document(write_rows: Any) -> None:

@@ -17,7 +17,9 @@ def test_several_percentiles_at_once() -> None:
     assert percentiles([]) == []
 
 
-@pytest.mark.parametrize("sizes", [(MOST_EXACT + 1,), (49_000, 2000, 1500, 3), (30_000, 30_000), (5000,) * 13])
+@pytest.mark.parametrize(
+    "sizes", [(MOST_EXACT + 1,), (49_000, 2000, 1500, 3), (30_000, 30_000), (5000,) * 13]
+)
 def test_many_merge_in_any_order(sizes: tuple[int, ...]) -> None:
     drawn = np.random.default_rng(3).lognormal(5, 1, sum(sizes)).round(2)
     parts = np.split(drawn, np.cumsum(sizes)[:-1])

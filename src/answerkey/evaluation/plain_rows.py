@@ -15,10 +15,10 @@ from answerkey.model.reply import Reply, Timings, ToolCall, Usage
 from answerkey.transcripts.fields.content_text import TEXT_NAMES
 from answerkey.transcripts.fields.tool_calls import read_calls
 from answerkey.transcripts.fields.usage import read_usage
+from answerkey.transcripts.json_shapes import LONGEST_MS
 from answerkey.transcripts.payloads import EVIDENCE
 
-# Longer ones are no times, and more names no list that a chatbot writes.
-LONGEST_MS = 1e15
+# More names are no list that a chatbot writes.
 _MOST_CALLS = 20
 # More other fields than these are not learned.
 _MOST_OTHERS = 200

@@ -14,7 +14,7 @@ import msgspec
 
 from answerkey.evaluation.log_rows import LogRows
 from answerkey.evaluation.plain_lines import PlainLines
-from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls, used_in
+from answerkey.evaluation.plain_rows import PlainRow, plain_calls, used_in
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
@@ -24,6 +24,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
 from answerkey.scorers.plan import GraderRecipe
+from answerkey.transcripts.json_shapes import LONGEST_MS
 from answerkey.transcripts.row_files import decode_line
 
 
@@ -173,7 +174,7 @@ class ShardScorer:
         measure, named, whole = measuring.plain, tally.named, tally.tally.whole
         say, find = measuring.quality.said, measuring.quality.find
         lines, keep_line = self._lines, tally.keep
-        add_number, add_values = tally.plain[0].append, tally.plain[1].append
+        add_number, add_values, add_taken = tally.plain[0].append, tally.plain[1].append, tally.taken.append
         add_usage = whole.add_usage
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
         for read, kind in self._with_kinds(rows, measuring):
@@ -222,11 +223,10 @@ class ShardScorer:
                 whole.tools_unobserved += 1
             if usage is not None:
                 add_usage(usage)
-            if taken is not None:
-                question.add_time(taken)
-                if taken >= slow_from:
-                    whole.add_time(question.id, taken)
-                    slow_from = whole.slow_from
+            add_taken(taken)
+            if taken is not None and taken >= slow_from:
+                whole.add_time(question.id, taken)
+                slow_from = whole.slow_from
             if row.trial:
                 question.add_trial(row.trial)
             elif lines is not None:

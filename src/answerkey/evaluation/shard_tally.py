@@ -13,12 +13,22 @@ import msgspec
 
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.question_lines import SEVERAL, QuestionLines
+from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves
 from answerkey.model.result_rows import Kept, RowLines, row_line
-from answerkey.model.slice_sums import Names, Signature, Values, length_of, signature_of
+from answerkey.model.slice_sums import (
+    ERRORS,
+    TAKEN,
+    Names,
+    ReplySums,
+    Signature,
+    Values,
+    length_of,
+    signature_of,
+)
 from answerkey.model.tally import Tally, values_of
 from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
+from answerkey.stats.intervals import mean_of_wholes, whole
 from answerkey.text.keyword import Keyword
 
 # Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
@@ -91,8 +101,8 @@ class LoggedQuestion:
     """A question of a block: what its rows expect, and what its replies have in common."""
 
     __slots__ = (
-        *("add_time", "category", "first", "group", "highest", "id", "keywords", "number", "numbered"),
-        *("places", "plain", "question", "shown", "signature", "told", "tools", "wording"),
+        *("category", "first", "group", "highest", "id", "keywords", "number", "numbered"),
+        *("places", "plain", "question", "shown", "signature", "sums", "told", "tools", "wording"),
     )
 
     def __init__(self, identity: str, text: str, first: int, number: int, signature: int) -> None:
@@ -115,8 +125,8 @@ class LoggedQuestion:
         self.tools: tuple[str, ...] = ()
         self.keywords: Sequence[Keyword] = ()
         self.category = UNCATEGORISED
-        # Takes the time of a reply.
-        self.add_time: Callable[[float], None]
+        # What its replies that are not plain add up to.
+        self.sums: ReplySums = {}
         # Its id, words, category and keywords as a row has them; None: no row was made yet.
         self.shown: tuple[bytes, bytes, bytes, list[bytes]] | None = None
 
@@ -146,10 +156,9 @@ class ShardTally:
         self.named: dict[object, LoggedQuestion] = {}
         self._signatures: dict[Signature, int] = {}
         self._plain_signatures: dict[object, int] = {}
-        # By signature: the times of plain replies.
-        self._times: list[list[float]] = []
-        # Of each plain reply its question's number and its values; and the same of all others.
+        # Of each plain reply its question's number, its values and its time; and the first two of all others.
         self.plain: tuple[list[int], list[Measured]] = ([], [])
+        self.taken: list[float | None] = []
         self._others: tuple[list[int], list[Measured]] = ([], [])
         self._known: dict[tuple[Names, Values], Measured] = {}
         # Rank, place, and the trial or the row that it can be made of.
@@ -168,7 +177,7 @@ class ShardTally:
         measured = self._known.get(names_and_values)
         if measured is None:
             measured = self._known[names_and_values] = Measured(*names_and_values)
-        self.tally.add_reply(trial, self._add_values(trial, place, measured))
+        self.tally.add_reply(trial, *self._add_values(trial, place, measured))
         self._errors += card.error is not None
         self._points += card.total or 0.0
         if card.total is None or card.total < 1:
@@ -183,8 +192,8 @@ class ShardTally:
         points = measured.points
         if points is None or (points < 1 and points <= self.lowest.limit):
             return False
-        signature = self._add_values(trial, place, measured)
-        self.tally.add_measured(trial.question.id, trial.replies[0], measured.error, signature)
+        counted = self._add_values(trial, place, measured)
+        self.tally.add_measured(trial.question.id, trial.replies[0], measured.error, *counted)
         self._count(measured, 1)
         return True
 
@@ -201,8 +210,8 @@ class ShardTally:
         if rank <= self.lowest.limit and self.lowest.takes(rank, place):
             self._low.append((rank, place, found))
 
-    def _add_values(self, trial: Trial, place: int, measured: Measured) -> Signature:
-        """Count a trial for its question; gives the slices that the reply is in."""
+    def _add_values(self, trial: Trial, place: int, measured: Measured) -> tuple[Signature, ReplySums]:
+        """Count a trial for its question; gives the slices that the reply is in, and the question's sums."""
         question = trial.question
         signature = signature_of(question)
         found = self._questions.get(question.id)
@@ -218,7 +227,7 @@ class ShardTally:
             found.add_trial(trial.number)
         elif self._what != "nothing":
             found.add_place(place)
-        return signature
+        return signature, found.sums
 
     def _new(self, identity: str, text: str, first: int, signature: int) -> LoggedQuestion:
         found = LoggedQuestion(identity, text, first, len(self._listed), signature)
@@ -227,10 +236,7 @@ class ShardTally:
         return found
 
     def _place_of(self, signature: Signature) -> int:
-        place = self._signatures.setdefault(signature, len(self._signatures))
-        if place == len(self._times):
-            self._times.append([])
-        return place
+        return self._signatures.setdefault(signature, len(self._signatures))
 
     def given_question(self, row: PlainRow, position: int, question: Question) -> LoggedQuestion | None:
         """A plain row's question in the golden set, whose rows can be measured; None: this row cannot."""
@@ -266,7 +272,6 @@ class ShardTally:
         return self._named(found, row)
 
     def _named(self, found: LoggedQuestion, row: PlainRow) -> LoggedQuestion:
-        found.add_time = self._times[found.signature].append
         self.named[(row.question,) if row.id is None else row.id] = found
         return found
 
@@ -320,11 +325,13 @@ class ShardTally:
         for (signature, which), times in counted.items():
             self.tally.add_alike(signatures[signature], times, objects[which].error)
             self._count(objects[which], times)
-        for signature, taken in enumerate(self._times):
-            if not taken:
-                continue
-            self.tally.add_alike(signatures[signature], 0, None, taken)
-            self.tally.whole.add_times(taken)
+        timed: dict[int, list[float]] = {}
+        for number, taken in zip(numbers, self.taken, strict=True):
+            if taken is not None:
+                timed.setdefault(signature_of_number[number], []).append(taken)
+        for signature, known in timed.items():
+            self.tally.add_alike(signatures[signature], 0, None, known)
+            self.tally.whole.add_times(known)
 
     def _records(self) -> list[bytes]:
         """What is known of the questions, dealt out to the partitions."""
@@ -338,23 +345,50 @@ class ShardTally:
         }
         values = [_pack(pair) for pair in packed]
         dealt = [_Deal() for _ in range(PARTITIONS)]
-        listed = self._listed
+        listed, sums = self._listed, self._sums_by_question()
         for (number, which), times in counted.items():
             found = listed[number]
             unit = found.id if found.group is None else found.group
             deal = dealt[crc32(unit.encode("utf-8", "replace")) % PARTITIONS]
             signature = deal.signatures.setdefault(found.signature, len(deal.signatures))
             value = deal.values.setdefault(value_of[which], len(deal.values))
-            deal.lines.append((found.id, signature, value, times, found.first, found.wording))
-            if found.group is not None or found.numbered or found.places is not None:
+            # What the question's replies add up to stands on the first of its lines.
+            line = (found.id, signature, value, times, found.first, found.wording, *sums[number])
+            deal.lines.append(line)
+            sums[number] = _COUNTED
+            if found.group is not None or found.numbered or found.places is not None or found.sums:
                 deal.add_rare(found)
         return [deal.packed(signatures, values) for deal in dealt]
+
+    def _sums_by_question(self) -> list[tuple[int, int, int, int, int]]:
+        """Of each question: replies, errors, replies whose time is known, and what these took, in halves."""
+        replies, errors, timed, taken = ([0] * len(self._listed) for _ in range(4))
+        for number, measured, one in zip(*self.plain, self.taken, strict=True):
+            replies[number] += 1
+            if measured.error is not None:
+                errors[number] += 1
+            if one is not None:
+                timed[number] += 1
+                taken[number] += whole(one)
+        for number, found in enumerate(self._listed):
+            if found.sums:
+                (failed, counted), (total, known) = found.sums[ERRORS], found.sums[TAKEN]
+                replies[number] += counted
+                errors[number] += round(mean_of_wholes(failed, 1))
+                timed[number] += known
+                taken[number] += total
+        high, low = zip(*map(halves, taken), strict=True) if taken else ((), ())
+        return list(zip(replies, errors, timed, high, low, strict=True))
+
+
+# The sums of a question that stand on another line already.
+_COUNTED = (0, 0, 0, 0, 0)
 
 
 class _Deal:
     """What a block says of the questions of one partition."""
 
-    __slots__ = ("groups", "lines", "numbered", "places", "signatures", "values")
+    __slots__ = ("groups", "lines", "numbered", "places", "signatures", "tools", "values")
 
     def __init__(self) -> None:
         # The block's place of each → its place here.
@@ -364,6 +398,7 @@ class _Deal:
         self.groups: dict[str, str] = {}
         self.numbered: dict[str, tuple[int, int]] = {}
         self.places: dict[str, list[int]] = {}
+        self.tools: dict[str, RareSums] = {}
 
     def add_rare(self, found: LoggedQuestion) -> None:
         if found.group is not None:
@@ -372,6 +407,13 @@ class _Deal:
             self.places[found.id] = found.places
         if found.numbered:
             self.numbered[found.id] = (found.numbered, found.highest)
+        tools = {
+            column: (*halves(total), size)
+            for column, (total, size) in found.sums.items()
+            if column not in (ERRORS, TAKEN)
+        }
+        if tools:
+            self.tools[found.id] = tools
 
     def packed(self, signatures: Sequence[bytes], values: Sequence[bytes]) -> bytes:
         if not self.lines:
@@ -384,6 +426,7 @@ class _Deal:
                 self.groups,
                 self.numbered,
                 self.places,
+                self.tools,
             )
         )
 

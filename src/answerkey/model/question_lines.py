@@ -6,17 +6,27 @@ from operator import itemgetter
 
 import msgspec
 
-from answerkey.model.slice_sums import Names, Signature, Values
+from answerkey.model.slice_sums import ERRORS, TAKEN, Names, ReplySums, Signature, Values, add_sums
 from answerkey.model.tally import Tally
+from answerkey.stats.intervals import whole
 
 # In the place of a checksum, where one id stands for several questions.
 SEVERAL = -1
 
 
-# A question with one of the values that its replies have in a part: its id; the places of its slices and of its values in the
-# part's lists; how many replies have these values; its position in the golden set, or the place of its first reply in the log;
-# and the checksum of what was asked, to tell when one id stands for several questions.
-QuestionLine = tuple[str, int, int, int, int, int]
+# A question with one of the values that its trials have in a part: its id; the places of its slices and of its values in the
+# part's lists; how many trials have these values; its position in the golden set, or the place of its first reply in the log;
+# and the checksum of what was asked, to tell when one id stands for several questions. Then, on one of its lines: replies, errors
+# among them, replies whose time is known, and what these took together, as two whole numbers (packed ones have 64 bits).
+QuestionLine = tuple[str, int, int, int, int, int, int, int, int, int, int]
+# Of a question: the columns that few have, each with its sum in two parts and its size.
+RareSums = dict[str, tuple[int, int, int]]
+_HALF = 60
+
+
+def halves(total: int) -> tuple[int, int]:
+    """A sum as two whole numbers that can be packed."""
+    return total >> _HALF, total & ((1 << _HALF) - 1)
 
 
 class QuestionLines(msgspec.Struct, array_like=True):
@@ -32,6 +42,8 @@ class QuestionLines(msgspec.Struct, array_like=True):
     numbered: dict[str, tuple[int, int]] = {}
     # Question → the places of its replies without a number, where results are kept.
     places: dict[str, list[int]] = {}
+    # Question → what the calls of its tools took, where any says it.
+    tools: dict[str, RareSums] = {}
 
 
 class AddedUp:
@@ -80,13 +92,15 @@ class _Gathered:
         self._groups: dict[str, str] = {}
         self._numbered: dict[str, tuple[int, int]] = {}
         self._places: dict[str, list[int]] = {}
+        self._tools: dict[str, ReplySums] = {}
 
     def add(self, batch: QuestionLines) -> None:
         signatures, values, questions = self._signatures, self._values, self._questions
         signature_of = [signatures.setdefault(packed, len(signatures)) for packed in batch.signatures]
         value_of = [values.setdefault(packed, len(values)) for packed in batch.values]
-        for identity, signature, value, times, first, wording in batch.lines:
-            line = (identity, signature_of[signature], value_of[value], times, first, wording)
+        for line in batch.lines:
+            identity = line[0]
+            line = (identity, signature_of[line[1]], value_of[line[2]], *line[3:])  # the same, in our lists
             known = questions.get(identity)
             if known is None:
                 questions[identity] = line
@@ -100,31 +114,42 @@ class _Gathered:
             self._numbered[identity] = (before[0] + numbered, max(before[1], highest))
         for identity, places in batch.places.items():
             self._places.setdefault(identity, []).extend(places)
+        for identity, sums in batch.tools.items():
+            known_sums = self._tools.setdefault(identity, {})
+            for column, (high, low, size) in sums.items():
+                add_sums(known_sums, column, (high << _HALF) + low, size)
 
     def added_up(self, pass_mark: float) -> AddedUp:
         added = AddedUp(pass_mark)
         signatures = [_read_signature(packed) for packed in self._signatures]
         values = [_read_values(packed) for packed in self._values]
-        # Slices and values of questions that are units themselves → how many there are, and where the first stands.
-        alike: dict[tuple[int, int], list[int]] = {}
+        # Slices, values, replies and errors of questions that are units themselves → how many there are, and where the first
+        # stands; slices and replies → what these took, question by question.
+        alike: dict[tuple[int, int, int, int], list[int]] = {}
+        taken: dict[tuple[int, int], list[int]] = {}
         for identity, found in self._questions.items():
-            if isinstance(found, list) or self._groups or self._numbered:
+            if isinstance(found, list) or self._groups or self._numbered or identity in self._tools:
                 self._add_question(added, found if isinstance(found, list) else [found], signatures, values)
                 continue
-            _, signature, value, times, first, wording = found
+            _, signature, value, times, first, wording, replies, errors, timed, high, low = found
+            if timed:
+                taken.setdefault((signature, timed), []).append((high << _HALF) + low)
             if wording == SEVERAL:
                 added.ambiguous.append(identity)
             if times > 1:
                 self._number(added, identity, times)
-            known = alike.get((signature, value))
+            known = alike.get((signature, value, replies, errors))
             if known is None:
-                alike[signature, value] = [1, first]
+                alike[signature, value, replies, errors] = [1, first]
             else:
                 known[0] += 1
                 if first < known[1]:
                     known[1] = first
-        for (signature, value), (questions, first) in alike.items():
-            added.tally.add_question(signatures[signature], None, first, {values[value]: 1}, questions)
+        for (signature, value, replies, errors), (questions, first) in alike.items():
+            sums: ReplySums = {ERRORS: [whole(errors), replies]}
+            added.tally.add_question(signatures[signature], None, first, {values[value]: 1}, questions, sums)
+        for (signature, timed), totals in taken.items():
+            added.tally.add_taken(signatures[signature], totals, timed)
         # A unit's questions are all here, so that its values can be summed now.
         added.tally.close_groups()
         return added
@@ -137,14 +162,19 @@ class _Gathered:
         values: list[tuple[Names, Values]],
     ) -> None:
         """Add a question with all of its lines."""
-        identity, signature, _, _, first, _ = min(lines, key=itemgetter(4))
+        identity, signature, *_ = first_line = min(lines, key=itemgetter(4))
         wordings = {line[5] for line in lines}
         if len(wordings) > 1 or SEVERAL in wordings:
             added.ambiguous.append(identity)
         counted: dict[tuple[Names, Values], int] = {}
-        for _, _, value, times, _, _ in lines:
+        sums = dict(self._tools.get(identity, {}))
+        for _, _, value, times, _, _, replies, errors, timed, high, low in lines:
             counted[values[value]] = counted.get(values[value], 0) + times
-        added.tally.add_question(signatures[signature], self._groups.get(identity), first, counted)
+            add_sums(sums, ERRORS, whole(errors), replies)
+            add_sums(sums, TAKEN, (high << _HALF) + low, timed)
+        added.tally.add_question(
+            signatures[signature], self._groups.get(identity), first_line[4], counted, replies=sums
+        )
         self._number(added, identity, sum(counted.values()))
 
     def _number(self, added: AddedUp, identity: str, replies: int) -> None:

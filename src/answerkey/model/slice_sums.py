@@ -42,15 +42,15 @@ class Replies:
         self.replies = 0
         self.errors: dict[str, int] = {}
         self.taken = Durations()
-        # The column's name → its moments, over questions that are units themselves and whose replies came together.
+        # The column's name → its moments over units.
         self.moments: dict[str, UnitMoments] = {}
 
-    def add_unit(self, sums: ReplySums) -> None:
-        """Count what the replies of a unit, which were all counted, add up to."""
+    def add_unit(self, sums: ReplySums, times: int = 1) -> None:
+        """Count what the replies of a unit, which were all counted, add up to; of so many units that are alike."""
         for column, (total, size) in sums.items():
             if size:
                 self.moments.setdefault(column, UnitMoments()).add(
-                    total, size, bounded=column == ERRORS and mean_of_wholes(total, size) <= 1
+                    total, size, times, bounded=column == ERRORS and mean_of_wholes(total, size) <= 1
                 )
 
     def interval(self, column: str, replies: int) -> Interval | None:

@@ -34,7 +34,7 @@ from answerkey.model.summary import Latency, Slice, Summary
 from answerkey.model.trial import Trial
 from answerkey.model.whole_tally import WholeTally
 from answerkey.stats.durations import Durations
-from answerkey.stats.intervals import mean_of_wholes, whole
+from answerkey.stats.intervals import UnitMoments, mean_of_wholes, whole
 
 GRADES = "ABCDF"
 # More different cells than these are folded.
@@ -81,18 +81,17 @@ class Tally:
         ]
         part.taken.extend(taken)
         if sums is not None:
-            add_sums(sums, ERRORS, whole(len(errors)), len(trial.replies))
-            add_sums(sums, TAKEN, sum(map(whole, taken)), len(taken))
-            for reply in trial.replies:
-                for call in reply.tool_calls:
-                    if call.duration_ms is not None:
-                        add_sums(sums, TOOL + call.name, whole(call.duration_ms), 1)
+            _add_replies(sums, trial.replies, len(errors), taken)
         self.whole.add(trial)
 
-    def add_measured(self, identity: str, reply: Reply, error: str | None, signature: Signature) -> None:
-        """Count a reply that has a score, of which only the values are known."""
+    def add_measured(
+        self, identity: str, reply: Reply, error: str | None, signature: Signature, sums: ReplySums
+    ) -> None:
+        """Count a reply that has a score, of which only the values are known, in the sums of its question too."""
         taken = reply.timings.latency_ms
-        self.add_alike(signature, 1, error, () if taken is None else (taken,))
+        times = () if taken is None else (taken,)
+        self.add_alike(signature, 1, error, times)
+        _add_replies(sums, (reply,), int(error is not None), times)
         self.whole.add_time(identity, taken)
         self.whole.add_reply(reply)
 
@@ -120,8 +119,8 @@ class Tally:
     ) -> None:
         """Count a question, whose replies were all counted: its unit (None: itself), its place, and its trials' values.
 
-        Several questions may be counted together that are alike in all but their places, of which the first is given. What
-        its replies add up to is given where they came together, as in a log they do not.
+        Several questions may be counted together that are alike in all but their places, of which the first is given, and the
+        times that their replies took, which are added apart.
         """
         if len(values) == 1:
             ((names, means),) = values
@@ -134,13 +133,18 @@ class Tally:
         if group is None:
             self._cells[signature, names, means] += questions
             if replies is not None:
-                self._replies.setdefault(signature, Replies()).add_unit(replies)
+                self._replies.setdefault(signature, Replies()).add_unit(replies, questions)
             if len(self._cells) > _MOST_CELLS:
                 self._fold_cells()
         else:
             self._groups.setdefault(group, Counter())[signature, names, means] += questions
             if replies is not None:
                 self._group_replies.setdefault(group, []).append((signature, replies))
+
+    def add_taken(self, signature: Signature, totals: Sequence[int], replies: int) -> None:
+        """Count what the replies of questions that are units took, so many replies each."""
+        part = self._replies.setdefault(signature, Replies())
+        part.moments.setdefault(TAKEN, UnitMoments()).extend(totals, replies)
 
     def merge(self, other: "Tally") -> None:
         """Add what another has counted; a group's questions must all be in one of them."""
@@ -302,6 +306,16 @@ class Tally:
         return [
             name for name in dict.fromkeys(name for names in ordered for name in names[which]) if name != COST
         ]
+
+
+def _add_replies(sums: ReplySums, replies: Sequence[Reply], errors: int, taken: Sequence[float]) -> None:
+    """Add replies to the sums of their question."""
+    add_sums(sums, ERRORS, whole(errors), len(replies))
+    add_sums(sums, TAKEN, sum(map(whole, taken)), len(taken))
+    for reply in replies:
+        for call in reply.tool_calls:
+            if call.duration_ms is not None:
+                add_sums(sums, TOOL + call.name, whole(call.duration_ms), 1)
 
 
 def values_of(trial: Trial) -> tuple[Names, Values]:

@@ -10,6 +10,7 @@ standard error, up to the most that scores of this mean can vary. docs/statistic
 
 import math
 from collections.abc import Hashable, Sequence
+from operator import mul
 
 import msgspec
 
@@ -162,6 +163,19 @@ class UnitMoments:
         low, high = self.extremes.get(size, (total, total))
         self.extremes[size] = (min(low, total), max(high, total))
         self.bounded = self.bounded and bounded
+
+    def extend(self, totals: Sequence[int], size: int) -> None:
+        """Count units of so many values each with these sums, which are not between 0 and 1."""
+        self.count += size * len(totals)
+        self.units += len(totals)
+        total, low, high = sum(totals), min(totals), max(totals)
+        self.total += total
+        self.squares += sum(map(mul, totals, totals))
+        self.cross += total * size
+        self.size_squares += size * size * len(totals)
+        known = self.extremes.get(size, (low, high))
+        self.extremes[size] = (min(low, known[0]), max(high, known[1]))
+        self.bounded = False
 
     def merge(self, other: "UnitMoments") -> None:
         """Add those of other units."""

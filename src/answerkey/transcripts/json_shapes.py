@@ -5,6 +5,9 @@ from math import isfinite
 
 from answerkey.model.json_value import Json, JsonObject
 
+# Some thirty thousand years.
+LONGEST_MS = 1e15
+
 
 def as_dict(value: object) -> JsonObject:
     """`value` if it is an object, else an empty one."""
@@ -81,6 +84,6 @@ def read_count(value: object) -> int | None:
 
 
 def read_duration(value: object) -> float | None:
-    """A time span: not negative."""
+    """A time span in milliseconds: not negative, and no longer than any can be."""
     number = read_number(value)
-    return number if number is not None and number >= 0 else None
+    return number if number is not None and 0 <= number < LONGEST_MS else None
