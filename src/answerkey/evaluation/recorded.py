@@ -204,6 +204,7 @@ class LogRun:
         results = LoggedResults(
             self._results(numbers) if kept == "trials" else _not_kept,
             lines=self._lines(numbers) if kept.endswith("lines") else None,
+            for_table=kept == "table lines",
             worst=worst,
             imperfect=self._imperfect,
             failed=self._failed,

@@ -63,6 +63,10 @@ class ReplyText:
         return list(numbers.find_numbers(self.text))
 
     @cached_property
+    def _digits(self) -> str:
+        return numbers.bare_digits(self.text)
+
+    @cached_property
     def _offsets(self) -> list[int]:
         """Where each lower-cased character stands in the text: İ grows to two."""
         return list(chain.from_iterable(repeat(at, len(one.lower())) for at, one in enumerate(self.text)))
@@ -108,7 +112,7 @@ class ReplyText:
         end = numbers.whole_number_end(self.text, at, at + len(usual)) if at >= 0 else 0
         if end:
             return Match(True, "number", at, end, self.text[at:end], _EQUAL)
-        for number in self._numbers if digits in numbers.bare_digits(self.text) else ():
+        for number in self._numbers if digits in self._digits else ():
             if number.canonical == worth:
                 return self._match_number(number, _EQUAL)
         return _NO_NUMBER

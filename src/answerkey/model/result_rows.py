@@ -18,9 +18,13 @@ _NOT_IN_TABLES = (
     *("timings", "usage", "evidence", "finish", "reasoning"),
     *("conversation_id", "response_id", "trace_id"),
 )
+# What a tool was given and gave back may have any shape, and fills a column as JSON; lines with one of these marks are looked at.
+_ANY_SHAPE = ("arguments", "result")
+_MARKS = (b'"arguments":', b'"result":', b'"checks":')
 # In the place of a trial's number that only the whole log gives it; no JSON has a zero byte.
 OPEN = b"\0"
 _encoder = msgspec.json.Encoder(enc_hook=repr)
+_decode = msgspec.json.Decoder().decode
 
 
 def encode(document: object) -> bytes:
@@ -39,13 +43,33 @@ def result_lines(results: Iterable[Trial]) -> Iterable[bytes]:
 
 
 def for_table(document: dict[str, Any]) -> dict[str, Any]:
-    """A result's document with no more than a table has columns for, which makes it half as long."""
-    document["reply"] = {
-        name: value for name, value in document["reply"].items() if name not in _NOT_IN_TABLES
-    }
+    """A result's document with what a table has columns for, which makes it half as long."""
+    reply = {name: value for name, value in document["reply"].items() if name not in _NOT_IN_TABLES}
+    reply["tool_calls"] = [
+        {**call, **{name: encode(call[name]).decode() for name in _ANY_SHAPE if call.get(name) is not None}}
+        for call in reply["tool_calls"]
+    ]
+    document["reply"] = reply
     for component in document["components"].values():
         component.pop("matches", None)
+    checked = document["components"].get("checks") or document.get("findings", {}).get("checks")
+    if checked:
+        document["checks"] = checked.get("checks")
     return document
+
+
+def table_lines(results: Iterable[Trial]) -> Iterable[bytes]:
+    """All results as rows for a table, some lines at a time."""
+    if not isinstance(results, LoggedResults) or results.lines is None:
+        return (encode(for_table(result_document(result))) + b"\n" for result in results)
+    return results.lines() if results.for_table else map(_lines_for_table, results.lines())
+
+
+def _lines_for_table(lines: bytes) -> bytes:
+    # What else they have, a table leaves out by itself.
+    if not any(mark in lines for mark in _MARKS):
+        return lines
+    return b"".join([encode(for_table(_decode(line))) + b"\n" for line in lines.splitlines()])
 
 
 def row_line(result: Trial, kept: Kept) -> bytes:

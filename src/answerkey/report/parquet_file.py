@@ -4,19 +4,15 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
-import msgspec
 import pyarrow
 import pyarrow.json
 import pyarrow.parquet
 
-from answerkey.model.result_rows import encode, result_lines
+from answerkey.model.result_rows import table_lines
 from answerkey.model.run import Run
 
 # A batch is written when its rows have so many bytes as lines of JSON.
 _BYTES = 8_000_000
-# What a tool was given and gave back may have any shape, and is kept as JSON.
-_ANY_SHAPE = (b'"arguments":', b'"result":')
-_decode = msgspec.json.Decoder().decode
 
 
 def write_parquet(run: Run, file: BinaryIO) -> None:
@@ -25,14 +21,14 @@ def write_parquet(run: Run, file: BinaryIO) -> None:
     schema = _schema(tuple(run.info.weights), metrics)
     with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for lines in _batches(run):
-            writer.write_table(_table(lines, schema, metrics))
+            writer.write_table(_table(lines, schema))
 
 
 def _batches(run: Run) -> Iterator[bytes]:
     """The rows as lines of JSON."""
     batch: list[bytes] = []
     size = 0
-    for lines in result_lines(run.results):
+    for lines in table_lines(run.results):
         batch.append(lines)
         size += len(lines)
         if size >= _BYTES:
@@ -42,10 +38,7 @@ def _batches(run: Run) -> Iterator[bytes]:
         yield b"".join(batch)
 
 
-def _table(lines: bytes, schema: Any, metrics: Sequence[str]) -> Any:
-    if "checks" in schema.names or any(map(lines.__contains__, _ANY_SHAPE)):
-        rows = [_row(_decode(line), metrics) for line in lines.splitlines()]
-        return pyarrow.Table.from_pylist(rows, schema=schema)
+def _table(lines: bytes, schema: Any) -> Any:
     wanted = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     # One block, and one thread: other processes score.
     reading = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
@@ -90,20 +83,3 @@ def _schema(components: Sequence[str], metrics: Sequence[str]) -> Any:
 
 def _struct(**fields: Any) -> Any:
     return pyarrow.struct(list(fields.items()))
-
-
-def _row(row: dict[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    reply = row["reply"]
-    reply["tool_calls"] = [
-        {**call, "arguments": _json(call.get("arguments")), "result": _json(call.get("result"))}
-        for call in reply["tool_calls"]
-    ]
-    found = row["components"].get("checks") or row.get("findings", {}).get("checks") or {}
-    row["checks"] = found.get("checks")
-    row["metrics"] = {name: row["metrics"].get(name) for name in metrics}
-    return row
-
-
-def _json(value: object) -> str | None:
-    """Values of any shape share one column, as JSON."""
-    return None if value is None else encode(value).decode()

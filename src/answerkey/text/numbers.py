@@ -33,8 +33,9 @@ _ONLY = re.compile(
     + rf"|\.[0-9]++)\s*[{CURRENCY_SIGNS}%]?\s*"
 )
 _EUROPEAN = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
-_DROP_ALL = str.maketrans("", "", ",." + _SPACES + "'’_")
-_ASCII_DROP_ALL = b",. '_"
+# What may stand between a number's digits, in UTF-8.
+_ASCII_DROPPED = b",. '_"
+_WIDE_DROPPED = [separator.encode() for separator in _SPACES + "’" if not separator.isascii()]
 _DROP_SEPARATORS = str.maketrans("", "", "," + _SPACES + "'’_")
 _MINUS = "-\u2212"
 _SIGN_CONTEXT = frozenset(" \t\n\r([{=:;,/\u00a0\u202f\"'“‘*|>" + CURRENCY_SIGNS)
@@ -123,10 +124,12 @@ def bare_digits(text: str) -> str:
 
     A text can only hold a number of some worth if its bare form holds `significant_digits(worth)`.
     """
-    if text.isascii():
-        # Ten times as fast as on a string.
-        return text.encode("ascii").translate(None, _ASCII_DROP_ALL).decode("ascii")
-    return text.translate(_DROP_ALL)
+    # Bytes are gone through ten times as fast as characters.
+    data = text.encode("utf-8", "replace")
+    if len(data) > len(text):
+        for separator in _WIDE_DROPPED:
+            data = data.replace(separator, b"")
+    return data.translate(None, _ASCII_DROPPED).decode()
 
 
 def significant_digits(canonical: str) -> str:
