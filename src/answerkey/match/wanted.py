@@ -49,7 +49,10 @@ class Asked:
         words = self.folded.split()
         self.stems = frozenset(map(stem, words))
         # What singles out what is asked about.
-        self.telling = {stem(word) for word in words if word not in FUNCTION_WORDS}
+        named = [word for word in words if word not in FUNCTION_WORDS]
+        self.telling = set(map(stem, named))
+        # What the model of the words around a keyword reads in their place, also behind a break.
+        self.tokens = dict.fromkeys(named, "=") | {f",{word}": ",=" for word in named}
 
 
 prepare_asked = lru_cache(maxsize=8192)(Asked)
