@@ -18,7 +18,8 @@ from answerkey.match.model import WORDS
 __all__ = ["export_around", "fit_around", "read_place"]
 
 Name = tuple[str, int, str]
-_CLASSES = {word: name for name in ("contrasts", "doubts", "denies") for word in WORDS[name]}
+# In capitals, which no token has.
+_CLASSES = {word: name.upper() for name in ("contrasts", "doubts", "denies") for word in WORDS[name]}
 # The inverse of the penalty on squared weights.
 _STRENGTH = 0.3
 _ITERATIONS = 60
@@ -28,19 +29,20 @@ _FEWEST = 2
 _SMALLEST = 0.02
 
 
-def _breaks(slot: int) -> int:
-    """A place of a word without its distance: its side and the breaks between."""
-    return slot // (SLOTS // 2) * 3 + slot % 3
+def _names_at(slot: int, word: str) -> list[Name]:
+    """What is known of a word, or of a class, at a place: its distance, and its side with a break or without one."""
+    side = slot // (SLOTS // 2)
+    return [("distance", slot // 2, word), ("break", side * 2 + slot % 2, word)]
 
 
-def names_around(place: Surroundings) -> list[Name]:
+def _names_around(place: Surroundings) -> list[Name]:
     """What the model knows of a place, by name."""
     names: list[Name] = [("asks", 0, "")] if place.asks else []
-    for token, slot in place.sentence.near(place.at, place.size):
-        names += [("distance", slot // 3, token), ("breaks", _breaks(slot), token)]
+    for token, slot in zip(*place.sentence.near(place.at, place.size), strict=True):
+        token = token.lstrip(",")
+        names += _names_at(slot, token)
         if token in _CLASSES:
-            kind = _CLASSES[token]
-            names += [("distance of class", slot // 3, kind), ("breaks of class", _breaks(slot), kind)]
+            names += _names_at(slot, _CLASSES[token])
     names += [("touching", 0, one) for one in place.sentence.touching(place.at, place.size)]
     names += [("earlier", 0, one) for one in place.earlier]
     names += [("later", 0, one) for one in place.later]
@@ -49,7 +51,7 @@ def names_around(place: Surroundings) -> list[Name]:
 
 def read_place(place: Surroundings) -> np.ndarray:
     """The numbers of what the model knows of a place."""
-    return np.array([_numbers.setdefault(name, len(_numbers)) for name in names_around(place)], dtype=np.int64)
+    return np.array([_numbers.setdefault(name, len(_numbers)) for name in _names_around(place)], dtype=np.int64)
 
 
 # All names that were met, in order.
@@ -86,16 +88,16 @@ def export_around(weights: np.ndarray) -> Around:
     for (kind, place, text), weight in zip(_numbers, weights[:-1], strict=False):
         if weight:
             of[kind][place, text] = float(weight)
-    tokens = sorted({text for kind in ("distance", "breaks") for _, text in of[kind]} | set(_CLASSES))
+    known = {text for kind in ("distance", "break") for _, text in of[kind]} - set(_CLASSES.values())
     words = {}
-    for token in tokens:
-        places = []
-        for slot in range(SLOTS):
-            known = (("distance", slot // 3, token), ("breaks", _breaks(slot), token))
-            shared = [(f"{kind} of class", place, _CLASSES.get(token, "")) for kind, place, _ in known]
-            places.append(sum(of[kind].get((place, text), 0.0) for kind, place, text in (*known, *shared)))
-        if max(map(abs, places)) >= _SMALLEST:
-            words[token] = tuple(round(one, 2) for one in places)
+    for token in sorted(known | set(_CLASSES)):
+        both = (token, _CLASSES[token]) if token in _CLASSES else (token,)
+        weights_at = [
+            sum(of[kind].get((place, text), 0.0) for one in both for kind, place, text in _names_at(slot, one))
+            for slot in range(SLOTS)
+        ]
+        if max(map(abs, weights_at)) >= _SMALLEST:
+            words[token] = tuple(round(one, 2) for one in weights_at)
     lists = [
         {text: round(one, 3) for (_, text), one in of[kind].items() if abs(one) >= _SMALLEST}
         for kind in ("touching", "earlier", "later")

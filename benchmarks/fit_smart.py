@@ -38,7 +38,7 @@ FOLDS = 5
 TRIVIA_WEIGHT = 1.0
 ROUNDS = 2
 # What a trivia row counts for the words around a keyword: the plain answers are so many that they would teach little else.
-TRIVIA_WORDS = 0.02
+TRIVIA_WORDS = 0.05
 # The recall from which a keyword counts as being there as a whole.
 WHOLE = 0.95
 RECALL, SAID = list(DIRECTIONS).index("recall"), list(DIRECTIONS).index("said")
@@ -66,7 +66,7 @@ class Row:
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
         self.places = [
-            reply.surroundings(place, wanted.size if way == "phrase" else 1)
+            reply.surroundings(place, wanted.size if way == "phrase" else 1, reply.sentence_of(place))
             for _, wanted, place, way in found
         ]
         self.known = list(map(read_place, self.places))

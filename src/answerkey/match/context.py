@@ -1,27 +1,45 @@
 """What is said of a keyword, by the words around it: "moved from Tuesday to Thursday" says Thursday and not Tuesday.
 
-A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and how many
-breaks (a comma, a bracket, a dash) lie between, the two or three words that touch it, and the words beside its sentence.
+A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and whether
+a break (a comma, a bracket, a dash) lies between, the two or three words that touch it, and the words beside its sentence.
 `benchmarks/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word, with
 "," before it where a break is, "#" for any number and "=" for a word of the question.
 """
 
 import gzip
-from functools import lru_cache
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from importlib import resources
-from typing import NamedTuple
+from operator import getitem
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from answerkey.text.normalise import Remembered
+
+_Weight = TypeVar("_Weight", float, tuple[float, ...])
+
 # How many words on each side of the keyword count, and how many on each side of its sentence.
 NEAR, BESIDE = 6, 8
-# A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and breaks between (none, one, more).
-_BEFORE, _BEHIND = (0, 3, 6, 6, 9, 9), (12, 15, 18, 18, 21, 21)
-SLOTS = 24
-# Behind the first and before the last word of a sentence.
-_START, _END = ("<",) * 3, (">",) * 3
+# A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and whether a break lies between.
+_BEFORE, _BEHIND = (6, 6, 4, 4, 2, 0), (8, 10, 12, 12, 14, 14)
+SLOTS = 16
+# The weights of the words around a keyword, by how many of them stand before the first break on either side.
+_PLACES = [
+    [
+        tuple(slot + (index < NEAR - before) for index, slot in enumerate(_BEFORE))
+        + tuple(slot + (index >= behind) for index, slot in enumerate(_BEHIND))
+        for behind in range(NEAR + 1)
+    ]
+    for before in range(NEAR + 1)
+]
+_UNBROKEN = _PLACES[NEAR][NEAR]
+# Before the first and behind the last word of a sentence.
+_START, _END = ["<"] * NEAR, [">"] * NEAR
 # Steps in one unit of log-odds, and their limit: finer ones tell the trees nothing.
 _STEP, _LIMIT = 2.0, 3.0
+_MOST_REMEMBERED = 100_000
 
 
 class Sentence:
@@ -29,33 +47,29 @@ class Sentence:
 
     def __init__(self, text: str, known: dict[str, str]) -> None:
         """`text` has "," before words that follow a break; `known` are the tokens of the question's words."""
-        self.tokens = [*_START, *[known.get(one) or _tokens[one] for one in text.split()], *_END]
-        self._broken = "," in text
+        tokens = list(map(_token, text.split()))
+        if not known.keys().isdisjoint(tokens):
+            tokens = [known.get(one, one) for one in tokens]
+        self.tokens = _START + tokens + _END
+        self._breaks = [at for at, one in enumerate(self.tokens) if one[0] == ","] if "," in text else None
 
-    def near(self, at: int, size: int) -> list[tuple[str, int]]:
-        """The tokens around the words from `at` on, each with the place of its weight."""
-        at += len(_START)
-        before, behind = self.tokens[max(0, at - NEAR) : at], self.tokens[at + size : at + size + NEAR]
-        before.reverse()
-        if not self._broken:
-            return [*zip(before, _BEFORE), *zip(behind, _BEHIND)]  # noqa: B905
-        found, breaks, later = [], 0, self.tokens[at]
-        for token, slot in zip(before, _BEFORE):  # noqa: B905
-            breaks += later[0] == ","
-            later = token
-            found.append((token.lstrip(","), slot + min(2, breaks)))
-        breaks = 0
-        for token, slot in zip(behind, _BEHIND):  # noqa: B905
-            breaks += token[0] == ","
-            found.append((token.lstrip(","), slot + min(2, breaks)))
-        return found
+    def near(self, at: int, size: int) -> tuple[list[str], tuple[int, ...]]:
+        """The tokens around the words from `at` on, and the place of each one's weight."""
+        at, end, breaks = at + NEAR, at + NEAR + size, self._breaks
+        tokens = self.tokens[at - NEAR : at] + self.tokens[end : end + NEAR]
+        if not breaks:
+            return tokens, _UNBROKEN
+        last, following = bisect_right(breaks, at), bisect_left(breaks, end)
+        before = min(NEAR, at - breaks[last - 1]) if last else NEAR
+        behind = min(NEAR, breaks[following] - end) if following < len(breaks) else NEAR
+        return tokens, _PLACES[before][behind]
 
     def touching(self, at: int, size: int) -> tuple[str, ...]:
         """The two and three tokens before the words from `at` on, those behind them, and the one on each side."""
-        at += len(_START)
-        third, second, first = self.tokens[at - 3 : at]
+        at += NEAR
+        third, second, first, own = self.tokens[at - 3 : at + 1]
         following, next_one, last = self.tokens[at + size : at + size + 3]
-        here = ",_" if self.tokens[at][0] == "," else "_"
+        here = ",_" if own[0] == "," else "_"
         two, behind = f"{second} {first} {here}", f"_ {following} {next_one}"
         return two, f"{third} {two}", behind, f"{behind} {last}", f"{first} {here} {following}"
 
@@ -76,47 +90,58 @@ def in_steps(log_odds: float) -> float:
     return round(max(-_LIMIT, min(_LIMIT, log_odds)) * _STEP) / _STEP
 
 
-class _Tokens(dict[str, str]):
-    """The token of each word, worked out once."""
-
-    def __missing__(self, word: str) -> str:
-        bare = word.lstrip(",")
-        token = "," * (bare != word) + ("#" if bare[:1].isdigit() else bare)
-        if len(self) < 100_000:
-            self[word] = token
-        return token
+def _make_token(word: str) -> str:
+    bare = word.lstrip(",")
+    return "," * (bare != word) + ("#" if bare[:1].isdigit() else bare)
 
 
-_tokens = _Tokens()
+_token = Remembered(_make_token).__getitem__
 
 
-class Around(msgspec.Struct, frozen=True):
+class _Weights(dict[str, _Weight]):
+    """Of every token, those without one and those behind a break included."""
+
+    def __init__(self, known: dict[str, _Weight], none: _Weight) -> None:
+        super().__init__(known)
+        self._none, self._room = none, len(known) + _MOST_REMEMBERED
+
+    def __missing__(self, token: str) -> _Weight:
+        weight = self.get(token.lstrip(","), self._none)
+        if len(self) < self._room:
+            self[token] = weight
+        return weight
+
+
+class Around(msgspec.Struct, frozen=True, dict=True):
     """A fitted model."""
 
     base: float
     # A sentence that asks.
     asks: float
-    # The weights of a token in the order of the slots.
+    # The weights of a token by its place.
     words: dict[str, tuple[float, ...]]
     touching: dict[str, float]
     # The weights of a word before the sentence of the keyword, and behind it.
     earlier: dict[str, float]
     later: dict[str, float]
 
+    @cached_property
+    def _ready(self) -> tuple[Callable[[str], tuple[float, ...]], Callable[[str], float], Callable[[str], float]]:
+        words = _Weights(self.words, (0.0,) * SLOTS)
+        earlier, later = _Weights(self.earlier, 0.0), _Weights(self.later, 0.0)
+        return words.__getitem__, earlier.__getitem__, later.__getitem__
+
     def log_odds(self, place: Surroundings) -> float:
         """How likely it is that a careful reader finds it said."""
         sentence, at, size, asks, before, behind = place
-        words, touching, earlier, later = self.words, self.touching, self.earlier, self.later
-        total = self.base + self.asks * asks
-        for token, slot in sentence.near(at, size):
-            if token in words:
-                total += words[token][slot]
+        word, earlier, later = self._ready
+        touching = self.touching
+        tokens, slots = sentence.near(at, size)
+        total = sum(map(getitem, map(word, tokens), slots), self.asks * asks + self.base)
         for one in sentence.touching(at, size):
             if one in touching:
                 total += touching[one]
-        total += sum([earlier[one] for one in before if one in earlier])
-        total += sum([later[one] for one in behind if one in later])
-        return in_steps(total)
+        return in_steps(total + sum(map(earlier, before)) + sum(map(later, behind)))
 
 
 @lru_cache(maxsize=1)

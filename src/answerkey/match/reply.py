@@ -90,9 +90,8 @@ class Reply:
         telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
         return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
 
-    def surroundings(self, place: int, size: int) -> Surroundings:
-        """Where a hit of so many words stands."""
-        number = self.sentence_of(place)
+    def surroundings(self, place: int, size: int, number: int) -> Surroundings:
+        """Where a hit of so many words stands in the sentence of that number."""
         first, end = self._starts[number : number + 2]
         text = self._sentences[number]
         sentence = self._read.get(number)
@@ -102,9 +101,10 @@ class Reply:
         return Surroundings(sentence, place - first, min(size, end - place), text[-1:] == "?", earlier, later)
 
     def around(self, place: int, size: int) -> tuple[float, ...]:
-        """What stands around a hit, from `said` to `not_found`."""
-        said = shipped_around().log_odds(self.surroundings(place, size))
-        return said, self._better_elsewhere[self.sentence_of(place)], self._not_found
+        """What stands around a hit of so many words, from `said` to `not_found`."""
+        number = self.sentence_of(place)
+        said = shipped_around().log_odds(self.surroundings(place, size, number))
+        return said, self._better_elsewhere[number], self._not_found
 
     def _has(self, cue: str, sentence: int) -> float:
         first, last = self._starts[sentence : sentence + 2]
