@@ -38,12 +38,11 @@ def _names_at(slot: int, word: str) -> list[Name]:
 def _names_around(place: Surroundings) -> list[Name]:
     """What the model knows of a place, by name."""
     names: list[Name] = [("asks", 0, "")] if place.asks else []
-    for token, slot in zip(*place.sentence.near(place.at, place.size), strict=True):
-        token = token.lstrip(",")
+    for token, slot in zip(place.tokens, place.slots(), strict=True):
         names += _names_at(slot, token)
         if token in _CLASSES:
             names += _names_at(slot, _CLASSES[token])
-    names += [("touching", 0, one) for one in place.sentence.touching(place.at, place.size)]
+    names += [("touching", 0, one) for one in place.touching()]
     names += [("earlier", 0, one) for one in place.earlier]
     names += [("later", 0, one) for one in place.later]
     return names

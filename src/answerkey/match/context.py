@@ -2,12 +2,11 @@
 
 A logistic regression over the words before and behind the keyword in its sentence, by their side, their distance and whether
 a break (a comma, a bracket, a dash) lies between, the two or three words that touch it, and the words beside its sentence.
-`benchmarks/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word, with
-"," before it where a break is, "#" for any number and "=" for a word of the question.
+`benchmarks/fit_smart.py` fits it on labelled replies; what it says is one feature of the trees. A token is a folded word,
+"#" for any number, or "=" for a word of the question.
 """
 
 import gzip
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from importlib import resources
@@ -25,7 +24,7 @@ NEAR, BESIDE = 6, 8
 # A word's weights are by side, distance (1, 2, 3 or 4, 5 or 6) and whether a break lies between.
 _BEFORE, _BEHIND = (6, 6, 4, 4, 2, 0), (8, 10, 12, 12, 14, 14)
 SLOTS = 16
-# The weights of the words around a keyword, by how many of them stand before the first break on either side.
+# The weights of the words around a keyword, by how many of them on either side stand nearer than the first break.
 _PLACES = [
     [
         tuple(slot + (index < NEAR - before) for index, slot in enumerate(_BEFORE))
@@ -34,55 +33,42 @@ _PLACES = [
     ]
     for before in range(NEAR + 1)
 ]
-_UNBROKEN = _PLACES[NEAR][NEAR]
 # Before the first and behind the last word of a sentence.
 _START, _END = ["<"] * NEAR, [">"] * NEAR
 # Steps in one unit of log-odds, and their limit: finer ones tell the trees nothing.
 _STEP, _LIMIT = 2.0, 3.0
 _MOST_REMEMBERED = 100_000
-
-
-class Sentence:
-    """One sentence of a reply as tokens."""
-
-    def __init__(self, text: str, known: dict[str, str]) -> None:
-        """`text` has "," before words that follow a break; `known` are the tokens of the question's words."""
-        tokens = list(map(_token, text.split()))
-        if not known.keys().isdisjoint(tokens):
-            tokens = [known.get(one, one) for one in tokens]
-        self.tokens = _START + tokens + _END
-        self._breaks = [at for at, one in enumerate(self.tokens) if one[0] == ","] if "," in text else None
-
-    def near(self, at: int, size: int) -> tuple[list[str], tuple[int, ...]]:
-        """The tokens around the words from `at` on, and the place of each one's weight."""
-        at, end, breaks = at + NEAR, at + NEAR + size, self._breaks
-        tokens = self.tokens[at - NEAR : at] + self.tokens[end : end + NEAR]
-        if not breaks:
-            return tokens, _UNBROKEN
-        last, following = bisect_right(breaks, at), bisect_left(breaks, end)
-        before = min(NEAR, at - breaks[last - 1]) if last else NEAR
-        behind = min(NEAR, breaks[following] - end) if following < len(breaks) else NEAR
-        return tokens, _PLACES[before][behind]
-
-    def touching(self, at: int, size: int) -> tuple[str, ...]:
-        """The two and three tokens before the words from `at` on, those behind them, and the one on each side."""
-        at += NEAR
-        third, second, first, own = self.tokens[at - 3 : at + 1]
-        following, next_one, last = self.tokens[at + size : at + size + 3]
-        here = ",_" if own[0] == "," else "_"
-        two, behind = f"{second} {first} {here}", f"_ {following} {next_one}"
-        return two, f"{third} {two}", behind, f"{behind} {last}", f"{first} {here} {following}"
+_token = Remembered(lambda word: "#" if word[0].isdigit() else word).__getitem__
 
 
 class Surroundings(NamedTuple):
-    """Where a keyword stands: its sentence, its first word in it, how many words it has, and what is around the sentence."""
+    """Where a keyword stands."""
 
-    sentence: Sentence
-    at: int
-    size: int
+    # The tokens before it and behind it, and how many of each stand nearer than the first break.
+    tokens: list[str]
+    before: int
+    behind: int
+    # Its sentence asks; the words before that, and behind it.
     asks: bool
     earlier: list[str]
     later: list[str]
+
+    def slots(self) -> tuple[int, ...]:
+        """The place of each token's weight."""
+        return _PLACES[self.before][self.behind]
+
+    def touching(self) -> tuple[str, str, str, str, str]:
+        """The two and three tokens before the keyword, those behind it, and the one on each side."""
+        third, second, first, following, next_one, last = self.tokens[NEAR - 3 : NEAR + 3]
+        here = ("_" if self.before else ",_") if self.behind else "_,"
+        two, behind = f"{second} {first} {here}", f"{here} {following} {next_one}"
+        return two, f"{third} {two}", behind, f"{behind} {last}", f"{first} {here} {following}"
+
+
+def read_tokens(before: list[str], behind: list[str], asked: frozenset[str]) -> list[str]:
+    """The tokens of the words of a sentence before a keyword and behind it, as many as count."""
+    tokens = [*_START[len(before) :], *map(_token, before), *map(_token, behind), *_END[len(behind) :]]
+    return tokens if asked.isdisjoint(tokens) else ["=" if one in asked else one for one in tokens]
 
 
 def in_steps(log_odds: float) -> float:
@@ -90,26 +76,17 @@ def in_steps(log_odds: float) -> float:
     return round(max(-_LIMIT, min(_LIMIT, log_odds)) * _STEP) / _STEP
 
 
-def _make_token(word: str) -> str:
-    bare = word.lstrip(",")
-    return "," * (bare != word) + ("#" if bare[:1].isdigit() else bare)
-
-
-_token = Remembered(_make_token).__getitem__
-
-
 class _Weights(dict[str, _Weight]):
-    """Of every token, those without one and those behind a break included."""
+    """Of every token, those that have none included."""
 
     def __init__(self, known: dict[str, _Weight], none: _Weight) -> None:
         super().__init__(known)
         self._none, self._room = none, len(known) + _MOST_REMEMBERED
 
     def __missing__(self, token: str) -> _Weight:
-        weight = self.get(token.lstrip(","), self._none)
         if len(self) < self._room:
-            self[token] = weight
-        return weight
+            self[token] = self._none
+        return self._none
 
 
 class Around(msgspec.Struct, frozen=True, dict=True):
@@ -133,15 +110,13 @@ class Around(msgspec.Struct, frozen=True, dict=True):
 
     def log_odds(self, place: Surroundings) -> float:
         """How likely it is that a careful reader finds it said."""
-        sentence, at, size, asks, before, behind = place
         word, earlier, later = self._ready
         touching = self.touching
-        tokens, slots = sentence.near(at, size)
-        total = sum(map(getitem, map(word, tokens), slots), self.asks * asks + self.base)
-        for one in sentence.touching(at, size):
+        total = sum(map(getitem, map(word, place.tokens), place.slots()), self.base + self.asks * place.asks)
+        for one in place.touching():
             if one in touching:
                 total += touching[one]
-        return in_steps(total + sum(map(earlier, before)) + sum(map(later, behind)))
+        return in_steps(total + sum(map(earlier, place.earlier)) + sum(map(later, place.later)))
 
 
 @lru_cache(maxsize=1)

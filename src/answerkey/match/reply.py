@@ -2,11 +2,11 @@
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, repeat
 
-from answerkey.match.context import BESIDE, Sentence, Surroundings, shipped_around
+from answerkey.match.context import BESIDE, NEAR, Surroundings, read_tokens, shipped_around
 from answerkey.match.keywords import ReplyText
 from answerkey.match.model import WORDS
 from answerkey.match.wanted import Asked
@@ -46,11 +46,11 @@ class Reply:
         self._sentences = folded.split("\0")
         self._starts = list(accumulate([one.count(" ") for one in self._sentences], initial=0))
         # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
-        self.joined = " " + folded.replace("\0", "").replace("?", "").replace(",", "")
+        self._parted = folded.replace("\0", "").replace("?", "")
+        self.joined = " " + self._parted.replace(",", "")
         self.words = self.joined.split()
         self._stemmed = f" {' '.join(map(stem, self.words))} "
         self.length = round(math.log1p(len(self.words)), 1)
-        self._read: dict[int, Sentence] = {}
 
     def places(self, phrase: str, stemmed: bool = False) -> list[int]:
         """The first places of words or stems in a row, with a space before and mostly one behind them."""
@@ -69,7 +69,7 @@ class Reply:
     @cached_property
     def _chunks(self) -> tuple[list[re.Match[str]], list[int]]:
         """What stands between spaces, and how many words there are up to the end of each."""
-        passed = accumulate([folded.count(" ") for folded in self._folded])
+        passed = accumulate(map(str.count, self._folded, repeat(" ")))
         return list(_CHUNK.finditer(self.text)), list(passed)
 
     def word_at(self, offset: int) -> int:
@@ -90,15 +90,28 @@ class Reply:
         telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
         return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
 
-    def surroundings(self, place: int, size: int, number: int) -> Surroundings:
-        """Where a hit of so many words stands in the sentence of that number."""
-        first, end = self._starts[number : number + 2]
-        text = self._sentences[number]
-        sentence = self._read.get(number)
-        if sentence is None:
-            sentence = self._read[number] = Sentence(text, self.asked.tokens)
-        earlier, later = self.words[max(0, first - BESIDE) : first], self.words[end : end + BESIDE]
-        return Surroundings(sentence, place - first, min(size, end - place), text[-1:] == "?", earlier, later)
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """The words before which a sentence is parted."""
+        return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
+
+    def surroundings(self, place: int, size: int, sentence: int) -> Surroundings:
+        """Where a hit of so many words in the sentence of that number stands."""
+        words, breaks = self.words, self._breaks
+        first, end = self._starts[sentence : sentence + 2]
+        stop = min(place + size, end)
+        last, following = bisect_right(breaks, place), bisect_left(breaks, stop)
+        before = place - breaks[last - 1] if last and breaks[last - 1] > first else NEAR
+        behind = breaks[following] - stop if following < len(breaks) and breaks[following] < end else NEAR
+        near = words[max(first, place - NEAR) : place], words[stop : min(end, stop + NEAR)]
+        return Surroundings(
+            read_tokens(*near, self.asked.named),
+            min(NEAR, before),
+            min(NEAR, behind),
+            self._sentences[sentence][-1:] == "?",
+            words[max(0, first - BESIDE) : first],
+            words[end : end + BESIDE],
+        )
 
     def around(self, place: int, size: int) -> tuple[float, ...]:
         """What stands around a hit of so many words, from `said` to `not_found`."""

@@ -49,10 +49,8 @@ class Asked:
         words = self.folded.split()
         self.stems = frozenset(map(stem, words))
         # What singles out what is asked about.
-        named = [word for word in words if word not in FUNCTION_WORDS]
-        self.telling = set(map(stem, named))
-        # What the model of the words around a keyword reads in their place, also behind a break.
-        self.tokens = dict.fromkeys(named, "=") | {f",{word}": ",=" for word in named}
+        self.named = frozenset(words) - FUNCTION_WORDS
+        self.telling = set(map(stem, self.named))
 
 
 prepare_asked = lru_cache(maxsize=8192)(Asked)
