@@ -1,8 +1,8 @@
 """Fits the model of the words around a keyword (answerkey.match.context) for `benchmarks/fit_smart.py`.
 
-A word is known by its side and distance, by its side and the breaks between, and by the same two of its class (`denies`, `doubts`
-or `contrasts` of vocabulary.toml), so that words of a class which no labelled reply has are not unknown. These add up to one weight
-for each place of a word.
+A word is known by its side and distance, by its side and whether a break lies between, and by the same two of its class
+(`denies`, `doubts` or `contrasts` of vocabulary.toml), so that words of a class which no labelled reply has are not unknown.
+These add up to one weight for each place of a word.
 """
 
 from collections import defaultdict
@@ -50,7 +50,9 @@ def _names_around(place: Surroundings) -> list[Name]:
 
 def read_place(place: Surroundings) -> np.ndarray:
     """The numbers of what the model knows of a place."""
-    return np.array([_numbers.setdefault(name, len(_numbers)) for name in _names_around(place)], dtype=np.int64)
+    return np.array(
+        [_numbers.setdefault(name, len(_numbers)) for name in _names_around(place)], dtype=np.int64
+    )
 
 
 # All names that were met, in order.
@@ -92,7 +94,9 @@ def export_around(weights: np.ndarray) -> Around:
     for token in sorted(known | set(_CLASSES)):
         both = (token, _CLASSES[token]) if token in _CLASSES else (token,)
         weights_at = [
-            sum(of[kind].get((place, text), 0.0) for one in both for kind, place, text in _names_at(slot, one))
+            sum(
+                of[kind].get((place, text), 0.0) for one in both for kind, place, text in _names_at(slot, one)
+            )
             for slot in range(SLOTS)
         ]
         if max(map(abs, weights_at)) >= _SMALLEST:

@@ -38,7 +38,7 @@ FOLDS = 5
 TRIVIA_WEIGHT = 1.0
 ROUNDS = 2
 # What a trivia row counts for the words around a keyword: the plain answers are so many that they would teach little else.
-TRIVIA_WORDS = 0.05
+TRIVIA_WORDS = 0.1
 # The recall from which a keyword counts as being there as a whole.
 WHOLE = 0.95
 RECALL, SAID = list(DIRECTIONS).index("recall"), list(DIRECTIONS).index("said")
@@ -129,8 +129,9 @@ def fit(rows: list[Row]) -> Model:
     weights = np.array([TRIVIA_WEIGHT if row.source == "trivia" else 1.0 for row in rows])
     chosen = [its[np.lexsort((its[:, SAID], its[:, RECALL]))[-1]] for its in values]
     ends = np.cumsum([len(its) for its in values])[:-1]
-    for again in range(ROUNDS):
-        if again:
+    model: Any = None
+    for _ in range(ROUNDS):
+        if model is not None:
             scored = np.split(model.decision_function(np.concatenate(values)), ends)
             chosen = [its[int(np.argmax(scores))] for its, scores in zip(values, scored, strict=True)]
         model = HistGradientBoostingClassifier(
@@ -163,7 +164,9 @@ def _fit_surroundings(rows: list[Row]) -> tuple[Around, list[np.ndarray]]:
 def _folds(rows: list[Row]) -> list[int]:
     """The fold of each row: all of an author, or of a question where one author wrote all."""
     return [
-        AUTHORS.index(row.source) % FOLDS if row.source in AUTHORS else zlib.crc32(row.question.encode()) % FOLDS
+        AUTHORS.index(row.source) % FOLDS
+        if row.source in AUTHORS
+        else zlib.crc32(row.question.encode()) % FOLDS
         for row in rows
     ]
 

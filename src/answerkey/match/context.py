@@ -7,17 +7,15 @@ a break (a comma, a bracket, a dash) lies between, the two or three words that t
 """
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from importlib import resources
 from operator import getitem
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from answerkey.text.normalise import Remembered
-
-_Weight = TypeVar("_Weight", float, tuple[float, ...])
 
 # How many words on each side of the keyword count, and how many on each side of its sentence.
 NEAR, BESIDE = 6, 8
@@ -76,14 +74,14 @@ def in_steps(log_odds: float) -> float:
     return round(max(-_LIMIT, min(_LIMIT, log_odds)) * _STEP) / _STEP
 
 
-class _Weights(dict[str, _Weight]):
+class _Weights(dict[str, Any]):
     """Of every token, those that have none included."""
 
-    def __init__(self, known: dict[str, _Weight], none: _Weight) -> None:
+    def __init__(self, known: Mapping[str, Any], none: Any) -> None:
         super().__init__(known)
         self._none, self._room = none, len(known) + _MOST_REMEMBERED
 
-    def __missing__(self, token: str) -> _Weight:
+    def __missing__(self, token: str) -> Any:
         if len(self) < self._room:
             self[token] = self._none
         return self._none
@@ -103,7 +101,9 @@ class Around(msgspec.Struct, frozen=True, dict=True):
     later: dict[str, float]
 
     @cached_property
-    def _ready(self) -> tuple[Callable[[str], tuple[float, ...]], Callable[[str], float], Callable[[str], float]]:
+    def _ready(
+        self,
+    ) -> tuple[Callable[[str], tuple[float, ...]], Callable[[str], float], Callable[[str], float]]:
         words = _Weights(self.words, (0.0,) * SLOTS)
         earlier, later = _Weights(self.earlier, 0.0), _Weights(self.later, 0.0)
         return words.__getitem__, earlier.__getitem__, later.__getitem__

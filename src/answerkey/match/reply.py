@@ -17,7 +17,7 @@ _CHUNK = re.compile(r"\S+|\n")
 # What ends a sentence (a line ends with NUL), and what may stand behind that.
 _ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！\0"), "\"”’')*]"
 # What parts a sentence, before a word and behind it.
-_OPENS, _PARTS = frozenset("([\"“–—"), frozenset(",;:)]\"”–—")
+_OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—')
 # Further places of a word are not looked at.
 _MOST_PLACES = 4
 
