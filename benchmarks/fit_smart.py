@@ -3,8 +3,8 @@
 TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}; the business replies are
 labelled/keywords_*.jsonl. Prints held-out figures: business replies by models that saw none of their author's, trivia answers by
 models that saw none of their questions. With --write, stores the model of all rows and its thresholds in
-src/answerkey/match/smart.json, and the model without each author in benchmarks/smart_folds.json, by which the tests measure
-without scikit-learn.
+src/answerkey/match/smart.json and context.json.gz, and the model without each author in benchmarks/smart_folds.json.gz, by
+which the tests measure without scikit-learn. Every fit also has labelled/surroundings.jsonl, which no figure counts.
 
 A row counts by its best candidate, so the fit and the choice of the best take turns.
 """
