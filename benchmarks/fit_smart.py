@@ -3,23 +3,26 @@
 TRIVIA has one judged answer a line: {"id", "question", "accepted": [...], "answer", "correct"}; the business replies are
 labelled/keywords_*.jsonl. Prints held-out figures: business replies by models that saw none of their author's, trivia answers by
 models that saw none of their questions. With --write, stores the model of all rows and its thresholds in
-src/answerkey/match/smart.json, and the model without each author in benchmarks/smart_folds.json, by which the tests measure
-without scikit-learn.
+src/answerkey/match/smart.json and context.json.gz, and the model without each author in benchmarks/smart_folds.json.gz, by
+which the tests measure without scikit-learn. Every fit also has labelled/surroundings.jsonl, which no figure counts.
 
 A row counts by its best candidate, so the fit and the choice of the best take turns.
 """
 
 import argparse
+import gzip
 import json
 import random
-from collections.abc import Callable
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from fit_context import export_around, fit_around, read_place
 
+from answerkey.match.context import Around, in_steps
 from answerkey.match.keywords import ReplyText
 from answerkey.match.model import DIRECTIONS, Trees
 from answerkey.match.reply import Reply
@@ -28,21 +31,27 @@ from answerkey.match.wanted import prepare_asked
 from answerkey.text.keyword import Alternatives
 
 ROOT = Path(__file__).resolve().parents[1]
+STORED_FOLDS = ROOT / "benchmarks/smart_folds.json.gz"
 AUTHORS = "".join(sorted(path.stem[-1] for path in (ROOT / "labelled").glob("keywords_?.jsonl")))
 FOLDS = 5
 # What a trivia row counts beside a business row. At 0.5 business replies gain a point and trivia answers lose a quarter of one.
 TRIVIA_WEIGHT = 1.0
 ROUNDS = 2
+# What a trivia row counts for the words around a keyword: the plain answers are so many that they would teach little else.
+TRIVIA_WORDS = 0.1
+# The recall from which a keyword counts as being there as a whole.
+WHOLE = 0.95
+RECALL, SAID = list(DIRECTIONS).index("recall"), list(DIRECTIONS).index("said")
 # The score of a row of which nothing is in the reply.
 NOWHERE = -9.0
 TREES = {
-    "max_iter": 150, "max_leaf_nodes": 7, "learning_rate": 0.1,
+    "max_iter": 100, "max_leaf_nodes": 7, "learning_rate": 0.1,
     "l2_regularization": 1.0, "min_samples_leaf": 8, "max_bins": 64,
 }  # fmt: skip
 
 
 class Row:
-    """One judged reply with the features of its candidates."""
+    """One judged reply with the features of its candidates and where they stand."""
 
     def __init__(self, source: str, question: str, options: list[str], answer: str, said: bool) -> None:
         self.source, self.question, self.options, self.answer, self.said = (
@@ -56,6 +65,18 @@ class Row:
         reply = Reply(ReplyText(answer), prepare_asked(question))
         found = list(keyword.candidates(reply))
         self.features = np.array([one[0] for one in found], dtype=float).reshape(len(found), len(DIRECTIONS))
+        self.places = [
+            reply.surroundings(place, wanted.size if way == "phrase" else 1, reply.sentence_of(place))
+            for _, wanted, place, way in found
+        ]
+        self.known = list(map(read_place, self.places))
+
+
+class Model(msgspec.Struct, frozen=True):
+    """What a fit gives: the words around a keyword, and the trees that read what they say among their features."""
+
+    around: Around
+    trees: Trees
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -64,13 +85,22 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def business_rows(kind: str = "keywords") -> list[Row]:
     """The labelled replies: `keywords` are fitted to, `context` never."""
+    paths = sorted((ROOT / "labelled").glob(f"{kind}_?.jsonl"))
+    return [row for path in paths for row in _read_rows(path, path.stem[-1])]
+
+
+@lru_cache(maxsize=1)
+def surroundings_rows() -> list[Row]:
+    """Short sentences by the author of the model: every fit has them, no figure counts them."""
+    return _read_rows(ROOT / "labelled/surroundings.jsonl", "surroundings")
+
+
+def _read_rows(path: Path, author: str) -> list[Row]:
     rows = []
-    for path in sorted((ROOT / "labelled").glob(f"{kind}_?.jsonl")):
-        author = path.stem[-1]
-        for line in _lines(path):
-            keyword = line["expected_keywords"][0]
-            options = keyword if isinstance(keyword, list) else [keyword]
-            rows.append(Row(author, line["question"], options, line["answer"], line["said"]))
+    for line in _lines(path):
+        keyword = line["expected_keywords"][0]
+        options = keyword if isinstance(keyword, list) else [keyword]
+        rows.append(Row(author, line["question"], options, line["answer"], line["said"]))
     return rows
 
 
@@ -89,27 +119,56 @@ def question_folds(rows: list[Row], folds: int = FOLDS) -> list[int]:
     return [of[row.question] for row in rows]
 
 
-def fit(rows: list[Row]) -> Trees:
-    """The model of these rows."""
+def fit(rows: list[Row]) -> Model:
+    """The model of these rows and of the short sentences."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows = [row for row in rows if len(row.features)]
+    rows = [row for row in (*rows, *surroundings_rows()) if len(row.features)]
+    around, values = _fit_surroundings(rows)
     said = np.array([row.said for row in rows])
     weights = np.array([TRIVIA_WEIGHT if row.source == "trivia" else 1.0 for row in rows])
-    recall = list(DIRECTIONS).index("recall")
-    chosen = [row.features[int(np.argmax(row.features[:, recall]))] for row in rows]
-    trees = None
+    chosen = [its[np.lexsort((its[:, SAID], its[:, RECALL]))[-1]] for its in values]
+    ends = np.cumsum([len(its) for its in values])[:-1]
+    model: Any = None
     for _ in range(ROUNDS):
-        if trees is not None:
-            chosen = [row.features[int(np.argmax(scores(trees, row)))] for row in rows]
+        if model is not None:
+            scored = np.split(model.decision_function(np.concatenate(values)), ends)
+            chosen = [its[int(np.argmax(scores))] for its, scores in zip(values, scored, strict=True)]
         model = HistGradientBoostingClassifier(
             **TREES, monotonic_cst=list(DIRECTIONS.values()), early_stopping=False, random_state=0
         )
         model.fit(np.array(chosen), said, sample_weight=weights)
-        trees = _exported(model)
-        _kept.append(trees)
-    assert trees is not None
-    return trees
+    return Model(around, _exported(model))
+
+
+def _fit_surroundings(rows: list[Row]) -> tuple[Around, list[np.ndarray]]:
+    """The model of the words around a keyword, and all features, `said` among them as a model without the row's author (or
+    question, where one author wrote all) would have it: the trees must not trust what was learned by heart.
+    """
+    # It learns from the first place where all of the keyword stands.
+    whole = [(row, int(np.argmax(row.features[:, RECALL] >= WHOLE))) for row in rows]
+    whole = [(row, at) for row, at in whole if row.features[at, RECALL] >= WHOLE]
+    known = [row.known[at] for row, at in whole]
+    said = np.array([row.said for row, _ in whole])
+    counts = np.array([TRIVIA_WORDS if row.source == "trivia" else 1.0 for row, _ in whole])
+    folds, of_whole = np.array(_folds(rows)), np.array(_folds([row for row, _ in whole]))
+    values = [row.features.copy() for row in rows]
+    for fold in range(FOLDS):
+        others = np.flatnonzero(of_whole != fold)
+        weights = fit_around([known[index] for index in others], said[others], counts[others])
+        for index in np.flatnonzero(folds == fold):
+            values[index][:, SAID] = [in_steps(weights[one].sum() + weights[-1]) for one in rows[index].known]
+    return export_around(fit_around(known, said, counts)), values
+
+
+def _folds(rows: list[Row]) -> list[int]:
+    """The fold of each row: all of an author, or of a question where one author wrote all."""
+    return [
+        AUTHORS.index(row.source) % FOLDS
+        if row.source in AUTHORS
+        else zlib.crc32(row.question.encode()) % FOLDS
+        for row in rows
+    ]
 
 
 def _exported(model: Any) -> Trees:
@@ -128,39 +187,26 @@ def _exported(model: Any) -> Trees:
     return Trees(round(float(model._baseline_prediction[0, 0]), 4), trees)
 
 
-# Kept alive, so that no two models share an id.
-_kept: list[Trees] = []
-_functions: dict[int, Callable[[tuple[float, ...]], float]] = {}
-
-
-def _function(trees: Trees) -> Callable[[tuple[float, ...]], float]:
-    if id(trees) not in _functions:
-        _functions[id(trees)] = lru_cache(maxsize=None)(trees.score)
-    return _functions[id(trees)]
-
-
-def scores(trees: Trees, row: Row) -> list[float]:
-    """The score of each candidate; equal candidates are scored once."""
-    score = _function(trees)
-    return [score(tuple(values)) for values in row.features]
-
-
-def verdict_score(trees: Trees, row: Row) -> float:
+def verdict_score(model: Model, row: Row) -> float:
     """The log-odds of the best candidate."""
-    return max(scores(trees, row), default=NOWHERE)
+    best = NOWHERE
+    for values, place in zip(row.features.tolist(), row.places, strict=True):
+        values[SAID] = model.around.log_odds(place)
+        best = max(best, model.trees.score(tuple(values)))
+    return best
 
 
-def is_found(trees: Trees, row: Row) -> bool:
+def is_found(model: Model, row: Row) -> bool:
     """The verdict of `smart` at the threshold `even`."""
-    return verdict_score(trees, row) > 0
+    return verdict_score(model, row) > 0
 
 
-def stored_folds() -> dict[str, Trees]:
+def stored_folds() -> dict[str, Model]:
     """The models without each author, as `--write` stored them."""
-    return msgspec.json.decode((ROOT / "benchmarks/smart_folds.json").read_bytes(), type=dict[str, Trees])
+    return msgspec.json.decode(gzip.decompress(STORED_FOLDS.read_bytes()), type=dict[str, Model])
 
 
-def held_out_business(business: list[Row], trivia: list[Row]) -> tuple[np.ndarray, dict[str, Trees]]:
+def held_out_business(business: list[Row], trivia: list[Row]) -> tuple[np.ndarray, dict[str, Model]]:
     """Each business row's score by a model that saw nothing of its author, and those models."""
     models = {a: fit([*(row for row in business if row.source != a), *trivia]) for a in AUTHORS}
     return np.array([verdict_score(models[row.source], row) for row in business]), models
@@ -171,9 +217,9 @@ def held_out_trivia(business: list[Row], trivia: list[Row]) -> np.ndarray:
     folds = np.array(question_folds(trivia))
     found = np.zeros(len(trivia), dtype=bool)
     for fold in range(FOLDS):
-        trees = fit([*business, *(row for row, its in zip(trivia, folds, strict=True) if its != fold)])
+        model = fit([*business, *(row for row, its in zip(trivia, folds, strict=True) if its != fold)])
         for index in np.flatnonzero(folds == fold):
-            found[index] = is_found(trees, trivia[index])
+            found[index] = is_found(model, trivia[index])
     return found
 
 
@@ -184,6 +230,11 @@ def thresholds(found: np.ndarray, said: np.ndarray) -> dict[str, float]:
     strict = next((level for level in levels if said[found > level].mean() >= 0.9), 4.0)
     lenient = round(float(np.quantile(found[said & (found > NOWHERE)], 0.02)), 2)
     return {"even": 0.0, "strict": strict, "lenient": min(0.0, lenient)}
+
+
+def _write_gzip(path: Path, model: Any) -> None:
+    """Without the time, so that equal fits give equal files."""
+    path.write_bytes(gzip.compress(msgspec.json.encode(model), mtime=0))
 
 
 def main() -> None:
@@ -210,9 +261,11 @@ def main() -> None:
     few = np.array([len(row.options) <= 3 for row in trivia])
     print(f"  with one to three accepted answers: {right[few].mean():.4f} of {few.sum()}")
     if given.write:
-        shipped = msgspec.structs.replace(fit([*business, *trivia]), thresholds=limits)
-        (ROOT / "src/answerkey/match/smart.json").write_bytes(msgspec.json.encode(shipped))
-        (ROOT / "benchmarks/smart_folds.json").write_bytes(msgspec.json.encode(models))
+        shipped = fit([*business, *trivia])
+        trees = msgspec.structs.replace(shipped.trees, thresholds=limits)
+        (ROOT / "src/answerkey/match/smart.json").write_bytes(msgspec.json.encode(trees))
+        _write_gzip(ROOT / "src/answerkey/match/context.json.gz", shipped.around)
+        _write_gzip(STORED_FOLDS, models)
 
 
 if __name__ == "__main__":

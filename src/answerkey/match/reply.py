@@ -2,10 +2,11 @@
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, repeat
 
+from answerkey.match.context import BESIDE, NEAR, Surroundings, read_tokens, shipped_around
 from answerkey.match.keywords import ReplyText
 from answerkey.match.model import WORDS
 from answerkey.match.wanted import Asked
@@ -15,15 +16,20 @@ _EDGES = '.,;:!?"()[]{}*$€£“”‘’…–—|'
 _CHUNK = re.compile(r"\S+|\n")
 # What ends a sentence (a line ends with NUL), and what may stand behind that.
 _ASKS, _ENDS, _CLOSING = frozenset("?？"), frozenset(".!…。！\0"), "\"”’')*]"
-_CAUTIONS = WORDS["denies"] | WORDS["doubts"] | WORDS["contrasts"]
+# What parts a sentence, before a word and behind it.
+_OPENS, _PARTS = frozenset('(["“–—'), frozenset(',;:)]"”–—')
 # Further places of a word are not looked at.
 _MOST_PLACES = 4
 
 
 def _mark(chunk: str) -> str:
-    """What stands between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks."""
+    """What stands between spaces folded, with a NUL behind it if it ends a sentence, and "?" before that if it asks; with ","
+    on the side where it is parted from the rest of its sentence.
+    """
     last = chunk.rstrip(_CLOSING)[-1:]
-    return folded_chunk(chunk) + ("?\0" if last in _ASKS else "\0" if last in _ENDS else "")
+    ends = "?\0" if last in _ASKS else "\0" if last in _ENDS else ""
+    parted = chunk[-1] in _PARTS or chunk == "-"
+    return "," * (chunk[0] in _OPENS) + folded_chunk(chunk) + (ends or "," * parted)
 
 
 _marked = Remembered(_mark).__getitem__
@@ -40,12 +46,11 @@ class Reply:
         self._sentences = folded.split("\0")
         self._starts = list(accumulate([one.count(" ") for one in self._sentences], initial=0))
         # " w1 w2 … ": a phrase is found in it with its word boundaries by one substring search.
-        self.joined = " " + folded.replace("\0", "").replace("?", "")
+        self._parted = folded.replace("\0", "").replace("?", "")
+        self.joined = " " + self._parted.replace(",", "")
         self.words = self.joined.split()
         self._stemmed = f" {' '.join(map(stem, self.words))} "
         self.length = round(math.log1p(len(self.words)), 1)
-        # Whether it asks nothing, and no word of it denies, doubts, sets apart or tells of the past.
-        self._plain = "?" not in self.text and _CAUTIONS.isdisjoint(self.words)
 
     def places(self, phrase: str, stemmed: bool = False) -> list[int]:
         """The first places of words or stems in a row, with a space before and mostly one behind them."""
@@ -64,7 +69,7 @@ class Reply:
     @cached_property
     def _chunks(self) -> tuple[list[re.Match[str]], list[int]]:
         """What stands between spaces, and how many words there are up to the end of each."""
-        passed = accumulate([folded.count(" ") for folded in self._folded])
+        passed = accumulate(map(str.count, self._folded, repeat(" ")))
         return list(_CHUNK.finditer(self.text)), list(passed)
 
     def word_at(self, offset: int) -> int:
@@ -85,32 +90,38 @@ class Reply:
         telling = [word[0] for word in self.words if word not in FUNCTION_WORDS]
         return f"{''.join([word[0] for word in self.words])} {''.join(telling)}"
 
-    def around(self, place: int) -> tuple[float, ...]:
-        """What stands around a hit, from `denied` to `not_found`."""
-        sentence = self.sentence_of(place)
-        if self._plain:
-            return (0.0, 0.0, 0.0, 0.0, self._better_elsewhere[sentence], 0.0)
-        return (
-            self._denied(place),
-            self._has("doubts", sentence),
-            self._has("contrasts", sentence),
-            float(self._sentences[sentence][-1:] == "?"),
-            self._better_elsewhere[sentence],
-            self._not_found,
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """The words before which a sentence is parted."""
+        return list(accumulate(map(str.count, self._parted.split(","), repeat(" "))))[:-1]
+
+    def surroundings(self, place: int, size: int, sentence: int) -> Surroundings:
+        """Where a hit of so many words in the sentence of that number stands."""
+        words, breaks = self.words, self._breaks
+        first, end = self._starts[sentence : sentence + 2]
+        stop = min(place + size, end)
+        last, following = bisect_right(breaks, place), bisect_left(breaks, stop)
+        before = place - breaks[last - 1] if last and breaks[last - 1] > first else NEAR
+        behind = breaks[following] - stop if following < len(breaks) and breaks[following] < end else NEAR
+        near = words[max(first, place - NEAR) : place], words[stop : min(end, stop + NEAR)]
+        return Surroundings(
+            read_tokens(*near, self.asked.named),
+            min(NEAR, before),
+            min(NEAR, behind),
+            self._sentences[sentence][-1:] == "?",
+            words[max(0, first - BESIDE) : first],
+            words[end : end + BESIDE],
         )
+
+    def around(self, place: int, size: int) -> tuple[float, ...]:
+        """What stands around a hit of so many words, from `said` to `not_found`."""
+        number = self.sentence_of(place)
+        said = shipped_around().log_odds(self.surroundings(place, size, number))
+        return said, self._better_elsewhere[number], self._not_found
 
     def _has(self, cue: str, sentence: int) -> float:
         first, last = self._starts[sentence : sentence + 2]
         return float(not WORDS[cue].isdisjoint(self.words[first:last]))
-
-    def _denied(self, place: int) -> float:
-        """How near before a word of its sentence a denial stands: 1 beside it, 0 from six words on."""
-        first = max(self._starts[self.sentence_of(place)], place - 5)
-        # The word that follows a denial tells whether it is one: "not only 42".
-        for distance, (following, word) in enumerate(pairwise(["", *reversed(self.words[first:place])])):
-            if word in WORDS["denies"] and following not in WORDS["not_denials"]:
-                return round(1.0 - 0.2 * distance, 1)
-        return 0.0
 
     @cached_property
     def _better_elsewhere(self) -> list[float]:

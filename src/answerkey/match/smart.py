@@ -90,8 +90,9 @@ class SmartKeyword:
         """Each way to say it at each place of the reply where it may stand, with its features."""
         for wanted in self._wanted if reply.words else ():
             places, way, values = _align(wanted, reply)
+            size = wanted.size if way == "phrase" else 1
             for place in places:
-                yield (*values, reply.length, self._choices, *reply.around(place)), wanted, place, way
+                yield (*values, reply.length, self._choices, *reply.around(place, size)), wanted, place, way
 
 
 # What is prepared for a question serves all of its replies; more would fill the memory with a large golden set.

@@ -49,7 +49,8 @@ class Asked:
         words = self.folded.split()
         self.stems = frozenset(map(stem, words))
         # What singles out what is asked about.
-        self.telling = {stem(word) for word in words if word not in FUNCTION_WORDS}
+        self.named = frozenset(words) - FUNCTION_WORDS
+        self.telling = set(map(stem, self.named))
 
 
 prepare_asked = lru_cache(maxsize=8192)(Asked)

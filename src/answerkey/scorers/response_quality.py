@@ -15,7 +15,7 @@ from answerkey.protocols import Direction, Need
 from answerkey.text.keyword import Keyword, Threshold, describe_keyword
 
 # Raised where the same reply could get another score.
-_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 5}
+_REVISIONS: dict[MatchMode, int] = {"literal": 2, "standard": 2, "smart": 6}
 
 
 class ResponseQuality:
