@@ -84,7 +84,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def business_rows(kind: str = "keywords") -> list[Row]:
-    """The labelled replies: `keywords` are fitted to, `context` never."""
+    """The labelled replies: `keywords` are fitted to, `context` and `layouts` never."""
     paths = sorted((ROOT / "labelled").glob(f"{kind}_?.jsonl"))
     return [row for path in paths for row in _read_rows(path, path.stem[-1])]
 

@@ -123,11 +123,9 @@ def table(arguments: argparse.Namespace) -> None:
             judged,
             fit_smart.held_out_trivia(business, judged),
         )
-    context = fit_smart.business_rows("context")
-    held_out["one short sentence around a keyword, never fitted to"] = (
-        context,
-        np.array([_smart(row) for row in context]),
-    )
+    for title, kind in (("one short sentence around a keyword", "context"), ("lists and tables", "layouts")):
+        rows = fit_smart.business_rows(kind)
+        held_out[f"{title}, never fitted to"] = rows, np.array([_smart(row) for row in rows])
     for title, (rows, found) in held_out.items():
         verdicts = {name: np.array([judge(row) for row in rows]) for name, judge in BASELINES.items()}
         if old is not None:

@@ -193,10 +193,11 @@ def test_held_out_agreement_on_business_replies() -> None:
     assert sum(right) / len(right) >= 0.80
 
 
-def test_agreement_on_short_sentences_that_nobody_fitted_to() -> None:
+@pytest.mark.parametrize("kind", ["context", "layouts"])
+def test_agreement_on_rows_that_nobody_fitted_to(kind: str) -> None:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     import fit_smart
 
-    rows = fit_smart.business_rows("context")
+    rows = fit_smart.business_rows(kind)
     right = [says(row.options[0], row.answer, row.question) == row.said for row in rows]
     assert sum(right) / len(right) >= 0.70
