@@ -1,21 +1,30 @@
 """The scoring of a log that is interrupted, disturbed by another one, or has nowhere to keep its journal."""
 
+import fcntl
 import json
 import os
 import pty
 import signal
+import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from answerkey.errors import InterruptedRunError
+from answerkey.evaluation.api import score_replies
+from answerkey.evaluation.recorded import LogScoring
+from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
-from answerkey.evaluation.shard_processes import OtherProcesses, _Copy
+from answerkey.evaluation.shard_processes import OtherProcesses, _answer, _Copy
+from answerkey.evaluation.waiting import Progress, RunningScore, Silent
+from answerkey.model.summary import Summary
 from answerkey.scorers.plan import make_grader
 
 # Says that it is at work, in the process that scores, and then waits to be ended, unless it may go on.
@@ -150,3 +159,110 @@ def test_no_process_is_started_once_it_is_closed() -> None:
     with pytest.raises(Exception, match="ended"):
         list(others.score(blocks()))
     assert len({id(process) for process in others._processes}) == 1
+
+
+class Interrupts(Silent):
+    """Presses Ctrl-C after the first part, once it has done something else."""
+
+    def __init__(self, first: Callable[[], object] = lambda: None) -> None:
+        self._first, self.found = first, list[object]()
+
+    def advance(self, running: RunningScore) -> None:
+        self.found.append(self._first())
+        raise KeyboardInterrupt
+
+
+RESUMABLE = LogScoring(processes=1, resumable=True)
+
+
+def score(progress: Progress | None = None, how: LogScoring = RESUMABLE) -> Summary:
+    return score_replies(Path("log.jsonl"), how=how, progress=progress or Silent()).summary
+
+
+def test_a_second_command_for_the_same_log_works_beside_the_first() -> None:
+    write_log()
+    alone = score(how=LogScoring(processes=1))
+
+    def second() -> tuple[Summary, str]:
+        found = score()
+        with pytest.raises(InterruptedRunError) as told:
+            score(Interrupts())
+        return found, str(told.value)
+
+    first = Interrupts(second)
+    with pytest.raises(InterruptedRunError, match="goes on where it stopped"):
+        score(first)
+    ((found, told),) = first.found  # type: ignore[misc]
+    assert found == alone
+    assert "begins anew, since another command was scoring the same" in told
+    assert len(journals()) == 1
+    assert score() == alone
+    assert not journals()
+
+
+def test_a_journal_that_was_deleted_while_it_was_opened_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, lock = Path("a.journal"), fcntl.flock
+    path.write_bytes(b"of a scoring that is done")
+
+    def as_it_ends(file: Any, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_it_ends)
+    journal = ScoreJournal(path)
+    assert os.fstat(journal.file_number).st_ino == path.stat().st_ino
+    assert not list(journal.recovered())
+    assert ScoreJournal(path).path is None
+
+
+@pytest.mark.parametrize("at", [0, 20, 30, -30], ids=["lengths", "header", "in it", "records"])
+def test_a_journal_that_cannot_be_read_is_begun_anew(at: int) -> None:
+    write_log()
+    alone = score(how=LogScoring(processes=1))
+    with pytest.raises(InterruptedRunError):
+        score(Interrupts())
+    (journal,) = journals()
+    content = bytearray(journal.read_bytes())
+    content[at] ^= 0x55
+    journal.write_bytes(content)
+    assert score() == alone
+    assert not journals()
+
+
+def test_a_journal_of_other_code_is_begun_anew() -> None:
+    write_log()
+    with pytest.raises(InterruptedRunError):
+        score(Interrupts())
+    (journal,) = journals()
+    header = b"canswerkey.nowhere\nNothing\n."
+    journal.write_bytes(struct.pack("<QQI", len(header), 0, zlib.crc32(header)) + header)
+    assert score().replies == 240
+
+
+def test_copies_do_not_hold_the_lock() -> None:
+    grader = make_grader()
+    journal = ScoreJournal(Path("a.journal"))
+    plan = ShardPlan(recipe=grader.recipe, pass_mark=0.7)
+    copy = _Copy(plan, grader, [journal.file_number])
+    # It answers, so that it has done what comes before.
+    block = Block(number=0, first=0, path="log", lines=b'{"id": "a", "answer": "b"}\n')
+    assert _answer(copy, block)[0] is not None
+    del journal
+    assert ScoreJournal(Path("a.journal")).path is not None
+    copy.kill()
+    copy.wait()
+
+
+@pytest.mark.parametrize("place", ["/proc/nope", "file/cache"])
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
+def test_a_cache_that_cannot_be_made_is_done_without(
+    monkeypatch: pytest.MonkeyPatch, place: str, variable: str
+) -> None:
+    write_log()
+    Path("file").touch()
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv(variable, place)
+    assert score().replies == 240
+    with pytest.raises(InterruptedRunError, match=r"begins anew, since .* cannot be written"):
+        score(Interrupts())

@@ -34,7 +34,7 @@ _FEW_BLOCKS = 3
 # Fewer bytes are scored again as fast as they are looked up.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised where a journal of before could not be read.
-_JOURNAL = 4
+_JOURNAL = 5
 _WORST_SHOWN = 20
 _IDS_NAMED = 3
 
@@ -72,26 +72,29 @@ def score_recorded(
     log = LogRun(paths, grader, questions, how, progress)
     try:
         log.recover()
-        shards, todo = _shards(log.plan, grader, log.blocks_to_do(), how)
+        shards, todo = _shards(log, grader, how)
         with closing(shards):
             # Whoever watches may start threads, which processes must not begin with.
             log.begin()
             for part in shards.score(todo):
                 log.add(part)
             return log.run(shards)
-    except KeyboardInterrupt:
-        if log.journal.path is None:
+    except KeyboardInterrupt as error:
+        log.stop(error)
+        if log.journal.path is None and not log.journal.not_kept:
             raise
         raise InterruptedRunError(
-            f"interrupted after {log.running.done:,} replies; the same command goes on where it stopped"
+            f"interrupted after {log.running.done:,} replies; {log.next_time}"
         ) from None
+    except BaseException as error:
+        log.stop(error)
+        raise
     finally:
         progress.end()
 
 
-def _shards(
-    plan: ShardPlan, grader: Grader, blocks: Iterator[Block], how: LogScoring
-) -> tuple[Shards, Iterator[Block]]:
+def _shards(log: "LogRun", grader: Grader, how: LogScoring) -> tuple[Shards, Iterator[Block]]:
+    plan, blocks = log.plan, log.blocks_to_do()
     if how.engine == "ray":
         from answerkey.evaluation.ray_shards import RayShards  # few logs are scored on a cluster
 
@@ -100,7 +103,9 @@ def _shards(
     processes = how.processes
     count = processes or _cores()
     alone = plan.recipe is None or count == 1 or (processes is None and len(first) <= _FEW_BLOCKS)
-    return Here(plan, grader) if alone else OtherProcesses(plan, count, grader), chain(first, blocks)
+    if alone:
+        return Here(plan, grader), chain(first, blocks)
+    return OtherProcesses(plan, count, grader, not_theirs=[log.journal.file_number]), chain(first, blocks)
 
 
 def _cores() -> int:
@@ -143,6 +148,17 @@ class LogRun:
         """Take up what an interrupted scoring of the same has left."""
         for part in self.journal.recovered():
             self._count(part)
+
+    def stop(self, error: BaseException) -> None:
+        """It ended early: the next command may have the journal."""
+        self.journal.close()
+
+    @property
+    def next_time(self) -> str:
+        """What the same command does after this one was interrupted."""
+        if self.journal.not_kept:
+            return f"the same command begins anew, since {self.journal.not_kept}"
+        return "the same command goes on where it stopped"
 
     def begin(self) -> None:
         """Tell whoever watches."""
@@ -272,7 +288,8 @@ def _journal_path(
         how.kept,
     ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    # Without a home there is a "~" that nobody made, which the journal does without.
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"
 
 

@@ -66,7 +66,10 @@ class Here:
 class OtherProcesses:
     """Several processes, each fed by a thread of this one."""
 
-    def __init__(self, plan: ShardPlan, count: int, grader: Grader) -> None:
+    def __init__(
+        self, plan: ShardPlan, count: int, grader: Grader, *, not_theirs: Sequence[int] = ()
+    ) -> None:
+        """`not_theirs` are numbers of open files that copies must not hold: the locks on them would outlive this process."""
         self._plan = plan
         # Whether new processes tell each row: a block took longer than a row may.
         self._careful = False
@@ -83,7 +86,7 @@ class OtherProcesses:
         try:
             for _ in range(count):
                 with _ctrl_c_held_back():
-                    self._processes.append(_Copy(plan, grader) if copies else _start(plan))
+                    self._processes.append(_Copy(plan, grader, not_theirs) if copies else _start(plan))
         except BaseException:
             self.close()
             raise
@@ -205,7 +208,7 @@ class _Process(Protocol):
 class _Copy:
     """A process that begins as a copy of this one, with all that it has loaded."""
 
-    def __init__(self, plan: ShardPlan, grader: Grader) -> None:
+    def __init__(self, plan: ShardPlan, grader: Grader, not_theirs: Sequence[int] = ()) -> None:
         given, ask = os.pipe()
         answered, answer = os.pipe()
         self._id = os.fork()
@@ -216,6 +219,9 @@ class _Copy:
                 for number in (signal.SIGTERM, signal.SIGHUP):
                     signal.signal(number, signal.SIG_DFL)
                 os.dup2(2, 1)
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for unwanted in not_theirs:
+                    os.dup2(nothing, unwanted)
                 gc.freeze()
                 _serve(os.fdopen(given, "rb"), os.fdopen(answer, "wb"), plan, grader)
             finally:
