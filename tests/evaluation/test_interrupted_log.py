@@ -1,5 +1,6 @@
 """The scoring of a log that is interrupted, disturbed by another one, or has nowhere to keep its journal."""
 
+import errno
 import fcntl
 import json
 import os
@@ -9,6 +10,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from answerkey.errors import InterruptedRunError
+from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreAwayError
 from answerkey.evaluation.api import score_replies
 from answerkey.evaluation.recorded import LogScoring
 from answerkey.evaluation.score_journal import ScoreJournal
@@ -266,3 +268,51 @@ def test_a_cache_that_cannot_be_made_is_done_without(
     assert score().replies == 240
     with pytest.raises(InterruptedRunError, match=r"begins anew, since .* cannot be written"):
         score(Interrupts())
+
+
+def test_journals_that_nobody_came_back_for_are_deleted() -> None:
+    write_log()
+    folder = Path("cache", "answerkey", "scoring")
+    folder.mkdir(parents=True)
+    names = ["old", "older and in use", "new"]
+    paths = [folder / f"{name}.journal" for name in names]
+    in_use = ScoreJournal(paths[1])
+    for path, days in zip(paths, [8, 30, 6], strict=True):
+        path.touch()
+        then = time.time() - days * 24 * 3600
+        os.utime(path, (then, then))
+    assert score().replies == 240
+    assert journals() == sorted(paths[1:])
+    in_use.close()
+
+
+class Fails(Silent):
+    """Something goes wrong after the first part."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def advance(self, running: RunningScore) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (InputError("no log"), 0),
+        (ZeroDivisionError(), 0),
+        (OSError(errno.ENOSPC, "full"), 0),
+        (OSError(errno.EIO, "away"), 1),
+        (AnswerkeyError("a process ended twice"), 1),
+        (StoreAwayError("away"), 1),
+        (SystemExit(), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_a_scoring_that_may_get_further_next_time_keeps_its_journal(
+    error: BaseException, kept: int
+) -> None:
+    write_log()
+    with pytest.raises(type(error)):
+        score(Fails(error))
+    assert len(journals()) == kept

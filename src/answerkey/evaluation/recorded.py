@@ -1,5 +1,6 @@
 """Recorded replies: a log goes block by block through the same scorers as a live run and gives the same document."""
 
+import errno
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.errors import InputError, InterruptedRunError
+from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
@@ -35,6 +36,7 @@ _FEW_BLOCKS = 3
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised where a journal of before could not be read.
 _JOURNAL = 5
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORST_SHOWN = 20
 _IDS_NAMED = 3
 
@@ -150,7 +152,9 @@ class LogRun:
             self._count(part)
 
     def stop(self, error: BaseException) -> None:
-        """It ended early: the next command may have the journal."""
+        """It ended early: the next command may have the journal, if that gets further."""
+        if _would_repeat(error):
+            self.journal.forget()
         self.journal.close()
 
     @property
@@ -253,6 +257,19 @@ class LogRun:
                 f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
                 "of one; give each question its own id"
             )
+
+
+def _would_repeat(error: BaseException) -> bool:
+    """Whether the same command would fail in the same way: for what is wrong with its input, or a mistake of ours.
+
+    A cluster or a connection that was lost, a process that had too little memory or a store that was away may be there next time.
+    """
+    if isinstance(error, OSError):
+        # A journal that fills the disk is part of what is wrong.
+        return error.errno in _FULL
+    if isinstance(error, AnswerkeyError):
+        return isinstance(error, UsageError) and not isinstance(error, StoreError)
+    return isinstance(error, Exception)
 
 
 _read_trial = msgspec.msgpack.Decoder(Trial).decode

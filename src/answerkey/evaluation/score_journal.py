@@ -7,6 +7,7 @@ import os
 import pickle
 import struct
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -29,6 +30,8 @@ from answerkey.model.trial import Trial
 Places = Sequence[tuple[int, int]]
 # Length of a part's header and of what follows it, and the checksum of both.
 _LENGTHS = struct.Struct("<QQI")
+# Nobody goes on from one that was last written so many seconds ago.
+_FORGOTTEN_AFTER = 7 * 24 * 3600
 # So much is read at once to look whether it is as it was written.
 _CHECKED_AT_ONCE = 1024 * 1024
 _read_lines = msgspec.msgpack.Decoder(RowLines).decode
@@ -47,6 +50,7 @@ class ScoreJournal:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = _open_alone(path)
                 self.not_kept = "" if file else "another command was scoring the same"
+                _forget_old(path.parent)
             except OSError as error:
                 self.not_kept = f"{path.parent} cannot be written ({error.strerror})"
         # Without a path it is gone with the process, whatever happens.
@@ -176,6 +180,15 @@ def _open_alone(path: Path) -> IO[bytes] | None:
             return file
         file.close()
     return None
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete the journals that nobody has come back for; those of commands that run are locked."""
+    for path in folder.glob("*.journal"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _FORGOTTEN_AFTER and (file := _open_alone(path)):
+                with file:
+                    path.unlink()
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
