@@ -9,6 +9,7 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
+from answerkey.model.scorecard import round_down
 from answerkey.model.summary import Summary
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
@@ -54,7 +55,7 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
         remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
         lines.append(
-            f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
+            f"coverage {round_down(summary.coverage):.1%}: {summary.planned} trials were planned and "
             f"{summary.planned - summary.trials} have no score{remedy}"
         )
     if info.stopped:
