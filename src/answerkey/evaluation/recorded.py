@@ -219,7 +219,8 @@ class LogRun:
         info = msgspec.structs.replace(self.info, repeat=repeat if questions is not None else 1)
         worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
         self.journal.forget()
-        notes = [*run_warnings(info, summary), *self._notes(ambiguous), *self._blocks.notes]
+        warnings = run_warnings(info, summary, bad_rows_in=self._write_bad_rows())
+        notes = [*warnings, *_ambiguous_note(ambiguous), *self._blocks.notes]
         kept = self._how.kept
         results = LoggedResults(
             self._results(numbers) if kept == "trials" else _not_kept,
@@ -244,19 +245,21 @@ class LogRun:
         """The rows of the results, as they are written."""
         return lambda: (lines.numbered(numbers) for lines in self.journal.lines())
 
-    def _notes(self, ambiguous: list[str]) -> Iterator[str]:
-        if self._bad:
-            written = ""
-            if self._how.bad_rows is not None:
-                self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
-                written = f"; they are in {self._how.bad_rows} with line and reason"
-            yield f"{self._bad_count} rows could not be scored and count against coverage{written}"
-        if ambiguous:
-            named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
-            yield (
-                f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
-                "of one; give each question its own id"
-            )
+    def _write_bad_rows(self) -> str:
+        """The file that they are in; empty: they are in none."""
+        if not self._bad or self._how.bad_rows is None:
+            return ""
+        self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
+        return str(self._how.bad_rows)
+
+
+def _ambiguous_note(ambiguous: list[str]) -> Iterator[str]:
+    if ambiguous:
+        named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
+        yield (
+            f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
+            "of one; give each question its own id"
+        )
 
 
 def _would_repeat(error: BaseException) -> bool:
