@@ -333,6 +333,25 @@ def test_bad_rows_go_to_a_side_file_and_count_against_coverage(command: Any, wri
     assert command("score", "log.jsonl", "--gate", "score >= 0").code == 1
 
 
+def test_bad_rows_of_a_kind_have_one_reason_and_all_of_them_one_line(command: Any, write_rows: Any) -> None:
+    write_rows("golden.jsonl", {"id": "a", "question": "Who?", "expected_keywords": ["Ann"]})
+    nan = ('{"id": "a", ' + " " * n + '"latency_ms": NaN}' for n in range(30))
+    unknown = ({"id": f"it's; check --questions {n}", "answer": "Ann"} for n in range(40))
+    write_rows("log.jsonl", {"id": "a", "answer": "Ann"}, *nan, *unknown)
+    found = command("score", "log.jsonl", "--questions", "golden.jsonl", "--json").document
+    assert found["summary"]["unscored"] == {
+        "bad row: the golden set has no question with its id; check --questions": 40,
+        "bad row: not valid JSON: JSON is malformed: invalid character": 30,
+    }
+    (told,) = (line for line in found["warnings"] if not line.startswith("coverage"))
+    assert told == (
+        "70 rows could not be scored and count against coverage: the golden set has no question with its id; "
+        "check --questions (40), and another reason; they are in log.bad.jsonl with line and reason"
+    )
+    bad = [json.loads(line)["reason"] for line in Path("log.bad.jsonl").read_text().splitlines()]
+    assert len(set(bad)) == 70
+
+
 def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path) -> None:
     chosen = random.Random(3)
     text = "".join(json.dumps({**row, "answer": chosen.random()}) + "\n" for row in rows(2000))

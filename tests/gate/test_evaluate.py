@@ -122,6 +122,12 @@ def test_a_missing_number_says_why() -> None:
     assert result.reason.startswith("coverage is 0.0%")
 
 
+def test_a_coverage_below_the_whole_never_reads_as_the_whole() -> None:
+    nearly = {"summary": {**DOCUMENT["summary"], "coverage": 0.99996}, "categories": []}
+    (result,) = evaluate_gates([parse_gate("score >= 0.5")], nearly)
+    assert result.reason.startswith("coverage is 99.9%")
+
+
 def test_a_gate_on_the_coverage_allows_it() -> None:
     results = evaluate_gates([parse_gate(gate) for gate in ["score >= 0.5", "coverage >= 0.8"]], PARTLY)
     assert [result.passed for result in results] == [True, True]

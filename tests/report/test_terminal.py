@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from answerkey.evaluation.stored import run_warnings
 from answerkey.model.run import Run
 from answerkey.report.terminal import bar, print_report
 
@@ -101,3 +103,14 @@ def test_bars() -> None:
     assert bar(1.0, 4) == "████"
     assert bar(None, 2) == "  "
     assert bar(0.5, 4, plain=True) == "##.."
+
+
+def test_a_coverage_below_the_whole_reads_the_same_in_the_report_and_its_warnings(
+    golden_run: Run,
+) -> None:
+    run = golden_run
+    for share, shown in ((0.9999, "99.9%"), (0.9986, "99.8%")):
+        summary = msgspec.structs.replace(run.summary, coverage=share)
+        (warning,) = (line for line in run_warnings(run.info, summary) if line.startswith("coverage"))
+        assert warning.startswith(f"coverage {shown}:")
+        assert f"coverage {shown}:" in printed(msgspec.structs.replace(run, summary=summary))

@@ -24,6 +24,7 @@ from answerkey.model.run import GateResult, Run, RunInfo
 from answerkey.plugins import load_object
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
 
 
@@ -175,6 +176,8 @@ def _interrupt(*_: object) -> None:
 
 
 _SECONDS_BETWEEN = 0.1
+# Cells of a log's bar, at least: numbers say more.
+_LEAST_BAR = 1
 # What the report takes longest to load.
 _FOR_THE_REPORT = ("answerkey.report.terminal", "rich.console", "rich.table", "rich.columns")
 
@@ -198,14 +201,22 @@ def _load() -> None:
         load_object(module)
 
 
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 class _Bar:
     """A bar with the score so far."""
 
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
+    def __init__(self, doing: str, console: "Console | None" = None) -> None:
+        self._doing, self._console = doing, console
         self._shown_at = 0.0
         self._bar: RichProgress | None = None
         self._task: Any = None
+        # Whether it is a log, whose replies nobody has counted, that is scored.
+        self._is_log = False
         self._before = 0
         self._begun = 0.0
 
@@ -214,15 +225,18 @@ class _Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._before, self._begun = done, monotonic()
+        self._console = self._console or Console(stderr=True)
+        self._is_log = planned is None
+        note = TextColumn("{task.fields[note]}", markup=False)
+        # How many replies a log has is estimated anew at every step, from which rich's column cannot tell the time left.
+        live = (BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn())
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
+            *((BarColumn(bar_width=None), note) if self._is_log else live),
+            console=self._console,
             transient=True,
             refresh_per_second=5,
+            expand=self._is_log,
         )
         self._task = self._bar.add_task(self._doing, total=planned, completed=done, note="")
         self._bar.start()
@@ -234,11 +248,28 @@ class _Bar:
         self._shown_at = monotonic()
         errors = f" · {running.errors} errors" if running.errors else ""
         score = "" if running.score is None else f"score {running.score:.1%}{errors}"
-        if running.expected is not None:
-            rate = running.done / max(monotonic() - self._begun, 1e-3)
-            self._bar.update(self._task, total=max(running.expected, running.done))
-            score += f" · {rate:,.0f} a second"
-        self._bar.update(self._task, completed=self._before + running.done, note=score)
+        if self._is_log:
+            total = None if running.expected is None else max(running.expected, running.done)
+            note = self._log_note(running.done, total, score)
+            self._bar.update(self._task, total=total, completed=running.done, note=note)
+        else:
+            self._bar.update(self._task, completed=self._before + running.done, note=score)
+
+    def _log_note(self, done: int, total: int | None, score: str) -> str:
+        """How far a log is, how fast and for how long yet; what has no room is left out, first the speed, then the score."""
+        taken, new = max(monotonic() - self._begun, 1e-3), done - self._before
+        count, left = f"{done:,}", ""
+        if total is not None:
+            count += f" of {total:,}"
+            left = f"{_clock(taken * (total - done) / new)} left" if new else ""
+        width = self._console.width if self._console is not None else 80
+        room = width - len(self._doing) - _LEAST_BAR - 2
+        rate = f"{new / taken:,.0f} a second"
+        for parts in ((count, score, rate, left), (count, score, left)):
+            note = " · ".join(filter(None, parts))
+            if len(note) <= room:
+                return note
+        return " · ".join(filter(None, (count, left)))
 
     def end(self) -> None:
         if self._bar is not None:

@@ -40,10 +40,10 @@ async def score_judged(
 ) -> Run:
     """Grade recorded replies with a judge. The store remembers what it said, so that it is paid for once."""
     log = LogRun(paths, grader, questions, how, progress)
-    log.recover()
-    log.begin()
-    scorer = ShardScorer(log.plan, grader)
     try:
+        log.recover()
+        log.begin()
+        scorer = ShardScorer(log.plan, grader)
         with store_writer() as writer:
             async with judging_on(store, judge, new_id(), writer, beside=True) as judging:
                 if judging is None:
@@ -58,6 +58,9 @@ async def score_judged(
                 await judging.checked()
                 log.info = msgspec.structs.replace(log.info, judge=judging.document())
         return log.run(Here(log.plan, grader))
+    except BaseException as error:
+        log.stop(error)
+        raise
     finally:
         progress.end()
 

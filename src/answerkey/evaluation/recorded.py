@@ -1,5 +1,6 @@
 """Recorded replies: a log goes block by block through the same scorers as a live run and gives the same document."""
 
+import errno
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from answerkey.errors import InputError, InterruptedRunError
+from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
@@ -34,7 +35,8 @@ _FEW_BLOCKS = 3
 # Fewer bytes are scored again as fast as they are looked up.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised where a journal of before could not be read.
-_JOURNAL = 5
+_JOURNAL = 6
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORST_SHOWN = 20
 _IDS_NAMED = 3
 
@@ -72,26 +74,29 @@ def score_recorded(
     log = LogRun(paths, grader, questions, how, progress)
     try:
         log.recover()
-        shards, todo = _shards(log.plan, grader, log.blocks_to_do(), how)
+        shards, todo = _shards(log, grader, how)
         with closing(shards):
             # Whoever watches may start threads, which processes must not begin with.
             log.begin()
             for part in shards.score(todo):
                 log.add(part)
             return log.run(shards)
-    except KeyboardInterrupt:
-        if log.journal.path is None:
+    except KeyboardInterrupt as error:
+        log.stop(error)
+        if log.journal.path is None and not log.journal.not_kept:
             raise
         raise InterruptedRunError(
-            f"interrupted after {log.running.done:,} replies; the same command goes on where it stopped"
+            f"interrupted after {log.running.done:,} replies; {log.next_time}"
         ) from None
+    except BaseException as error:
+        log.stop(error)
+        raise
     finally:
         progress.end()
 
 
-def _shards(
-    plan: ShardPlan, grader: Grader, blocks: Iterator[Block], how: LogScoring
-) -> tuple[Shards, Iterator[Block]]:
+def _shards(log: "LogRun", grader: Grader, how: LogScoring) -> tuple[Shards, Iterator[Block]]:
+    plan, blocks = log.plan, log.blocks_to_do()
     if how.engine == "ray":
         from answerkey.evaluation.ray_shards import RayShards  # few logs are scored on a cluster
 
@@ -100,7 +105,9 @@ def _shards(
     processes = how.processes
     count = processes or _cores()
     alone = plan.recipe is None or count == 1 or (processes is None and len(first) <= _FEW_BLOCKS)
-    return Here(plan, grader) if alone else OtherProcesses(plan, count, grader), chain(first, blocks)
+    if alone:
+        return Here(plan, grader), chain(first, blocks)
+    return OtherProcesses(plan, count, grader, not_theirs=[log.journal.file_number]), chain(first, blocks)
 
 
 def _cores() -> int:
@@ -143,6 +150,19 @@ class LogRun:
         """Take up what an interrupted scoring of the same has left."""
         for part in self.journal.recovered():
             self._count(part)
+
+    def stop(self, error: BaseException) -> None:
+        """It ended early: the next command may have the journal, if that gets further."""
+        if _would_repeat(error):
+            self.journal.forget()
+        self.journal.close()
+
+    @property
+    def next_time(self) -> str:
+        """What the same command does after this one was interrupted."""
+        if self.journal.not_kept:
+            return f"the same command begins anew, since {self.journal.not_kept}"
+        return "the same command goes on where it stopped"
 
     def begin(self) -> None:
         """Tell whoever watches."""
@@ -199,7 +219,8 @@ class LogRun:
         info = msgspec.structs.replace(self.info, repeat=repeat if questions is not None else 1)
         worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
         self.journal.forget()
-        notes = [*run_warnings(info, summary), *self._notes(ambiguous), *self._blocks.notes]
+        warnings = run_warnings(info, summary, bad_rows_in=self._write_bad_rows())
+        notes = [*warnings, *_ambiguous_note(ambiguous), *self._blocks.notes]
         kept = self._how.kept
         results = LoggedResults(
             self._results(numbers) if kept == "trials" else _not_kept,
@@ -225,19 +246,34 @@ class LogRun:
         """The rows of the results, as they are written."""
         return lambda: (lines.numbered(numbers) for lines in self.journal.lines())
 
-    def _notes(self, ambiguous: list[str]) -> Iterator[str]:
-        if self._bad:
-            written = ""
-            if self._how.bad_rows is not None:
-                self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
-                written = f"; they are in {self._how.bad_rows} with line and reason"
-            yield f"{self._bad_count} rows could not be scored and count against coverage{written}"
-        if ambiguous:
-            named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
-            yield (
-                f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
-                "of one; give each question its own id"
-            )
+    def _write_bad_rows(self) -> str:
+        """The file that they are in; empty: they are in none."""
+        if not self._bad or self._how.bad_rows is None:
+            return ""
+        self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
+        return str(self._how.bad_rows)
+
+
+def _ambiguous_note(ambiguous: list[str]) -> Iterator[str]:
+    if ambiguous:
+        named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
+        yield (
+            f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
+            "of one; give each question its own id"
+        )
+
+
+def _would_repeat(error: BaseException) -> bool:
+    """Whether the same command would fail in the same way: for what is wrong with its input, or a mistake of ours.
+
+    A cluster or a connection that was lost, a process that had too little memory or a store that was away may be there next time.
+    """
+    if isinstance(error, OSError):
+        # A journal that fills the disk is part of what is wrong.
+        return error.errno in _FULL
+    if isinstance(error, AnswerkeyError):
+        return isinstance(error, UsageError) and not isinstance(error, StoreError)
+    return isinstance(error, Exception)
 
 
 _read_trial = msgspec.msgpack.Decoder(Trial).decode
@@ -273,7 +309,8 @@ def _journal_path(
         how.kept,
     ]
     name = blake2b(msgspec.json.encode(key), digest_size=12).hexdigest()
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    # Without a home there is a "~" that nobody made, which the journal does without.
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     return Path(cache) / "answerkey" / "scoring" / f"{name}.journal"
 
 

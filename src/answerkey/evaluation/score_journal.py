@@ -7,11 +7,19 @@ import os
 import pickle
 import struct
 import tempfile
+import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import msgspec
+
+try:
+    import fcntl
+except ImportError:  # Windows, where no journal outlives its command
+    fcntl = None  # type: ignore[assignment]
 
 from answerkey.evaluation.shard_tally import ShardPart
 from answerkey.model.question_lines import AddedUp, add_up
@@ -20,7 +28,12 @@ from answerkey.model.trial import Trial
 
 # Start and length of some records in a journal.
 Places = Sequence[tuple[int, int]]
-_LENGTHS = struct.Struct("<QQ")
+# Length of a part's header and of what follows it, and the checksum of both.
+_LENGTHS = struct.Struct("<QQI")
+# Nobody goes on from one that was last written so many seconds ago.
+_FORGOTTEN_AFTER = 7 * 24 * 3600
+# So much is read at once to look whether it is as it was written.
+_CHECKED_AT_ONCE = 1024 * 1024
 _read_lines = msgspec.msgpack.Decoder(RowLines).decode
 _read_trials = msgspec.msgpack.Decoder(list[tuple[int, Trial]]).decode
 
@@ -29,14 +42,20 @@ class ScoreJournal:
     """Parts appended as they come; closed properly or not, whole ones can be read again."""
 
     def __init__(self, path: Path | None = None) -> None:
+        # Why the next command cannot go on from it, although it was to.
+        self.not_kept = ""
+        file: IO[bytes] | None = None
+        if path is not None:
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file = _open_alone(path)
+                self.not_kept = "" if file else "another command was scoring the same"
+                _forget_old(path.parent)
+            except OSError as error:
+                self.not_kept = f"{path.parent} cannot be written ({error.strerror})"
         # Without a path it is gone with the process, whatever happens.
-        self.path = path
-        if path is None:
-            self._file: IO[bytes] = tempfile.NamedTemporaryFile(prefix="answerkey-")  # noqa: SIM115  # lives as long as the journal
-        else:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Made so that nobody else can read or write it.
-            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        self.path = None if file is None else path
+        self._file = file or tempfile.NamedTemporaryFile(prefix="answerkey-")  # noqa: SIM115  # lives as long as the journal
         # Block → where its records begin, and the lengths of each partition's.
         self._records: dict[int, tuple[int, Sequence[int]]] = {}
         # Block → where its results begin, and the lengths of each packed list.
@@ -48,19 +67,34 @@ class ScoreJournal:
         return set(self._records)
 
     def recovered(self) -> Iterator[ShardPart]:
-        """The parts that it had already, without their records and results; what was half written is cut off."""
+        """The parts that it had, without their records and results; what cannot be read is cut off, with all behind it."""
         position, size = 0, os.fstat(self._file.fileno()).st_size
         while position + _LENGTHS.size <= size:
             self._file.seek(position)
-            header_length, rest = _LENGTHS.unpack(self._file.read(_LENGTHS.size))
-            body = position + _LENGTHS.size + header_length
-            if body + rest > size:
+            header_length, rest, checksum = _LENGTHS.unpack(self._file.read(_LENGTHS.size))
+            header = position + _LENGTHS.size
+            if header + header_length + rest > size or checksum != self._checksum(header_length + rest):
                 break
-            part, *lengths = pickle.loads(self._file.read(header_length))  # noqa: S301  # our own file, which only its owner can write
-            self._place(part.number, body, *lengths)
-            position = body + rest
+            self._file.seek(header)
+            try:
+                part, records, results = pickle.loads(self._file.read(header_length))  # noqa: S301  # our own file, which only its owner can write
+            except Exception:  # noqa: BLE001  # written by other code, which may fail in any way
+                break
+            self._place(part.number, header + header_length, records, results)
+            position = header + header_length + rest
             yield part
         self._file.truncate(position)
+
+    def _checksum(self, length: int) -> int:
+        """That of so many bytes from here on."""
+        found = 0
+        while length > 0:
+            piece = self._file.read(min(length, _CHECKED_AT_ONCE))
+            if not piece:
+                break
+            found = zlib.crc32(piece, found)
+            length -= len(piece)
+        return found
 
     def append(self, part: ShardPart) -> None:
         """Keep a part; what it has of records and results is taken off it."""
@@ -68,8 +102,11 @@ class ScoreJournal:
         part.records, part.results = [], []
         lengths = ([len(packed) for packed in records], [len(packed) for packed in results])
         header = pickle.dumps((part, *lengths), protocol=pickle.HIGHEST_PROTOCOL)
+        checksum = zlib.crc32(header)
+        for packed in (*records, *results):
+            checksum = zlib.crc32(packed, checksum)
         start = self._file.seek(0, os.SEEK_END)
-        self._file.write(_LENGTHS.pack(len(header), sum(map(sum, lengths))) + header)
+        self._file.write(_LENGTHS.pack(len(header), sum(map(sum, lengths)), checksum) + header)
         self._file.writelines([*records, *results])
         self._file.flush()
         self._place(part.number, start + _LENGTHS.size + len(header), *lengths)
@@ -85,6 +122,11 @@ class ScoreJournal:
             if lengths[number]:
                 found.append((start + sum(lengths[:number]), lengths[number]))
         return found
+
+    @property
+    def file_number(self) -> int:
+        """The system's number of its file: whoever holds that open holds its lock."""
+        return self._file.fileno()
 
     @property
     def name(self) -> str:
@@ -111,6 +153,49 @@ class ScoreJournal:
         """Nothing will go on from here; what it has can be read as long as it lives."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let another command have it."""
+        # What was to be written, and could not be, is not written now either.
+        with suppress(OSError):
+            self._file.close()
+
+
+def _open_alone(path: Path) -> IO[bytes] | None:
+    """The file, made if need be, for this process alone; None: another one has it."""
+    while fcntl is not None:
+        # Made so that nobody else can read or write it.
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        except OSError:
+            # A file system without locks.
+            file.close()
+            raise
+        # Whoever had it before may have deleted it in the meantime: what is locked then is not what others find there.
+        if _is_at(file, path):
+            return file
+        file.close()
+    return None
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete the journals that nobody has come back for; those of commands that run are locked."""
+    for path in folder.glob("*.journal"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _FORGOTTEN_AFTER and (file := _open_alone(path)):
+                with file:
+                    path.unlink()
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def read_batches(journal: str, places: Places) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
@@ -66,17 +66,30 @@ class Here:
 class OtherProcesses:
     """Several processes, each fed by a thread of this one."""
 
-    def __init__(self, plan: ShardPlan, count: int, grader: Grader) -> None:
+    def __init__(
+        self, plan: ShardPlan, count: int, grader: Grader, *, not_theirs: Sequence[int] = ()
+    ) -> None:
+        """`not_theirs` are numbers of open files that copies must not hold: the locks on them would outlive this process."""
         self._plan = plan
         # Whether new processes tell each row: a block took longer than a row may.
         self._careful = False
+        self._closed = threading.Event()
+        # Held while a process takes the place of another, so that none is started behind the back of `close`.
+        self._replacing = threading.Lock()
+        # Bounded, so that whoever reads slowly holds up the others instead of filling the memory.
+        self._done: queue.Queue[Any] = queue.Queue(maxsize=2 * count)
         # Loaded once, and shared by copies.
         grader.prepare()
         # A copy of this process can score at once, but threads are not copied, nor is what they hold let go of.
         copies = sys.platform == "linux" and threading.active_count() == 1
-        self._processes: list[_Process] = [
-            _Copy(plan, grader) if copies else _start(plan) for _ in range(count)
-        ]
+        self._processes: list[_Process] = []
+        try:
+            for _ in range(count):
+                with _ctrl_c_held_back():
+                    self._processes.append(_Copy(plan, grader, not_theirs) if copies else _start(plan))
+        except BaseException:
+            self.close()
+            raise
 
     def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
         """As they are done."""
@@ -88,14 +101,11 @@ class OtherProcesses:
         return self._map((journal, partitions[first::groups]) for first in range(groups))
 
     def _map(self, items: Iterable[Any]) -> Iterator[Any]:
-        waiting, taking = iter(items), threading.Lock()
-        # Bounded, so that whoever reads slowly holds up the others instead of filling the memory.
-        done: queue.Queue[Any] = queue.Queue(maxsize=2 * len(self._processes))
-        stopped = threading.Event()
+        waiting, taking, done = iter(items), threading.Lock(), self._done
 
         def work(place: int) -> None:
             try:
-                while not stopped.is_set():
+                while not self._closed.is_set():
                     with taking:
                         item = next(waiting, None)
                     if item is None:
@@ -112,17 +122,14 @@ class OtherProcesses:
         for thread in threads:
             thread.start()
         ended = 0
-        try:
-            while ended < len(threads):
-                found = done.get()
-                if isinstance(found, BaseException):
-                    raise found
-                if found is None:
-                    ended += 1
-                else:
-                    yield found
-        finally:
-            stopped.set()
+        while ended < len(threads):
+            found = done.get()
+            if isinstance(found, BaseException):
+                raise found
+            if found is None:
+                ended += 1
+            else:
+                yield found
 
     def _asked(self, place: int, item: object) -> object:
         """What a process makes of an item; one that died is replaced, once.
@@ -148,15 +155,43 @@ class OtherProcesses:
                     item = msgspec.structs.replace(item, too_costly=(*item.too_costly, row))
             else:
                 died += 1
-            self._processes[place] = _start(self._plan, careful=self._careful)
+            self._replace(place)
         where = f"block {item.number} of {item.path}" if isinstance(item, Block) else "a partition"
         raise AnswerkeyError(f"the process that scored {where} ended twice; is there enough memory?")
 
+    def _replace(self, place: int) -> None:
+        with self._replacing:
+            if self._closed.is_set():
+                raise AnswerkeyError("the scoring has ended")
+            with _ctrl_c_held_back():
+                self._processes[place] = _start(self._plan, careful=self._careful)
+
     def close(self) -> None:
-        """End them."""
-        for process in self._processes:
+        """End them. Threads that still wait for one find it dead, and end as well."""
+        self._closed.set()
+        with self._replacing:
+            processes = list(self._processes)
+        for process in processes:
             process.kill()
+        for process in processes:
             process.wait()
+        # Each thread has two things to say at most from here on, for which there is room then.
+        with suppress(queue.Empty):
+            while True:
+                self._done.get_nowait()
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """What is started here is never interrupted: Ctrl-C goes to the whole group, and is for the first process alone."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Process(Protocol):
@@ -173,7 +208,7 @@ class _Process(Protocol):
 class _Copy:
     """A process that begins as a copy of this one, with all that it has loaded."""
 
-    def __init__(self, plan: ShardPlan, grader: Grader) -> None:
+    def __init__(self, plan: ShardPlan, grader: Grader, not_theirs: Sequence[int] = ()) -> None:
         given, ask = os.pipe()
         answered, answer = os.pipe()
         self._id = os.fork()
@@ -184,6 +219,9 @@ class _Copy:
                 for number in (signal.SIGTERM, signal.SIGHUP):
                     signal.signal(number, signal.SIG_DFL)
                 os.dup2(2, 1)
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for unwanted in not_theirs:
+                    os.dup2(nothing, unwanted)
                 gc.freeze()
                 _serve(os.fdopen(given, "rb"), os.fdopen(answer, "wb"), plan, grader)
             finally:
@@ -194,18 +232,26 @@ class _Copy:
         self.stdin, self.stdout = os.fdopen(ask, "wb"), os.fdopen(answered, "rb")
         # How it ended; its number may be another process's then.
         self._ended: int | None = None
+        # The thread that feeds it and the one that closes all may both wait for it, which the system allows once.
+        self._ending = threading.Lock()
 
     def kill(self) -> None:
-        if self._ended is None:
-            os.kill(self._id, signal.SIGKILL)
+        with self._ending, suppress(ProcessLookupError):
+            if self._ended is None:
+                os.kill(self._id, signal.SIGKILL)
 
     def wait(self) -> int:
-        if self._ended is None:
-            self._ended = os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
-            for stream in (self.stdin, self.stdout):
-                with suppress(OSError):
-                    stream.close()
-        return self._ended
+        with self._ending:
+            if self._ended is None:
+                try:
+                    self._ended = os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
+                except ChildProcessError:
+                    # It was waited for, but a second Ctrl-C came before that was noted.
+                    self._ended = -signal.SIGKILL
+                for stream in (self.stdin, self.stdout):
+                    with suppress(OSError):
+                        stream.close()
+            return self._ended
 
 
 def _answer(process: _Process, item: object) -> tuple[object | None, int | None]:
@@ -221,8 +267,8 @@ def _answer(process: _Process, item: object) -> tuple[object | None, int | None]
             if not isinstance(found, int):
                 return found, row
             row = found
-    except OSError:
-        pass  # It died while it was written to, which is told as any other end.
+    except (OSError, ValueError):
+        pass  # It died, or was closed, while it was written to, which is told as any other end.
     return None, row
 
 

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import msgspec
 
+from answerkey.evaluation.bad_rows import BadRow, general_reason
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves
@@ -25,6 +26,7 @@ from answerkey.model.slice_sums import (
     length_of,
     signature_of,
 )
+from answerkey.model.summary import BAD_ROW
 from answerkey.model.tally import Tally, values_of
 from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
@@ -39,16 +41,6 @@ _WORST_LISTED = 20
 _PACKED = 50
 # So much of a bad row is kept.
 _ROW_SHOWN = 2000
-
-
-class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A row that could not be scored."""
-
-    file: str
-    line: int | None
-    reason: str
-    # The row as it stands there, or its beginning.
-    row: str = ""
 
 
 class ShardPart(msgspec.Struct, kw_only=True):
@@ -279,7 +271,7 @@ class ShardTally:
         """Count a row that cannot be scored; `raw` is the row as it stands."""
         shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
-        self.tally.whole.add_unscored(f"bad row: {reason}")
+        self.tally.whole.add_unscored(BAD_ROW + general_reason(reason))
 
     def keep(self, place: int, result: Trial | bytes) -> None:
         """Keep a result: a trial, or the line that will be written."""

@@ -9,7 +9,8 @@ import msgspec
 from answerkey.config import Settings
 from answerkey.model.question import Question
 from answerkey.model.run import Run, RunInfo
-from answerkey.model.summary import Summary
+from answerkey.model.scorecard import round_down
+from answerkey.model.summary import BAD_ROW, Summary
 from answerkey.model.trial import Trial
 from answerkey.store import open_store
 from answerkey.store.sql import SqlStore
@@ -46,15 +47,15 @@ def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question])
                 yield Trial(question, number, position, replies)
 
 
-def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
-    """One line for each thing that was not observed, not asked or not scored."""
+def run_warnings(info: RunInfo, summary: Summary, *, bad_rows_in: str = "") -> tuple[str, ...]:
+    """One line for each thing that was not observed, not asked or not scored; bad rows may be in a file."""
     lines = []
     going_on = f"{'resume' if info.experiment is None else 'ab --resume'} {info.id}"
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
         remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
         lines.append(
-            f"coverage {summary.coverage:.1%}: {summary.planned} trials were planned and "
+            f"coverage {round_down(summary.coverage):.1%}: {summary.planned} trials were planned and "
             f"{summary.planned - summary.trials} have no score{remedy}"
         )
     if info.stopped:
@@ -82,8 +83,24 @@ def run_warnings(info: RunInfo, summary: Summary) -> tuple[str, ...]:
             "parameters = { max_tokens = … } of the target"
         )
     for reason, count in summary.unscored.items():
-        lines.append(f"not scored: {reason} ({count} of {summary.planned})")
-    return (*lines, *_judge_warnings(info.judge, info.id))
+        if not reason.startswith(BAD_ROW):
+            lines.append(f"not scored: {reason} ({count} of {summary.planned})")
+    return (*lines, *_bad_row_warnings(summary.unscored, bad_rows_in), *_judge_warnings(info.judge, info.id))
+
+
+def _bad_row_warnings(unscored: Mapping[str, int], written_to: str) -> Iterator[str]:
+    """One line for all of them, with the most frequent reason."""
+    bad = {
+        reason.removeprefix(BAD_ROW): count
+        for reason, count in unscored.items()
+        if reason.startswith(BAD_ROW)
+    }
+    if bad:
+        reason, count = next(iter(bad.items()))
+        others = "another reason" if len(bad) == 2 else f"{len(bad) - 1} other reasons"
+        most = reason if len(bad) == 1 else f"{reason} ({count}), and {others}"
+        written = f"; they are in {written_to} with line and reason" if written_to else ""
+        yield f"{sum(bad.values())} rows could not be scored and count against coverage: {most}{written}"
 
 
 def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from answerkey.errors import UnknownNameError, UsageError
 from answerkey.gate.parse import COMPARISON_NAMES, DIFFERENCE_NAMES, GRADES, Gate, parse_gate
 from answerkey.model.reply import ERROR_KINDS, Usage
 from answerkey.model.run import GateResult
+from answerkey.model.scorecard import round_down
 from answerkey.model.summary import Latency
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -122,7 +123,7 @@ def _doubt(
     coverage = document["summary"].get("coverage")
     if coverage is not None and coverage < 1 and "coverage" not in allowed:
         allow = f"coverage >= {math.floor(coverage * 100) / 100:g}"
-        return f"coverage is {coverage:.1%}; allow that with a gate such as {allow}"
+        return f"coverage is {round_down(coverage):.1%}; allow that with a gate such as {allow}"
     doubt = _judge_doubt(gate, document.get("judge") or {}, allowed)
     if doubt or comparison is None or not gate.needs_comparison:
         return doubt

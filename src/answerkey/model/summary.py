@@ -7,6 +7,9 @@ import msgspec
 from answerkey.model.scorecard import Scorecard, shown_score
 from answerkey.stats.intervals import Interval
 
+# With what the reasons begin why rows of a log have no score.
+BAD_ROW = "bad row: "
+
 
 class Latency(msgspec.Struct, frozen=True):
     """Latency of replies in milliseconds."""

@@ -25,6 +25,7 @@ from answerkey.report.value_wording import (
     points,
     range_text,
     rate_range_text,
+    score_percent,
     score_text,
     time_range_text,
 )
@@ -105,7 +106,7 @@ def _lines(view: ReportView) -> Iterator[str]:
     yield from _worst(view)
     yield ""
     passed = f"{percent(summary.pass_rate)} passed{rate_range_text(summary.pass_interval)}"
-    asked = f"{count(summary.questions, 'question')} · {passed} · coverage {percent(summary.coverage)}"
+    asked = f"{count(summary.questions, 'question')} · {passed} · coverage {score_percent(summary.coverage)}"
     yield f"<sub>run {_safe(view.info.id)} · {asked}</sub>"
 
 

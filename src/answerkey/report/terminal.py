@@ -30,6 +30,7 @@ from answerkey.report.value_wording import (
     points,
     range_text,
     rate_range_text,
+    score_percent,
     score_text,
     time_range_text,
 )
@@ -153,7 +154,9 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
     yield line
     if summary.coverage < 1 or info.status != "complete":
         missing = "not complete" if info.status != "complete" else "missing scores"
-        yield Text(f"       coverage {percent(summary.coverage)}: this run is {missing}", style="bold yellow")
+        yield Text(
+            f"       coverage {score_percent(summary.coverage)}: this run is {missing}", style="bold yellow"
+        )
 
 
 def bar(share: float | None, width: int, *, plain: bool = False) -> str:
