@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from answerkey.evaluation.log_rows import LogRows
+from answerkey.evaluation.log_rows import SCORED_BEFORE, LogRows
 from answerkey.evaluation.plain_lines import PlainLines
 from answerkey.evaluation.plain_rows import LONGEST_MS, PlainRow, plain_calls, used_in
 from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
@@ -39,6 +39,11 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept = "nothing"
     # Seconds of CPU that one reply may take where other processes score.
     scoring_seconds: float = Options().scoring_seconds
+
+    @property
+    def given(self) -> int:
+        """How many questions the golden set has."""
+        return len(self.questions or ())
 
 
 class FilePart(msgspec.Struct, frozen=True):
@@ -264,6 +269,8 @@ class ShardScorer:
         for line, place, raw, row in rows:
             if self.before_row is not None:
                 self.before_row(place)
+            if isinstance(row, dict) and row.keys() >= SCORED_BEFORE:
+                tally.scored_before = block.path
             try:
                 trial = self._trial(row, place, raw)
             except ValueError as error:

@@ -13,7 +13,7 @@ import msgspec
 
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.question_lines import SEVERAL, QuestionLines
+from answerkey.model.question_lines import SEVERAL, QuestionLines, number_runs
 from answerkey.model.result_rows import Kept, RowLines, row_line
 from answerkey.model.slice_sums import Names, Signature, Values, length_of, signature_of
 from answerkey.model.tally import Tally, values_of
@@ -40,6 +40,11 @@ class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
     # The row as it stands there, or its beginning.
     row: str = ""
 
+    @property
+    def counted_as(self) -> str:
+        """Why it has no score, among the reasons that replies have none."""
+        return f"bad row: {self.reason}"
+
 
 class ShardPart(msgspec.Struct, kw_only=True):
     """What comes of a block."""
@@ -61,6 +66,7 @@ class ShardPart(msgspec.Struct, kw_only=True):
     points: float = 0.0
     # Packed lists of places and trials or lines, in order, where results are kept.
     results: list[bytes] = []
+    scored_before: str = ""  # The file whose rows answerkey wrote itself; empty: this block has none.
 
 
 class Lowest:
@@ -91,7 +97,7 @@ class LoggedQuestion:
     """A question of a block: what its rows expect, and what its replies have in common."""
 
     __slots__ = (
-        *("add_time", "category", "first", "group", "highest", "id", "keywords", "number", "numbered"),
+        *("add_time", "category", "first", "group", "id", "keywords", "number", "numbers"),
         *("places", "plain", "question", "shown", "signature", "told", "tools", "wording"),
     )
 
@@ -105,8 +111,8 @@ class LoggedQuestion:
         self.number = number
         self.signature = signature
         self.group: str | None = None
-        # Replies that have a trial number, the highest, and the places of the others where results are kept.
-        self.numbered = self.highest = 0
+        # The trial numbers that rows have, and the places of the others where results are kept.
+        self.numbers: list[int] | None = None
         self.places: list[int] | None = None
         # Whether its plain rows are measured; then the row that told its expectations (None: the golden set does),
         self.plain = False
@@ -122,8 +128,9 @@ class LoggedQuestion:
 
     def add_trial(self, number: int) -> None:
         """Count a reply that has a trial number."""
-        self.numbered += 1
-        self.highest = max(self.highest, number)
+        if self.numbers is None:
+            self.numbers = []
+        self.numbers.append(number)
 
     def add_place(self, place: int) -> None:
         """Remember where a reply without a number is, to number it by."""
@@ -155,7 +162,7 @@ class ShardTally:
         # Rank, place, and the trial or the row that it can be made of.
         self._low: list[tuple[float, int, Trial | PlainRow]] = []
         self._imperfect = self._failed = self._errors = 0
-        self._points = 0.0
+        self._points, self.scored_before = 0.0, ""
         self._bad: list[BadRow] = []
         # Results with their places: trials, of which some are packed already, or the lines that will be written.
         self._kept: list[tuple[int, Any]] = []
@@ -274,7 +281,7 @@ class ShardTally:
         """Count a row that cannot be scored; `raw` is the row as it stands."""
         shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
-        self.tally.whole.add_unscored(f"bad row: {reason}")
+        self.tally.whole.add_unscored(self._bad[-1].counted_as)
 
     def keep(self, place: int, result: Trial | bytes) -> None:
         """Keep a result: a trial, or the line that will be written."""
@@ -308,6 +315,7 @@ class ShardTally:
             errors=self._errors,
             points=self._points,
             results=self._packed,
+            scored_before=self.scored_before,
         )
 
     def _count_plain(self) -> None:
@@ -346,7 +354,7 @@ class ShardTally:
             signature = deal.signatures.setdefault(found.signature, len(deal.signatures))
             value = deal.values.setdefault(value_of[which], len(deal.values))
             deal.lines.append((found.id, signature, value, times, found.first, found.wording))
-            if found.group is not None or found.numbered or found.places is not None:
+            if found.group is not None or found.numbers is not None or found.places is not None:
                 deal.add_rare(found)
         return [deal.packed(signatures, values) for deal in dealt]
 
@@ -362,7 +370,7 @@ class _Deal:
         self.values: dict[int, int] = {}
         self.lines: list[Any] = []
         self.groups: dict[str, str] = {}
-        self.numbered: dict[str, tuple[int, int]] = {}
+        self.numbered: dict[str, tuple[int, list[int]]] = {}
         self.places: dict[str, list[int]] = {}
 
     def add_rare(self, found: LoggedQuestion) -> None:
@@ -370,8 +378,8 @@ class _Deal:
             self.groups[found.id] = found.group
         if found.places is not None:
             self.places[found.id] = found.places
-        if found.numbered:
-            self.numbered[found.id] = (found.numbered, found.highest)
+        if found.numbers is not None:
+            self.numbered[found.id] = (len(found.numbers), number_runs(found.numbers))
 
     def packed(self, signatures: Sequence[bytes], values: Sequence[bytes]) -> bytes:
         if not self.lines:
