@@ -181,6 +181,11 @@ def test_rows_of_an_earlier_scoring_among_the_logs_are_named(
     assert not any("wrote itself" in line or "trial number" in line for line in alone["warnings"])
 
 
+def test_the_worst_of_a_log_are_replies(command: Any, write_rows: Any) -> None:
+    write_rows("x.jsonl", *(row for _ in range(6) for row in inline(numbered=False)))
+    assert "Worst replies (10 of the 24 that lost points)" in command("score", "x.jsonl").out
+
+
 def test_a_trial_below_one_is_refused(write_rows: Any) -> None:
     run = score_replies(write_rows("x.jsonl", reply("a"), reply("a", trial=-1)))
     (reason,) = run.summary.unscored
