@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from answerkey.model.question import GROUP_FIELDS, group_of
-from answerkey.model.run import Run, RunInfo
+from answerkey.model.run import LoggedResults, Run, RunInfo
 from answerkey.model.trial import ScoreBatch, Trial
 from answerkey.protocols import Store
 
@@ -45,7 +45,7 @@ class Columns(NamedTuple):
     replies: int
     # The name of each question's group, None for one that is a unit of its own; None if all are.
     groups: list[str | None] | None
-    # Of a run with repeats, every trial's score, and where each question's begin.
+    # Where a question has several trials, every trial's score, and where each question's begin.
     trial_scores: Floats | None
     trial_starts: Ints | None
 
@@ -88,11 +88,16 @@ def columns_from_run(run: Run, *, group_fields: tuple[str, ...] = GROUP_FIELDS) 
                     groups[bytes.fromhex(trial.question.content_hash)] = group
             yield _batch(batch)
 
-    return _columns(run.info, batches(), groups)
+    return _columns(run.info, batches(), groups, in_order=not isinstance(run.results, LoggedResults))
 
 
-def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str]) -> Columns:
-    """Join batches; `groups` says which content hash belongs to which group, once all batches are read."""
+def _columns(
+    info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes, str], *, in_order: bool = True
+) -> Columns:
+    """Join batches; `groups` says which content hash belongs to which group, once all batches are read.
+
+    Unless they are `in_order`, trials of one question may stand anywhere.
+    """
     ids: list[str] = []
     hashes: list[bytes] = []
     all_categories = [np.empty(0, np.int32)]
@@ -113,20 +118,19 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes
         all_categories.append(np.array([category_numbers[name] for name in batch.categories], np.int32))
         errors.update(kind for kind in batch.error_kinds if kind is not None)
     replies, categories = len(ids), np.concatenate(all_categories)
-    starts = trial_scores = None
-    if info.repeat > 1 and replies:
-        # Trials of one question stand beside each other.
-        starts = np.array([i for i in range(replies) if not i or hashes[i] != hashes[i - 1]])
-        trial_scores = _column(parts["plain", "score"], replies, None)
-        ids, hashes = [ids[start] for start in starts.tolist()], [hashes[start] for start in starts.tolist()]
-        categories = categories[starts]
+    trials, trial_scores = _Trials(hashes if in_order else ids, in_order=in_order), None
+    if trials.starts is not None:
+        trial_scores = trials.sorted(_joined(parts["plain", "score"], replies))
+        firsts = trials.firsts(trials.starts)
+        ids, hashes = [ids[first] for first in firsts], [hashes[first] for first in firsts]
+        categories = categories[firsts]
     scores, latencies, costs, failures = (
-        _column(parts.pop(("plain", name), ()), replies, starts)
+        trials.means(_joined(parts.pop(("plain", name), ()), replies))
         for name in ("score", "latency", "cost", "failed")
     )
     found: dict[str, dict[str, Floats]] = {"component": {}, "metric": {}}
     for kind, name in list(parts):
-        found[kind][name] = _column(parts.pop((kind, name)), replies, starts)
+        found[kind][name] = trials.means(_joined(parts.pop((kind, name)), replies))
     return Columns(
         info=info,
         ids=ids,
@@ -143,21 +147,55 @@ def _columns(info: RunInfo, batches: Iterable[ScoreBatch], groups: Mapping[bytes
         replies=replies,
         groups=[groups.get(known) for known in hashes] if groups else None,
         trial_scores=trial_scores,
-        trial_starts=starts,
+        trial_starts=trials.starts,
     )
 
 
-def _column(parts: Iterable[tuple[int, Floats]], length: int, starts: Ints | None) -> Floats:
-    """One column of its parts, NaN in between; with `starts`, the mean of each question's trials that have a value."""
+class _Trials:
+    """Which of a run's trials are of one question, as the trials themselves say it: whoever made the run may not have known."""
+
+    def __init__(self, questions: Sequence[str] | Sequence[bytes], *, in_order: bool) -> None:
+        # The trials in the order of their questions; None: they are in it.
+        self._order: Ints | None = None
+        count = len(questions)
+        if not in_order:
+            places: dict[str | bytes, int] = {}
+            of_trial = np.array(
+                [places.setdefault(question, len(places)) for question in questions], np.int64
+            )
+            self._order = np.argsort(of_trial, kind="stable")
+            begins = np.flatnonzero(np.diff(of_trial[self._order], prepend=-1))
+        else:
+            changes = (i for i in range(count) if not i or questions[i] != questions[i - 1])
+            begins = np.fromiter(changes, np.int64)
+        # Where each question's begin; None: each has one, and the order in which they came.
+        self.starts: Ints | None = begins if len(begins) < count else None
+
+    def sorted(self, values: Floats) -> Floats:
+        """Values of all trials, question by question."""
+        return values if self._order is None else values[self._order]
+
+    def firsts(self, starts: Ints) -> list[int]:
+        """The first trial of each question, as they came."""
+        return [int(first) for first in (starts if self._order is None else self._order[starts])]
+
+    def means(self, values: Floats) -> Floats:
+        """The mean of each question's trials that have a value."""
+        if self.starts is None:
+            return values
+        values = self.sorted(values)
+        known = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(known, values, 0.0), self.starts)
+        with np.errstate(invalid="ignore"):
+            return sums / np.add.reduceat(known.astype(np.float64), self.starts)
+
+
+def _joined(parts: Iterable[tuple[int, Floats]], length: int) -> Floats:
+    """One column of its parts, NaN in between."""
     values = np.full(length, np.nan)
     for begin, part in parts:
         values[begin : begin + len(part)] = part
-    if starts is None:
-        return values
-    known = ~np.isnan(values)
-    sums = np.add.reduceat(np.where(known, values, 0.0), starts)
-    with np.errstate(invalid="ignore"):
-        return sums / np.add.reduceat(known.astype(np.float64), starts)
+    return values
 
 
 def _batch(results: Sequence[Trial]) -> ScoreBatch:

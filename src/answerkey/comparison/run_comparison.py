@@ -131,8 +131,9 @@ def run_notes(runs: Sequence[Columns]) -> Iterator[str]:
             did = "failed its" if reliable is False else "gave no verdict on some"
             yield f"the judge of run {info.name} ({info.id}) {did} canaries: what it judged is unreliable"
         if info.status != "complete":
-            remedy = "resume" if info.experiment is None else "ab --resume"
-            yield f"run {info.name} ({info.id}) is not complete: answerkey {remedy} {info.id}"
+            remedy = f"answerkey {'resume' if info.experiment is None else 'ab --resume'} {info.id}"
+            remedy = "score its log again" if info.is_log else remedy
+            yield f"run {info.name} ({info.id}) is not complete: {remedy}"
     for kind in ("component", "metric"):
         everything = {name for run in runs for name in getattr(run, f"{kind}s")}
         for run in runs:

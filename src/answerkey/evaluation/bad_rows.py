@@ -4,6 +4,8 @@ import re
 
 import msgspec
 
+from answerkey.model.summary import BAD_ROW
+
 # What differs from row to row in reasons that are the same: a place in its bytes, an id.
 _BYTE = re.compile(r" \(byte \d+\)")
 _UNKNOWN_ID = re.compile(
@@ -24,3 +26,8 @@ class BadRow(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str
     # The row as it stands there, or its beginning.
     row: str = ""
+
+    @property
+    def counted_as(self) -> str:
+        """Why it has no score, among the reasons that replies have none."""
+        return BAD_ROW + general_reason(self.reason)

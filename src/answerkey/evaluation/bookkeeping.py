@@ -137,10 +137,14 @@ def keep_results(
     return summed_up(store, info, results, planned=len(questions) * info.repeat)
 
 
-def summed_up(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, planned: int) -> Run:
-    """A run with its summary, which the store keeps."""
-    results = without_configuration_errors(store, info, results)
-    summary = summarise(results, planned=planned, pass_mark=info.pass_mark)
+def summed_up(store: SqlStore, info: RunInfo, results: Sequence[Trial], *, planned: int | None) -> Run:
+    """A run with its summary, which the store keeps; `planned` is None for a log, of which nothing was."""
+    if planned is None:
+        # Whoever recorded it set up no target that could be put right.
+        summary = store.summarise(info, results)
+    else:
+        results = without_configuration_errors(store, info, results)
+        summary = summarise(results, planned=planned, pass_mark=info.pass_mark)
     store.finish_run(info, summary)
     return Run(info=info, summary=summary, warnings=run_warnings(info, summary), results=results)
 

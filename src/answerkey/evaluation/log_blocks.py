@@ -61,6 +61,11 @@ class LogBlocks:
         self.bytes_read = 0
         self._number = self._place = 0
 
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        return len(self._paths)
+
     def __iter__(self) -> Iterator[Block]:
         for path in self._paths:
             try:

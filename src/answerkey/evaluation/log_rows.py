@@ -16,6 +16,8 @@ _QUESTION_FIELDS = EXPECTATION_FIELDS | {
 }
 # The same without what every row has: their presence means that a row carries its own golden case.
 _INLINE_FIELDS = (EXPECTATION_FIELDS | {"category", "persona", "tags", "turns"}) - {"tools"}
+# Together they make a row one that answerkey wrote: a reply with what an earlier scoring gave it.
+SCORED_BEFORE = frozenset({"reply", "components", "grade", "passed"})
 # Parsed questions are kept for rows that repeat them; a log of more different ones takes no more memory.
 _MOST_PARSED = 20_000
 # Beyond these only where rows do repeat their questions.
@@ -27,6 +29,8 @@ class LogRows:
 
     def __init__(self, questions: tuple[Question, ...] | None) -> None:
         self._given = questions is not None
+        # What a row asks itself stands behind all that the golden set has.
+        self._behind = len(questions or ())
         listed = list(enumerate(questions or ()))
         self._by_id = {question.id: (position, question) for position, question in listed}
         self._by_text = {question.question: (position, question) for position, question in reversed(listed)}
@@ -105,10 +109,10 @@ class LogRows:
         known = self._parsed.get(key)
         if known is not None and known[1] == told:
             self._repeated += 1
-            return place, known[0]
+            return self._behind + place, known[0]
         question = parse_question(told)
         self._keep(key, question, told)
-        return place, question
+        return self._behind + place, question
 
 
 def _expectations(row: Mapping[str, Any], identity: object, text: object) -> dict[str, Any]:
@@ -125,7 +129,7 @@ def _trial(row: Mapping[str, Any]) -> int:
     if trial is None:
         return 0
     if isinstance(trial, bool) or not isinstance(trial, int) or not 0 <= trial < 2**31:
-        raise ValueError("'trial' must be a whole number")
+        raise ValueError("'trial' must be a whole number, 1 or more (and at most 2147483647)")
     return trial
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from answerkey.evaluation.logged_question import LoggedQuestion
 from answerkey.evaluation.plain_rows import PlainRow, plain_reply
-from answerkey.evaluation.shard_tally import LoggedQuestion
 from answerkey.match.keywords import Match
 from answerkey.model.question import ExpectedTool, Question
 from answerkey.model.reply import Reply

@@ -25,7 +25,7 @@ class RayShards:
                 "the engine ray cannot score with scorers that are given as Python objects; name them in the configuration"
             )
         self._ray = connect(address)
-        self._pass_mark = plan.pass_mark
+        self._pass_mark, self._given = plan.pass_mark, plan.given
         self._plan = self._ray.put(plan)
         # By what workers know it, so that each makes its scorer once.
         self._name = self._plan.hex()
@@ -40,7 +40,8 @@ class RayShards:
         """One by one, as they are done; the journal is a file of this machine, so its records are sent."""
         task = self._task(_add_up)
         return self._map(
-            lambda places: task.remote(list(read_batches(journal, places)), self._pass_mark), partitions
+            lambda places: task.remote(list(read_batches(journal, places)), self._pass_mark, self._given),
+            partitions,
         )
 
     def close(self) -> None:
@@ -79,5 +80,5 @@ def _score(name: str, plan: ShardPlan, block: Block) -> ShardPart:
     return scorer.score(block)
 
 
-def _add_up(batches: list[Any], pass_mark: float) -> AddedUp:
-    return add_up(batches, pass_mark)
+def _add_up(batches: list[Any], pass_mark: float, given: int) -> AddedUp:
+    return add_up(batches, pass_mark, given)

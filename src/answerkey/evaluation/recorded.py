@@ -3,7 +3,7 @@
 import errno
 import os
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -24,10 +24,12 @@ from answerkey.evaluation.stored import run_warnings
 from answerkey.evaluation.waiting import Progress, RunningScore
 from answerkey.model.options import Options
 from answerkey.model.question import QuestionSet
+from answerkey.model.question_lines import AddedUp
 from answerkey.model.result_rows import Kept
-from answerkey.model.run import LoggedResults, Run, RunInfo
+from answerkey.model.run import RECORDED, LoggedResults, Run, RunInfo
 from answerkey.model.tally import Tally
 from answerkey.model.trial import Trial
+from answerkey.model.whole_tally import WholeTally
 from answerkey.scorers.grader import Grader
 
 # A log of no more blocks than these is scored before another process has started.
@@ -145,6 +147,9 @@ class LogRun:
         # Of each block that has some: its bad rows as lines of JSON, and what is wrong with the first.
         self._bad: list[tuple[int, bytes]] = []
         self._first_bad: tuple[int, str] | None = None
+        self._bad_reasons = WholeTally()
+        # Files with rows that answerkey wrote itself.
+        self._scored_before: set[str] = set()
 
     def recover(self) -> None:
         """Take up what an interrupted scoring of the same has left."""
@@ -186,7 +191,11 @@ class LogRun:
         self._imperfect += part.imperfect
         self._failed += part.failed
         self._bad_count += len(part.bad)
+        if part.scored_before:
+            self._scored_before.add(part.scored_before)
         if part.bad:
+            for bad in part.bad:
+                self._bad_reasons.add_unscored(bad.counted_as)
             lines = b"".join(msgspec.json.encode(bad) + b"\n" for bad in part.bad)
             self._bad.append((part.number, lines))
             bad = part.bad[0]
@@ -197,30 +206,31 @@ class LogRun:
 
     def run(self, shards: Shards) -> Run:
         """What it all comes to."""
-        questions = self._questions
         if self._first_bad is not None and not self.running.done:
             raise InputError(self._first_bad[1])
         if not self.running.done:
             raise InputError("holds no reply", path=self.info.name)
         numbers = array("i", [1]) * self._blocks.places if self._how.kept != "nothing" else array("i")
-        repeat, ambiguous = 1, list[str]()
+        found = AddedUp(self.plan.pass_mark)
         partitions = [self.journal.partition(number) for number in range(PARTITIONS)]
         for added in shards.add_up(self.journal.name, partitions):
-            self._tally.merge(added.tally)
-            repeat = max(repeat, added.repeat)
-            ambiguous += added.ambiguous
             for place, number in zip(added.places, added.numbers, strict=True):
                 numbers[place] = number
-        planned = None
-        if questions is not None:
-            # A question that no reply answers is one that was planned and not scored.
-            planned = max(len(questions) * repeat, self.running.done + self._bad_count)
-        summary = self._tally.summary(planned)
-        info = msgspec.structs.replace(self.info, repeat=repeat if questions is not None else 1)
-        worst = [_numbered(_read_trial(packed), 1) for _, _, packed in self._worst]
+            # They are in their places, and as many as the log has rows.
+            del added.places[:], added.numbers[:]
+            found.merge(added)
+        self._tally.merge(found.tally)
+        # A question that no reply answers lacks one; how many replies the others should have, nobody knows.
+        summary = self._tally.summary(None, unanswered=self.plan.given - found.answered)
+        reasons = self._bad_reasons.unscored_reasons()
+        info = msgspec.structs.replace(self.info, repeat=found.repeat, bad_rows=reasons)
+        worst = [
+            _numbered(_read_trial(packed), numbers[place] if numbers else 1)
+            for _, place, packed in self._worst
+        ]
         self.journal.forget()
         warnings = run_warnings(info, summary, bad_rows_in=self._write_bad_rows())
-        notes = [*warnings, *_ambiguous_note(ambiguous), *self._blocks.notes]
+        notes = [*warnings, *self._notes(found), *self._blocks.notes]
         kept = self._how.kept
         results = LoggedResults(
             self._results(numbers) if kept == "trials" else _not_kept,
@@ -253,14 +263,28 @@ class LogRun:
         self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
         return str(self._how.bad_rows)
 
+    def _notes(self, found: AddedUp) -> Iterator[str]:
+        if found.ambiguous:
+            yield (
+                f"{len(found.ambiguous)} ids stand for more than one question each ({_some(found.ambiguous)}): their "
+                "replies count as trials of one; give each question its own id"
+            )
+        if found.doubled:
+            yield (
+                f"{found.doubles} replies have a trial number that another reply to the same question has, of "
+                f"{len(found.doubled)} questions ({_some(found.doubled)}): all of them count; look whether they are in "
+                "the log twice"
+            )
+        if self._scored_before and len(self._scored_before) < self._blocks.files:
+            yield (
+                f"{_some(self._scored_before)}: rows that answerkey wrote itself, which carry replies of an earlier "
+                "scoring; beside the log that they came from, these count twice: leave such files out"
+            )
 
-def _ambiguous_note(ambiguous: list[str]) -> Iterator[str]:
-    if ambiguous:
-        named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
-        yield (
-            f"{len(ambiguous)} ids stand for more than one question each ({named}): their replies count as trials "
-            "of one; give each question its own id"
-        )
+
+def _some(names: Collection[str]) -> str:
+    """A few of them, to be named."""
+    return ", ".join(sorted(names)[:_IDS_NAMED]) + (", …" if len(names) > _IDS_NAMED else "")
 
 
 def _would_repeat(error: BaseException) -> bool:
@@ -323,7 +347,7 @@ def _recorded_info(grader: Grader, paths: Sequence[Path], questions: QuestionSet
         name=source,
         status="complete",
         created_at=now,
-        target=f"recorded:{source}",
+        target=f"{RECORDED}{source}",
         target_hash="",
         question_set=source if questions is None else questions.name,
         question_set_hash="" if questions is None else questions.hash,

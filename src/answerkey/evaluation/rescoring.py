@@ -43,7 +43,8 @@ async def rescore_run(
     # The run changes only once all new scorecards are in place.
     asked = store.questions(info.question_set_hash) if questions is None else iter(questions)
     count = store.count_questions(info.question_set_hash) if questions is None else len(questions)
-    planned = count * info.repeat
+    # Nobody planned how many replies a log has.
+    planned = None if info.is_log else count * info.repeat
     if assembly.judge is None:
         progress.begin(changed, planned=planned, done=0)
         try:

@@ -80,6 +80,10 @@ def _current_questions(info: RunInfo, options: Options, store: SqlStore) -> Ques
 
 def _target_of(info: RunInfo) -> str:
     """What the target of a stored run is made from again."""
+    if info.is_log:
+        raise UsageError(
+            f"run {info.id} is a recorded log: nobody was asked, so there is nothing to go on with"
+        )
     if info.target_spec is None:
         raise UsageError(
             f"run {info.id} asked a Python object; resume it from Python, or name its target with --target"

@@ -206,9 +206,11 @@ def read_batches(journal: str, places: Places) -> Iterator[bytes]:
             yield file.read(length)
 
 
-def add_up_partitions(journal: str, partitions: Iterable[Places], pass_mark: float) -> AddedUp:
+def add_up_partitions(
+    journal: str, partitions: Iterable[Places], pass_mark: float, given: int = 0
+) -> AddedUp:
     """Add up some partitions of a journal, one after the other: no more than one is in memory."""
     found = AddedUp(pass_mark)
     for places in partitions:
-        found.merge(add_up(read_batches(journal, places), pass_mark))
+        found.merge(add_up(read_batches(journal, places), pass_mark, given))
     return found

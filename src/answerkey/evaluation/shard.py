@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from answerkey.evaluation.log_rows import LogRows
+from answerkey.evaluation.log_rows import SCORED_BEFORE, LogRows
+from answerkey.evaluation.logged_question import LoggedQuestion
 from answerkey.evaluation.plain_lines import PlainLines
 from answerkey.evaluation.plain_rows import PlainRow, plain_calls, used_in
-from answerkey.evaluation.shard_tally import LoggedQuestion, Lowest, ShardPart, ShardTally
+from answerkey.evaluation.shard_tally import Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
 from answerkey.model.result_rows import Kept
@@ -40,6 +41,11 @@ class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept = "nothing"
     # Seconds of CPU that one reply may take where other processes score.
     scoring_seconds: float = Options().scoring_seconds
+
+    @property
+    def given(self) -> int:
+        """How many questions the golden set has."""
+        return len(self.questions or ())
 
 
 class FilePart(msgspec.Struct, frozen=True):
@@ -264,6 +270,8 @@ class ShardScorer:
         for line, place, raw, row in rows:
             if self.before_row is not None:
                 self.before_row(place)
+            if isinstance(row, dict) and row.keys() >= SCORED_BEFORE:
+                tally.scored_before = block.path
             try:
                 trial = self._trial(row, place, raw)
             except ValueError as error:

@@ -57,7 +57,7 @@ class Here:
 
     def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
         """One after the other."""
-        yield add_up_partitions(journal, partitions, self._plan.pass_mark)
+        yield add_up_partitions(journal, partitions, self._plan.pass_mark, self._plan.given)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -331,7 +331,7 @@ def _serve(
                 _limit(0)
             else:
                 journal, partitions = item
-                answer = add_up_partitions(journal, partitions, plan.pass_mark)
+                answer = add_up_partitions(journal, partitions, plan.pass_mark, plan.given)
         except Exception as error:  # noqa: BLE001  # told to the parent, which raises it
             answer = error
         _write(answers, answer)

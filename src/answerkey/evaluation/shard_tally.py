@@ -11,10 +11,11 @@ from zlib import crc32
 
 import msgspec
 
-from answerkey.evaluation.bad_rows import BadRow, general_reason
+from answerkey.evaluation.bad_rows import BadRow
+from answerkey.evaluation.logged_question import LoggedQuestion
 from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
 from answerkey.model.question import UNCATEGORISED, Question, group_of
-from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves
+from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves, number_runs
 from answerkey.model.result_rows import Kept, RowLines, row_line
 from answerkey.model.slice_sums import (
     ERRORS,
@@ -26,12 +27,10 @@ from answerkey.model.slice_sums import (
     length_of,
     signature_of,
 )
-from answerkey.model.summary import BAD_ROW
 from answerkey.model.tally import Tally, values_of
 from answerkey.model.trial import Trial
 from answerkey.scorers.measuring import Measured
 from answerkey.stats.intervals import mean_of_wholes, whole
-from answerkey.text.keyword import Keyword
 
 # Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
 PARTITIONS = 64
@@ -63,6 +62,7 @@ class ShardPart(msgspec.Struct, kw_only=True):
     points: float = 0.0
     # Packed lists of places and trials or lines, in order, where results are kept.
     results: list[bytes] = []
+    scored_before: str = ""  # The file whose rows answerkey wrote itself; empty: this block has none.
 
 
 class Lowest:
@@ -89,51 +89,6 @@ class Lowest:
         return len(self._ranked) < _WORST_LISTED or (rank, place) <= self._ranked[-1]
 
 
-class LoggedQuestion:
-    """A question of a block: what its rows expect, and what its replies have in common."""
-
-    __slots__ = (
-        *("category", "first", "group", "highest", "id", "keywords", "number", "numbered"),
-        *("places", "plain", "question", "shown", "signature", "sums", "told", "tools", "wording"),
-    )
-
-    def __init__(self, identity: str, text: str, first: int, number: int, signature: int) -> None:
-        self.id = identity
-        self.question = text
-        self.wording = crc32(text.encode("utf-8", "replace"))
-        # Its position in the golden set, or the place of its first reply in the log.
-        self.first = first
-        # Its place among the block's questions, and that of its slices among the block's.
-        self.number = number
-        self.signature = signature
-        self.group: str | None = None
-        # Replies that have a trial number, the highest, and the places of the others where results are kept.
-        self.numbered = self.highest = 0
-        self.places: list[int] | None = None
-        # Whether its plain rows are measured; then the row that told its expectations (None: the golden set does),
-        self.plain = False
-        self.told: PlainRow | None = None
-        # and what is expected.
-        self.tools: tuple[str, ...] = ()
-        self.keywords: Sequence[Keyword] = ()
-        self.category = UNCATEGORISED
-        # What its replies that are not plain add up to.
-        self.sums: ReplySums = {}
-        # Its id, words, category and keywords as a row has them; None: no row was made yet.
-        self.shown: tuple[bytes, bytes, bytes, list[bytes]] | None = None
-
-    def add_trial(self, number: int) -> None:
-        """Count a reply that has a trial number."""
-        self.numbered += 1
-        self.highest = max(self.highest, number)
-
-    def add_place(self, place: int) -> None:
-        """Remember where a reply without a number is, to number it by."""
-        if self.places is None:
-            self.places = []
-        self.places.append(place)
-
-
 class ShardTally:
     """Adds up a block's trials."""
 
@@ -156,7 +111,7 @@ class ShardTally:
         # Rank, place, and the trial or the row that it can be made of.
         self._low: list[tuple[float, int, Trial | PlainRow]] = []
         self._imperfect = self._failed = self._errors = 0
-        self._points = 0.0
+        self._points, self.scored_before = 0.0, ""
         self._bad: list[BadRow] = []
         # Results with their places: trials, of which some are packed already, or the lines that will be written.
         self._kept: list[tuple[int, Any]] = []
@@ -271,7 +226,7 @@ class ShardTally:
         """Count a row that cannot be scored; `raw` is the row as it stands."""
         shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
-        self.tally.whole.add_unscored(BAD_ROW + general_reason(reason))
+        self.tally.whole.add_unscored(self._bad[-1].counted_as)
 
     def keep(self, place: int, result: Trial | bytes) -> None:
         """Keep a result: a trial, or the line that will be written."""
@@ -305,6 +260,7 @@ class ShardTally:
             errors=self._errors,
             points=self._points,
             results=self._packed,
+            scored_before=self.scored_before,
         )
 
     def _count_plain(self) -> None:
@@ -348,7 +304,7 @@ class ShardTally:
             line = (found.id, signature, value, times, found.first, found.wording, *sums[number])
             deal.lines.append(line)
             sums[number] = _COUNTED
-            if found.group is not None or found.numbered or found.places is not None or found.sums:
+            if found.group is not None or found.numbers is not None or found.places is not None or found.sums:
                 deal.add_rare(found)
         return [deal.packed(signatures, values) for deal in dealt]
 
@@ -388,7 +344,7 @@ class _Deal:
         self.values: dict[int, int] = {}
         self.lines: list[Any] = []
         self.groups: dict[str, str] = {}
-        self.numbered: dict[str, tuple[int, int]] = {}
+        self.numbered: dict[str, tuple[int, list[int]]] = {}
         self.places: dict[str, list[int]] = {}
         self.tools: dict[str, RareSums] = {}
 
@@ -397,8 +353,8 @@ class _Deal:
             self.groups[found.id] = found.group
         if found.places is not None:
             self.places[found.id] = found.places
-        if found.numbered:
-            self.numbered[found.id] = (found.numbered, found.highest)
+        if found.numbers is not None:
+            self.numbered[found.id] = (len(found.numbers), number_runs(found.numbers))
         tools = {
             column: (*halves(total), size)
             for column, (total, size) in found.sums.items()

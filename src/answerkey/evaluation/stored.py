@@ -43,7 +43,8 @@ def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question])
     """The stored replies to these questions, as far as the run's target gave them and its repeats count them."""
     for position, question in enumerate(questions):
         for number, replies in store.trials_of(info, question.ask_hash):
-            if number <= info.repeat:
+            # A log's rows may have any numbers, and all of its replies count.
+            if info.is_log or number <= info.repeat:
                 yield Trial(question, number, position, replies)
 
 
@@ -54,9 +55,13 @@ def run_warnings(info: RunInfo, summary: Summary, *, bad_rows_in: str = "") -> t
     if info.status != "complete" or summary.coverage < 1:
         never_asked = summary.planned - summary.trials - sum(summary.unscored.values())
         remedy = f"; go on with: answerkey {going_on}" if never_asked > 0 else ""
+        planned = f"{summary.planned} trials were planned"
+        if info.is_log:
+            # Nobody can be asked any more.
+            remedy = f", {never_asked} of them questions without a reply" if never_asked > 0 else ""
+            planned = f"the log should have {summary.planned} scores"
         lines.append(
-            f"coverage {round_down(summary.coverage):.1%}: {summary.planned} trials were planned and "
-            f"{summary.planned - summary.trials} have no score{remedy}"
+            f"coverage {round_down(summary.coverage):.1%}: {planned} and {summary.planned - summary.trials} have no score{remedy}"
         )
     if info.stopped:
         lines.append(f"asking stopped: {info.stopped}; go on with: answerkey {going_on} --budget …")
@@ -85,7 +90,8 @@ def run_warnings(info: RunInfo, summary: Summary, *, bad_rows_in: str = "") -> t
     for reason, count in summary.unscored.items():
         if not reason.startswith(BAD_ROW):
             lines.append(f"not scored: {reason} ({count} of {summary.planned})")
-    return (*lines, *_bad_row_warnings(summary.unscored, bad_rows_in), *_judge_warnings(info.judge, info.id))
+    again = "score it again with a larger" if info.is_log else f"go on with: answerkey resume {info.id}"
+    return (*lines, *_bad_row_warnings(summary.unscored, bad_rows_in), *_judge_warnings(info.judge, again))
 
 
 def _bad_row_warnings(unscored: Mapping[str, int], written_to: str) -> Iterator[str]:
@@ -103,7 +109,7 @@ def _bad_row_warnings(unscored: Mapping[str, int], written_to: str) -> Iterator[
         yield f"{sum(bad.values())} rows could not be scored and count against coverage: {most}{written}"
 
 
-def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
+def _judge_warnings(judge: Mapping[str, Any], again: str) -> Iterator[str]:
     if not judge:
         return
     because = "; ".join(judge.get("unreliable_because", ()))
@@ -114,10 +120,7 @@ def _judge_warnings(judge: Mapping[str, Any], run_id: str) -> Iterator[str]:
     for kind, found in judge.get("unscored_because", {}).items():
         many = f"{found['count']} of {judge['judged'] + judge['unscored']} replies"
         if kind == "budget":
-            yield (
-                f"judging stopped: {found['reason']}; {many} were not judged; "
-                f"go on with: answerkey resume {run_id} --judge-budget …"
-            )
+            yield (f"judging stopped: {found['reason']}; {many} were not judged; {again} --judge-budget …")
         else:
             yield f"{many} were not judged ({kind}), for example: {found['reason']}"
     weighed = judge.get("probabilities") or {}

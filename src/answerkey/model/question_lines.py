@@ -1,7 +1,8 @@
 """QuestionLines: what one part of a log says of some questions, on its way to where all parts of it are added up."""
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import count as count_from
 from operator import itemgetter
 
 import msgspec
@@ -38,8 +39,9 @@ class QuestionLines(msgspec.Struct, array_like=True):
     lines: list[QuestionLine]
     # Question → the unit that it belongs to, where it is none itself.
     groups: dict[str, str] = {}
-    # Question → how many of its rows have a trial number, and the highest, where any has one.
-    numbered: dict[str, tuple[int, int]] = {}
+    # Question → how many of its rows have a trial number, and which numbers these are, where any has one: the first and last
+    # of each row of numbers without a gap, one pair after the other. Numbers that stand twice are in it once.
+    numbered: dict[str, tuple[int, list[int]]] = {}
     # Question → the places of its replies without a number, where results are kept.
     places: dict[str, list[int]] = {}
     # Question → what the calls of its tools took, where any says it.
@@ -51,10 +53,15 @@ class AddedUp:
 
     def __init__(self, pass_mark: float) -> None:
         self.tally = Tally(pass_mark)
-        # The highest trial number, and ids that stand for several questions.
+        # The most replies of any question, and how many questions of the golden set have one.
         self.repeat = 1
+        self.answered = 0
+        # Ids that stand for several questions, and those of which several replies have one number.
         self.ambiguous: list[str] = []
-        # Of the trials that are not their question's first: the places in the log, and the numbers.
+        self.doubled: list[str] = []
+        # Replies whose number another one of their question has.
+        self.doubles = 0
+        # Of the replies without a number that are not given a 1: the places in the log, and the numbers.
         self.places = array("q")
         self.numbers = array("i")
 
@@ -62,7 +69,10 @@ class AddedUp:
         """Add what was added up of other partitions."""
         self.tally.merge(other.tally)
         self.repeat = max(self.repeat, other.repeat)
+        self.answered += other.answered
         self.ambiguous += other.ambiguous
+        self.doubled += other.doubled
+        self.doubles += other.doubles
         self.places += other.places
         self.numbers += other.numbers
 
@@ -72,9 +82,9 @@ _read_signature = msgspec.msgpack.Decoder(Signature).decode
 _read_values = msgspec.msgpack.Decoder(tuple[Names, Values]).decode
 
 
-def add_up(batches: Iterable[bytes], pass_mark: float) -> AddedUp:
-    """Add up one partition: `batches` are what each part has for it, in any order."""
-    gathered = _Gathered()
+def add_up(batches: Iterable[bytes], pass_mark: float, given: int = 0) -> AddedUp:
+    """Add up one partition: `batches` are what each part has for it, in any order; `given` questions are in the golden set."""
+    gathered = _Gathered(given)
     for packed in batches:
         gathered.add(_read_lines(packed))
     return gathered.added_up(pass_mark)
@@ -83,14 +93,15 @@ def add_up(batches: Iterable[bytes], pass_mark: float) -> AddedUp:
 class _Gathered:
     """The lines of a partition, by question."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: int) -> None:
+        self._given = given
         # Every signature and every list of values that was seen, packed, with its place.
         self._signatures: dict[bytes, int] = {}
         self._values: dict[bytes, int] = {}
         # Of a question with one line (as all in a log of as many questions as replies) the line, else a list of them.
         self._questions: dict[str, QuestionLine | list[QuestionLine]] = {}
         self._groups: dict[str, str] = {}
-        self._numbered: dict[str, tuple[int, int]] = {}
+        self._numbered: dict[str, tuple[int, list[int]]] = {}
         self._places: dict[str, list[int]] = {}
         self._tools: dict[str, ReplySums] = {}
 
@@ -109,9 +120,10 @@ class _Gathered:
             else:
                 questions[identity] = [known, line]
         self._groups |= batch.groups
-        for identity, (numbered, highest) in batch.numbered.items():
-            before = self._numbered.get(identity, (0, 0))
-            self._numbered[identity] = (before[0] + numbered, max(before[1], highest))
+        for identity, (count, told) in batch.numbered.items():
+            before, earlier = self._numbered.get(identity, (0, []))
+            earlier += told
+            self._numbered[identity] = (before + count, earlier)
         for identity, places in batch.places.items():
             self._places.setdefault(identity, []).extend(places)
         for identity, sums in batch.tools.items():
@@ -136,6 +148,7 @@ class _Gathered:
                 taken.setdefault((signature, timed), []).append((high << _HALF) + low)
             if wording == SEVERAL:
                 added.ambiguous.append(identity)
+            added.answered += first < self._given
             if times > 1:
                 self._number(added, identity, times)
             known = alike.get((signature, value, replies, errors))
@@ -166,6 +179,7 @@ class _Gathered:
         wordings = {line[5] for line in lines}
         if len(wordings) > 1 or SEVERAL in wordings:
             added.ambiguous.append(identity)
+        added.answered += first_line[4] < self._given
         counted: dict[tuple[Names, Values], int] = {}
         sums = dict(self._tools.get(identity, {}))
         for _, _, value, times, _, _, replies, errors, timed, high, low in lines:
@@ -178,9 +192,46 @@ class _Gathered:
         self._number(added, identity, sum(counted.values()))
 
     def _number(self, added: AddedUp, identity: str, replies: int) -> None:
-        """Count a question's trials, and number those whose rows have no number in the order of the log."""
-        numbered, highest = self._numbered.get(identity, (0, 0))
-        added.repeat = max(added.repeat, highest, replies - numbered)
-        places = sorted(self._places.get(identity, ()))[1:]
-        added.places.extend(places)
-        added.numbers.extend(range(2, 2 + len(places)))
+        """Count a question's replies, and give those without a number the lowest that are free, in the order of the log."""
+        added.repeat = max(added.repeat, replies)
+        count, told = self._numbered.get(identity, (0, []))
+        taken = _without_overlaps(told)
+        doubles = count - sum(last - first + 1 for first, last in taken)
+        if doubles:
+            added.doubles += doubles
+            added.doubled.append(identity)
+        for place, number in zip(sorted(self._places.get(identity, ())), _free(taken), strict=False):
+            if number != 1:
+                added.places.append(place)
+                added.numbers.append(number)
+
+
+def number_runs(numbers: Iterable[int]) -> list[int]:
+    """The first and last of each row of numbers without a gap, one pair after the other, as QuestionLines has them."""
+    runs: list[int] = []
+    for number in sorted(set(numbers)):
+        if runs and runs[-1] == number - 1:
+            runs[-1] = number
+        else:
+            runs += (number, number)
+    return runs
+
+
+def _without_overlaps(told: list[int]) -> list[tuple[int, int]]:
+    """Rows of numbers of several parts, in order, each number in one of them."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(zip(told[::2], told[1::2], strict=True)):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+def _free(taken: list[tuple[int, int]]) -> Iterator[int]:
+    """The numbers that are not taken, from 1 on."""
+    after = 0
+    for first, last in taken:
+        yield from range(after + 1, first)
+        after = last
+    yield from count_from(after + 1)

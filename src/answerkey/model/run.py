@@ -27,6 +27,10 @@ class ExperimentLink(msgspec.Struct, frozen=True, kw_only=True):
     looks: int = 0
 
 
+# How the name of what a recorded log's replies came from begins.
+RECORDED = "recorded:"
+
+
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is: who was asked what, how often, and how it is scored."""
 
@@ -45,6 +49,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     question_set_hash: str
     # The golden set's file, for `resume`; None for sets that were made in Python.
     question_path: str | None = None
+    # How often each question is asked; of a recorded log: the most replies that any question has.
     repeat: int = 1
     match: str = "standard"
     weights: dict[str, float]
@@ -67,6 +72,15 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     made_from: str | None = None
     # What asking again showed of questions that flipped since its baseline: those replies are no part of the run.
     confirmation: Confirmation | None = None
+    # Of a recorded log: why rows could not be scored → how many. They count against coverage however often it is rescored.
+    bad_rows: dict[str, int] = {}
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it is a recorded log: nobody was asked, so nothing more can be asked, and its questions may have any number
+        of replies each."""
+        # A chatbot that was asked has a fingerprint; a log is known by its file alone.
+        return self.target.startswith(RECORDED) and self.target_hash in ("", self.target)
 
 
 class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -222,8 +222,8 @@ class Tally:
             sums = self._slices[key] = SliceSums()
         return sums
 
-    def summary(self, planned: int | None) -> Summary:
-        """What it all comes to; without a plan, everything there is was planned."""
+    def summary(self, planned: int | None, unanswered: int = 0) -> Summary:
+        """What it all comes to; without a plan, everything there is was planned, and a reply to each unanswered question."""
         self.close_groups()
         self._fold_cells()
         whole_run = self.whole
@@ -233,7 +233,8 @@ class Tally:
         slices = {key: self._slice(key, replies[key]) for key in (_OVERALL, *listed)}
         overall = slices.pop(_OVERALL)
         unscored = whole_run.unscored_reasons()
-        planned = overall.trials + sum(unscored.values()) if planned is None else planned
+        if planned is None:
+            planned = overall.trials + sum(unscored.values()) + unanswered
         kinds = dict.fromkeys(kind for kind, _ in listed)
         return Summary(
             **{field: getattr(overall, field) for field in Slice.__struct_fields__},
@@ -363,7 +364,23 @@ def _latency(taken: Durations, replies: Replies, column: str) -> Latency:
 
 def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float = PASS_MARK) -> Summary:
     """Add up results that come grouped by question."""
-    tally = Tally(pass_mark)
+    return _tally(results, pass_mark)[0].summary(planned)
+
+
+def summarise_log(
+    results: Iterable[Trial], *, questions: int, bad_rows: Mapping[str, int], pass_mark: float
+) -> Summary:
+    """Add up a recorded log's results, grouped by question: of so many questions those without a reply lack one each, and rows
+    that could not be scored lack a score."""
+    tally, answered = _tally(results, pass_mark)
+    for reason, times in bad_rows.items():
+        tally.whole.add_unscored(reason, times)
+    return tally.summary(None, unanswered=max(0, questions - answered))
+
+
+def _tally(results: Iterable[Trial], pass_mark: float) -> tuple[Tally, int]:
+    """The results added up, and how many questions they are of."""
+    tally, answered = Tally(pass_mark), 0
     for place, (_, trials) in enumerate(groupby(results, key=lambda trial: trial.question.id)):
         values: Counter[tuple[Names, Values]] = Counter()
         sums: ReplySums = {}
@@ -377,4 +394,5 @@ def summarise(results: Iterable[Trial], *, planned: int | None, pass_mark: float
             values[values_of(trial)] += 1
         if question is not None:
             tally.add_question(signature, group_of(question), place, values, replies=sums)
-    return tally.summary(planned)
+            answered = place + 1
+    return tally, answered

@@ -166,7 +166,7 @@ def _worst(view: ReportView) -> Iterator[str]:
         return
     yield ""
     more = f" ({len(view.worst)} of {view.imperfect:,})" if view.imperfect > len(view.worst) else ""
-    yield f"## Questions that lost points{more}"
+    yield f"## {'Replies' if view.worst_are_replies else 'Questions'} that lost points{more}"
     yield ""
     for question in view.worst:
         trials = f" ({question.trials_passed}/{question.trials} trials passed)" if question.trials > 1 else ""

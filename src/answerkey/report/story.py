@@ -66,7 +66,7 @@ def _sentences(view: ReportView) -> Iterator[str]:
     summary, info = view.summary, view.info
     target, questions = one_line(info.target, 80), one_line(info.question_set, 80)
     asked = f"The chatbot “{target}” was asked {count(summary.questions, 'question')} from “{questions}”"
-    times = f", {info.repeat} times each," if info.repeat > 1 else ""
+    times = f", {'up to ' if info.is_log else ''}{info.repeat} times each," if info.repeat > 1 else ""
     if summary.score is None:
         yield f"{asked}{times} but nothing could be scored."
         return

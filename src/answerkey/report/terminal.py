@@ -128,7 +128,7 @@ def _headline(view: ReportView) -> Iterator[RenderableType]:
         f"{one_line(info.question_set, 40)} ({count(summary.questions, 'question')})",
     ]
     if info.repeat > 1:
-        facts.append(f"{info.repeat} trials each")
+        facts.append(f"{'up to ' if info.is_log else ''}{info.repeat} trials each")
     facts += [one_line(local_time(info.created_at), 30), one_line(info.id, 24)]
     yield Text(" · ".join(facts), style="dim")
     yield Text("")
@@ -333,10 +333,11 @@ def _worst(view: ReportView, console: Console) -> Iterator[RenderableType]:
     if not view.worst:
         return
     shown = len(view.worst)
+    noun = "replies" if view.worst_are_replies else "questions"
     title = (
-        f"Worst questions ({shown} of the {view.imperfect:,} that lost points)"
+        f"Worst {noun} ({shown} of the {view.imperfect:,} that lost points)"
         if view.imperfect > shown
-        else "Questions that lost points"
+        else f"{noun.capitalize()} that lost points"
     )
     yield _section(title)
     for question in view.worst:

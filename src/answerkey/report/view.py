@@ -66,6 +66,8 @@ class ReportView(msgspec.Struct, frozen=True, kw_only=True):
     worst: tuple[QuestionView, ...]
     # How many lost points at all, and how many failed.
     imperfect: int
+    # Whether these are single replies: a log is not looked through for the questions that they answer.
+    worst_are_replies: bool
     failed: int
     slowest: tuple[SlowView, ...]
     # Why points were lost → how many: in replies that ended in an error ("error"), else by component.
@@ -99,6 +101,7 @@ def build_view(run: Run, *, worst: int = 10, rows: int = 0, limits: Limits | Non
         slices={kind: worst_first(parts) for kind, parts in summary.slices.items()},
         worst=tuple(_question(position, trials, mark) for _, position, trials in found.lowest),
         imperfect=found.imperfect,
+        worst_are_replies=found.of_replies,
         failed=found.failed,
         slowest=tuple(
             SlowView(one_line(slow.id, 120), found.slow_texts.get(slow.id, ""), slow.latency_ms)
@@ -123,6 +126,8 @@ class _Found:
         # What the slowest questions ask.
         self.slow_texts: dict[str, str] = {}
         self.imperfect = self.failed = self.total = 0
+        # Whether what is ranked are single replies.
+        self.of_replies = False
         # Why points were lost; nothing where the results were not looked through.
         self.lost: dict[str, float] = {}
 
@@ -137,6 +142,7 @@ def _ranked(run: Run, worst: int, rows: int) -> _Found:
     ):
         # All that is shown is known already.
         found.imperfect, found.failed, found.total = results.imperfect, results.failed, run.summary.questions
+        found.of_replies = run.info.repeat > 1
         found.lowest = [(_rank(trial), place, [trial]) for place, trial in enumerate(results.worst[:worst])]
         return found
     slow = {entry.id for entry in run.summary.slowest}

@@ -211,7 +211,12 @@ class Pairs:
         self, connection: Connection, number: int, positions: Sequence[int]
     ) -> dict[int, Trial]:
         """Position → the first trial in one of the runs, for the questions of one page."""
-        query = f"{RESULTS} AND c.trial = 1 AND c.position IN ({signs(positions)})"
+        # A log's rows may have any numbers.
+        first = (
+            "c.trial = (SELECT MIN(f.trial) FROM scorecards f "
+            "WHERE f.run = c.run AND f.scoring = c.scoring AND f.position = c.position)"
+        )
+        query = f"{RESULTS} AND c.position IN ({signs(positions)}) AND {first}"
         found = connection.run(query, (*of_run(self._infos[number]), *positions))
         return {trial.position: trial for trial in map(read_result, found)}
 
@@ -251,7 +256,8 @@ def _pair(
 
 def _grouped(info: RunInfo, *, with_ids: bool) -> str:
     """The questions of a run, over their trials; asked once, the table is read in its own order."""
-    once = info.repeat == 1
+    # A log's own number of repeats may be wrong: earlier versions did not count the replies of each question.
+    once = info.repeat == 1 and not info.is_log
     score, digest = ("c.score", "c.reply_digest") if once else ("AVG(c.score)", "MIN(c.reply_digest)")
     columns = f"c.position, {score} AS score, {digest} AS reply_digest"
     joined = " JOIN questions q ON q.key = c.question" if with_ids else ""

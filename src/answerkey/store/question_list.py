@@ -143,7 +143,7 @@ class QuestionList:
 
     def _grouped(self, info: RunInfo, wanted: RowFilter) -> tuple[str, list[Any]]:
         """A query for the positions of a run's questions and what they are sorted by, with its values."""
-        once = info.repeat == 1
+        once = _asked_once(info)
         where = Where(OF_RUN, *of_run(info))
         trials = of_trials(wanted, self._database)
         searched = bool(wanted.text or wanted.tool)
@@ -188,8 +188,8 @@ class QuestionList:
 
     def distribution(self, info: RunInfo) -> list[int]:
         """Questions by score: ten equal steps, the last one includes 1.0."""
-        score = "c.score" if info.repeat == 1 else "AVG(c.score)"
-        gathered = "" if info.repeat == 1 else "GROUP BY c.position"
+        once = _asked_once(info)
+        score, gathered = ("c.score", "") if once else ("AVG(c.score)", "GROUP BY c.position")
         steps = " ".join(f"WHEN score < {edge / 10 - EPSILON!r} THEN {edge - 1}" for edge in range(1, 10))
         query = (
             f"SELECT step, COUNT(*) FROM (SELECT CASE {steps} ELSE 9 END AS step FROM (SELECT {score} AS score "
@@ -289,6 +289,11 @@ def _row(info: RunInfo, trials: Sequence[Trial]) -> QuestionRow:
         reply=(asked.replies[-1].text or "")[:300] if asked.replies else "",
         scorecard=min(cards, key=lambda card: -1.0 if card.total is None else card.total),
     )
+
+
+def _asked_once(info: RunInfo) -> bool:
+    # A log's own number of repeats may be wrong: earlier versions did not count the replies of each question.
+    return info.repeat == 1 and not info.is_log
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

@@ -227,7 +227,7 @@ class RunList:
             id=info.id,
             status=status,
             done=done,
-            planned=max(questions * info.repeat, done),
+            planned=max(questions * (1 if info.is_log else info.repeat), done),
             score=None if score is None else round_score(score),
             grade=None if score is None else grade(score),
             passed=int(passed or 0),

@@ -1,6 +1,6 @@
 """SqlStore: runs in an SQL database, appended in small durable batches and read back as streams."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -12,7 +12,7 @@ from answerkey.model.question import Question, group_of
 from answerkey.model.reply import Reply
 from answerkey.model.run import Run, RunInfo, StreamedResults
 from answerkey.model.summary import Summary
-from answerkey.model.tally import summarise
+from answerkey.model.tally import summarise, summarise_log
 from answerkey.model.trial import ScoreBatch, Trial
 from answerkey.store.database import Connection, Database, Row, bring_up_to_date, now
 from answerkey.store.ownership import with_true_status
@@ -173,12 +173,18 @@ class SqlStore(RunWriter):
         """A run with its summary; its results are read when they are asked for."""
         summary = self.summary_of(info.id)
         if summary is None:
-            planned = self.count_questions(info.question_set_hash) * info.repeat
-            summary = summarise(self.results(info), planned=planned, pass_mark=info.pass_mark)
+            summary = self.summarise(info, self.results(info))
         results = StreamedResults(
             lambda: self.results(info), lambda asked: self._results_of(info, asked, None)
         )
         return Run(info=info, summary=summary, results=results)
+
+    def summarise(self, info: RunInfo, results: Iterable[Trial]) -> Summary:
+        """Results of a run, grouped by question, summed up as a run over its stored questions."""
+        questions, mark = self.count_questions(info.question_set_hash), info.pass_mark
+        if info.is_log:
+            return summarise_log(results, questions=questions, bad_rows=info.bad_rows, pass_mark=mark)
+        return summarise(results, planned=questions * info.repeat, pass_mark=mark)
 
     def summary_of(self, run_id: str) -> Summary | None:
         """A run's summary; None while it is under way."""
