@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from answerkey.errors import InputError
+from answerkey.evaluation.bad_rows_file import is_side_file
 from answerkey.evaluation.shard import Block, FilePart
 from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
 from answerkey.transcripts.remote_files import find_remote, remote_stamp, remote_url
@@ -29,7 +30,9 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
         if url is not None:
             found |= dict.fromkeys(find_remote(url))
         elif given.is_dir():
-            inside = sorted(path for path in given.rglob("*") if path.is_file() and not _hidden(path, given))
+            inside = sorted(
+                path for path in given.rglob("*") if path.is_file() and not _passed_over(path, given)
+            )
             if not inside:
                 raise InputError("is a folder without files", path=given)
             found |= dict.fromkeys(inside)
@@ -43,26 +46,28 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
     return list(found)
 
 
-def _hidden(path: Path, folder: Path) -> bool:
-    """Hidden files, and what writers of tables leave beside their parts (_SUCCESS)."""
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+def _passed_over(path: Path, folder: Path) -> bool:
+    """Hidden files, what writers of tables leave beside their parts (_SUCCESS), and the bad rows of an earlier scoring."""
+    if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
+        return True
+    return ".bad." in path.name and is_side_file(path)
 
 
 class LogBlocks:
     """The blocks of some files, in order."""
 
     def __init__(self, paths: Iterable[Path], fields: Mapping[str, str] | None = None) -> None:
-        self._paths = list(paths)
+        self.paths = list(paths)
         self._fields = fields
         # What was guessed to read a file, for the user to know.
         self.notes: list[str] = []
         # Bytes on disk in all, and how many of these have been read; None: not known.
-        self.size = _size(self._paths)
+        self.size = _size(self.paths)
         self.bytes_read = 0
         self._number = self._place = 0
 
     def __iter__(self) -> Iterator[Block]:
-        for path in self._paths:
+        for path in self.paths:
             try:
                 yield from self._of_file(path)
             except InputError as error:
@@ -128,7 +133,7 @@ class LogBlocks:
     def stamps(self) -> list[tuple[str, int | None, str]] | None:
         """By what the files are known: path, size, time of change; None where that of one of them is not known."""
         found = []
-        for path in self._paths:
+        for path in self.paths:
             url = remote_url(path)
             if url is not None:
                 stamp = remote_stamp(url)

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from answerkey.errors import InputError, InterruptedRunError
+from answerkey.evaluation.bad_rows_file import keep_bad_rows
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
@@ -225,11 +226,12 @@ class LogRun:
         return lambda: (lines.numbered(numbers) for lines in self.journal.lines())
 
     def _notes(self, ambiguous: list[str]) -> Iterator[str]:
+        written = ""
+        if self._how.bad_rows is not None:
+            lines = b"".join(lines for _, lines in sorted(self._bad))
+            path = keep_bad_rows(self._how.bad_rows, lines, self._blocks.paths)
+            written = f"; they are in {path} with line and reason"
         if self._bad:
-            written = ""
-            if self._how.bad_rows is not None:
-                self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
-                written = f"; they are in {self._how.bad_rows} with line and reason"
             yield f"{self._bad_count} rows could not be scored and count against coverage{written}"
         if ambiguous:
             named = ", ".join(sorted(ambiguous)[:_IDS_NAMED]) + (", …" if len(ambiguous) > _IDS_NAMED else "")
