@@ -331,6 +331,21 @@ def test_bad_rows_go_to_a_side_file_and_count_against_coverage(command: Any, wri
     assert command("score", "log.jsonl", "--gate", "score >= 0").code == 1
 
 
+@pytest.mark.parametrize("first", [False, True], ids=["behind others", "first"])
+@pytest.mark.parametrize("field", ["x", "tool_calls", "messages"])
+def test_a_row_that_is_nested_too_deeply_is_a_bad_row(
+    command: Any, folder: Path, write_rows: Any, field: str, first: bool
+) -> None:
+    fine = [{**row, "x": 1} for row in rows(20)]
+    deep = f'{{"id": "deep", "answer": "Yes.", "{field}": {"[" * 1100}{"]" * 1100}}}'
+    write_rows("log.jsonl", *([deep, *fine] if first else [*fine, deep]), "[" * 100_000)
+    done = command("score", "log.jsonl", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 20)
+    told = [json.loads(line) for line in (folder / "log.bad.jsonl").read_text().splitlines()]
+    assert [row["line"] for row in told] == [1 if first else 21, 22]
+    assert {row["reason"] for row in told} == {"nested too deeply"}
+
+
 def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path) -> None:
     chosen = random.Random(3)
     text = "".join(json.dumps({**row, "answer": chosen.random()}) + "\n" for row in rows(2000))

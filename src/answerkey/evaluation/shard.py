@@ -24,7 +24,7 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
 from answerkey.scorers.plan import GraderRecipe
-from answerkey.transcripts.row_files import decode_line
+from answerkey.transcripts.row_files import TOO_DEEP, decode_line
 
 
 class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ class ShardScorer:
         for place, (number, given) in enumerate(block.rows, start=block.first):
             try:
                 row: PlainRow | dict[str, Any] = plain.convert(given)
-            except (msgspec.ValidationError, UnicodeEncodeError):
+            except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
                 plain.learn(given)
                 row = given
             yield number, place, given, row
@@ -154,7 +154,7 @@ class ShardScorer:
         for index, line in enumerate(block.lines.split(b"\n"), start=1):
             try:
                 row = plain.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 if not line or line.isspace():
                     continue
                 try:
@@ -266,8 +266,9 @@ class ShardScorer:
                 self.before_row(place)
             try:
                 trial = self._trial(row, place, raw)
-            except ValueError as error:
-                tally.add_bad(block.path, line, str(error), raw)
+            except (ValueError, RecursionError) as error:
+                reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
+                tally.add_bad(block.path, line, reason, raw)
                 continue
             yield trial, place
         if block.problem:

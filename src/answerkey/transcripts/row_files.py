@@ -30,6 +30,10 @@ _LISTS = (
 _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
+# What is wrong with a row whose lists and objects no reader can follow.
+TOO_DEEP = "nested too deeply"
+
+
 class RowFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file's rows, and how they were read."""
 
@@ -160,6 +164,8 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
         return named and bool(written)
     try:
         whole = isinstance(msgspec.json.decode(written[0]), dict)
+    except RecursionError:
+        return named
     except (msgspec.DecodeError, UnicodeDecodeError):
         # The opening of one document over many lines, or a line that is wrong.
         return named and written[0][-1:] not in (b"{", b"[", b",")
@@ -189,6 +195,8 @@ def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
             raise ValueError(f"not valid JSON: {error}") from None
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text; save the file as UTF-8") from None
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {type_in_words(value)}")
     return value
@@ -224,7 +232,7 @@ def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> Ro
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", path=path, line=error.lineno) from None
     except RecursionError:
-        raise InputError("not valid JSON: nested too deeply", path=path) from None
+        raise InputError(f"not valid JSON: {TOO_DEEP}", path=path) from None
     keys, items = _listed(value, path, mapping)
     guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
     return RowFile(rows=_items(items, path), guesses=guesses)

@@ -125,6 +125,8 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
                 cells[field] = msgspec.json.decode(cell)
             except msgspec.DecodeError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
+            except RecursionError:
+                raise ValueError(f"'{field}' is nested too deeply") from None
         elif field in _LIST_FIELDS:
             cells[field] = list(split_cell(cell, (separators or {}).get(field) or "semicolons"))
     if cells.get("expected_tools") in (["none"], ["None"]):
