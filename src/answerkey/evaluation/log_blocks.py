@@ -105,17 +105,22 @@ class LogBlocks:
                             length += len(piece)
                 except InputError as error:
                     problem, piece = str(error).removeprefix(f"{shown}: "), b""
+                    problem = f"the file ends before its end, and how much is missing is not known: {problem}"
+                    self.notes.append(f"{shown}: {problem}; coverage cannot count it")
                 lines = b"".join(pieces)
                 # What follows the last line break belongs to the next block, if there is one.
                 end = lines.rfind(b"\n") + 1 if piece else len(lines)
                 lines, rest = lines[:end], lines[end:]
-                if lines or problem:
+                if lines:
                     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
                     part = file_part and msgspec.structs.replace(file_part, length=len(lines))
-                    yield self._block(shown, count, line=line, lines=lines, part=part, problem=problem)
+                    yield self._block(shown, count, line=line, lines=lines, part=part)
                     if file_part is not None:
                         file_part = msgspec.structs.replace(file_part, start=file_part.start + len(lines))
                     line += count
+                if problem:
+                    # On no line: nobody knows on which.
+                    yield self._block(shown, 0, problem=problem)
                 if not piece:
                     return
                 self.bytes_read += 0 if packed else len(lines)

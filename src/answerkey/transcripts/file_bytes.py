@@ -18,6 +18,8 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # Of so many bytes at the beginning, this share is NUL in UTF-16 text without a byte order mark.
 _PROBE, _NULS = 4096, 0.3
+# So many bytes are unpacked at once.
+_UNPACKED = 64 * 1024
 
 
 def shown_path(path: Path) -> Path:
@@ -68,8 +70,47 @@ def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
         import pyarrow  # heavy, and only for such files
     except ImportError:
         raise MissingExtraError("reading zstd", "parquet") from None
-    unpacked: Any = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
-    return io.BufferedReader(unpacked)
+    unpacked = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
+    return _UnpackedReader(_ZstdBytes(unpacked), _UNPACKED)
+
+
+class _UnpackedReader(io.BufferedReader):
+    """Bytes that do not stand in a file as they are read."""
+
+
+class _ZstdBytes(io.RawIOBase):
+    """Unpacked bytes up to the very place where the packed ones are cut off or damaged."""
+
+    def __init__(self, unpacked: Any) -> None:
+        self._unpacked = unpacked
+        self._is_damaged = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._is_damaged:
+            raise EOFError
+        # pyarrow writes what it has unpacked and then says only that it failed. No UTF-8 text has this byte, so that where the
+        # bytes end which were written can be seen.
+        written = bytearray(b"\xff") * len(buffer)
+        try:
+            count = self._unpacked.readinto(written)
+        except OSError as error:
+            if error.errno is not None:
+                # It is the reading that failed, not the unpacking.
+                raise
+            self._is_damaged = True
+            count = len(written.rstrip(b"\xff"))
+            if not count:
+                raise EOFError from None
+        buffer[:count] = written[:count]
+        return int(count)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._unpacked.close()
+        super().close()
 
 
 def read_text(path: Path) -> str:
