@@ -381,6 +381,48 @@ def test_a_damaged_file_among_others_goes_to_the_side_file(
     assert command("score", "b.jsonl.gz").code == 2
 
 
+def told_of(folder: Path) -> list[tuple[int | None, str]]:
+    lines = (folder / "log.bad.jsonl").read_text().splitlines()
+    return [(row["line"], row["reason"]) for row in map(json.loads, lines)]
+
+
+RAGGED = 'id,question,answer,tool_calls\n1,Who?,Ann,\n2,Who?,Ann,,,6\n3,Who?,Bob,\n4,Who?,Bob,[{\n5,Who?,"B"ob,\n6,Who?,Bob,\n'
+
+
+def test_bad_rows_of_a_table_go_to_the_side_file(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text(RAGGED)
+    done = command("score", "log.csv", "--json")
+    assert (done.code, [row["id"] for row in done.document["results"]]) == (0, ["1", "3", "6"])
+    told = dict(told_of(folder))
+    assert sorted(map(str, told)) == ["3", "5", "6"]
+    assert "6 cells where the header has 4" in told[3]
+    assert "'tool_calls' is not valid JSON" in told[5]
+    assert "not valid CSV" in told[6]
+    assert done.document["summary"]["coverage"] == 0.5
+    # A golden set must be right.
+    outcome = command("lint", "log.csv")
+    assert (outcome.code, "log.csv:3: 6 cells" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize("held", ["%s", '{"replies": %s}'], ids=["list", "under a key"])
+def test_bad_items_of_a_list_go_to_the_side_file(command: Any, folder: Path, held: str) -> None:
+    fine = [{"id": str(n), "question": "Who?", "answer": "Ann"} for n in range(3)]
+    (folder / "log.json").write_text(held % json.dumps([fine[0], 5, fine[1], fine[2]]))
+    done = command("score", "log.json", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 3)
+    assert told_of(folder) == [(None, "item 2: expected an object, got a number")]
+    outcome = command("lint", "log.json")
+    assert (outcome.code, "item 2: expected an object" in outcome.err) == (2, True)
+
+
+def test_bad_lines_go_to_the_side_file_with_a_map_too(command: Any, folder: Path, write_rows: Any) -> None:
+    fine = {"id": "1", "question": "Who?", "said": "Ann"}
+    write_rows("log.jsonl", fine, "{broken", "[1]", {**fine, "id": "2"})
+    done = command("score", "log.jsonl", "--map", "answer=said", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 2)
+    assert [line for line, _ in told_of(folder)] == [2, 3]
+
+
 def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> None:
     (folder / "logs" / "part").mkdir(parents=True)
     write_rows("logs/a.jsonl", *rows(4))

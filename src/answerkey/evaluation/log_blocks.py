@@ -22,6 +22,10 @@ _BYTES = 2 * 1024 * 1024
 _ROWS = 4000
 
 
+# A row that could not be read: line, reason and the row.
+_Bad = tuple[int | None, str, bytes]
+
+
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
     """The files that are meant by files, folders and patterns, each once."""
     found: dict[Path, None] = {}
@@ -74,19 +78,17 @@ class LogBlocks:
                 # Of several files one that is damaged is told among the bad rows; one that is not there ends it.
                 if not path.is_file():
                     raise
-                reason = (
-                    str(error).removeprefix(f"{error.path}: ").removeprefix(f"{error.path}:{error.line}: ")
-                )
-                yield self._block(str(path), 0, line=error.line, problem=reason)
+                yield self._block(str(path), 0, line=error.line, problem=_reason(error))
 
     def _of_file(self, path: Path) -> Iterator[Block]:
-        file = open_rows(path, "replies", self._fields)
+        bad: list[_Bad] = []
+        file = open_rows(path, "replies", self._fields, lambda error, row: bad.append(_told(error, row)))
         shown = remote_url(path) or str(shown_path(path))
         if file.read_as:
             self.notes.append(f"{shown} was read as: {file.read_as}")
         before = self.bytes_read
         yield from (
-            self._of_lines(file, shown) if file.unread is not None else self._of_rows(file.rows, shown)
+            self._of_lines(file, shown) if file.unread is not None else self._of_rows(file.rows, bad, shown)
         )
         self.bytes_read = before + (_size([path]) or 0)
 
@@ -125,9 +127,23 @@ class LogBlocks:
                     return
                 self.bytes_read += 0 if packed else len(lines)
 
-    def _of_rows(self, rows: Iterator[Row], shown: str) -> Iterator[Block]:
-        while some := list(islice(rows, _ROWS)):
-            yield self._block(shown, len(some), rows=some)
+    def _of_rows(self, rows: Iterator[Row], bad: list[_Bad], shown: str) -> Iterator[Block]:
+        """Blocks of rows; `bad` gets those that cannot be read while the others are."""
+        damage: InputError | None = None
+        while damage is None:
+            some: list[Row] = []
+            # One by one, so that what can be read before a place that is damaged is not lost.
+            try:
+                for row in islice(rows, _ROWS):
+                    some.append(row)
+            except InputError as error:
+                damage = error
+            if some or bad:
+                yield self._block(shown, len(some) + len(bad), rows=some, bad=list(bad))
+                bad.clear()
+            elif damage is None:
+                return
+        raise damage
 
     def _block(self, path: str, count: int, **given: object) -> Block:
         block = Block(number=self._number, first=self._place, path=path, **given)  # type: ignore[arg-type]  # as named above
@@ -156,6 +172,19 @@ class LogBlocks:
     def places(self) -> int:
         """How many rows and lines have been read."""
         return self._place
+
+
+def _told(error: InputError, row: object) -> _Bad:
+    try:
+        shown = row if isinstance(row, bytes) else msgspec.json.encode(row, enc_hook=str)
+    except (RecursionError, UnicodeEncodeError):
+        shown = b""
+    return error.line, _reason(error), shown.rstrip(b"\r\n")
+
+
+def _reason(error: InputError) -> str:
+    """What is wrong, without the place."""
+    return str(error).removeprefix(f"{error.path}: ").removeprefix(f"{error.path}:{error.line}: ")
 
 
 def _file_part(stream: io.BufferedReader, read: int) -> FilePart | None:

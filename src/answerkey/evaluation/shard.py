@@ -78,6 +78,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     # Where the lines are, if a file has them as they stand.
     part: FilePart | None = None
     rows: list[tuple[int | None, dict[str, Any]]] = []
+    # Rows that could not be read: line, reason and the row.
+    bad: list[tuple[int | None, str, bytes]] = []
     # Something that went wrong with the file behind its rows.
     problem: str = ""
     # The places of rows whose scoring took too long before.
@@ -271,6 +273,8 @@ class ShardScorer:
                 tally.add_bad(block.path, line, reason, raw)
                 continue
             yield trial, place
+        for line, reason, row_bytes in block.bad:
+            tally.add_bad(block.path, line, reason, row_bytes)
         if block.problem:
             tally.add_bad(block.path, block.line, block.problem)
 

@@ -4,7 +4,7 @@ What a file holds decides how it is read; its name is looked at only where the c
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +16,7 @@ from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
 from answerkey.transcripts.fields.content_text import type_in_words
 from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
-from answerkey.transcripts.table_columns import Purpose, read_columns
+from answerkey.transcripts.table_columns import Purpose, read_columns, refuse
 
 Row = tuple[int | None, JsonObject]
 
@@ -30,6 +30,8 @@ _LISTS = (
 _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
+# What is told of a row that cannot be read, and the row; what it raises ends the reading.
+Bad = Callable[[InputError, object], None]
 # What is wrong with a row whose lists and objects no reader can follow.
 TOO_DEEP = "nested too deeply"
 
@@ -59,23 +61,29 @@ def read_rows(path: str | Path) -> Iterator[Row]:
 
 
 def open_rows(
-    path: str | Path, purpose: Purpose = "records", fields: Mapping[str, str] | None = None
+    path: str | Path,
+    purpose: Purpose = "records",
+    fields: Mapping[str, str] | None = None,
+    bad: Bad = refuse,
 ) -> RowFile:
-    """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say."""
+    """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say.
+
+    A row that cannot be read ends the reading, or goes to `bad` in the place of the rows.
+    """
     path = Path(path)
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
-    found = _recognised(path, shown, mapping)
+    found = _recognised(path, shown, mapping, bad)
     rows = found.rows if mapping is None else mapping.over(found.rows, shown)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
         unread = None if fields else found.unread
         return msgspec.structs.replace(found, rows=rows, unread=unread)
-    read, said = read_columns(list(rows), purpose, shown)
+    read, said = read_columns(list(rows), purpose, shown, bad)
     return RowFile(rows=iter(read), guesses=(*found.guesses, *said), is_table=True)
 
 
-def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
+def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     with reading_errors(shown):
         stream = open_bytes(path)
         head = stream.peek(4)[:4]
@@ -90,11 +98,11 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
         first_lines = _first_lines(stream)
         if _are_json_lines(first_lines, path):
             said = said if path.suffix.lower() in _LINES else (*said, "JSON Lines")
-            lines = _json_lines(chain(first_lines, stream), shown)
+            lines = _json_lines(chain(first_lines, stream), shown, bad)
             return RowFile(rows=lines, guesses=said, unread=(b"".join(first_lines), stream))
         text, encoding = decode_text(b"".join(first_lines) + stream.read())
         stream.close()
-    found = _text_rows(text, path, shown, mapping)
+    found = _text_rows(text, path, shown, mapping, bad)
     return msgspec.structs.replace(found, guesses=(*said, *_in(encoding), *found.guesses))
 
 
@@ -102,24 +110,24 @@ def _in(encoding: str) -> tuple[str, ...]:
     return (f"text in {encoding}",) if encoding else ()
 
 
-def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
+def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     suffix = path.suffix.lower()
     if not text.strip():
         return RowFile(rows=iter(()))
     if suffix in (".yaml", ".yml"):
-        return _yaml(text, shown, mapping)
+        return _yaml(text, shown, mapping, bad)
     if text.lstrip()[0] in "[{":
-        return _json(text, shown, mapping, lines=suffix in _LINES)
+        return _json(text, shown, mapping, bad, lines=suffix in _LINES)
     if suffix in _LINES or suffix == ".json":
-        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown))
+        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown, bad))
     if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
-        return _yaml(text, shown, mapping)
+        return _yaml(text, shown, mapping, bad)
     from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
 
     separator = guess_separator(text)
     plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
     said = () if plain else (f"a table with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells",)
-    return RowFile(rows=read_delimited(text, shown, separator), guesses=said, is_table=True)
+    return RowFile(rows=read_delimited(text, shown, separator, bad), guesses=said, is_table=True)
 
 
 def _looks_like_yaml(text: str) -> bool:
@@ -172,7 +180,7 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
     return named or (whole and len(written) > 1)
 
 
-def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
+def _json_lines(lines: Iterable[bytes], path: Path, bad: Bad) -> Iterator[Row]:
     decode = msgspec.json.Decoder().decode
     with reading_errors(path):
         for number, raw in enumerate(lines, start=1):
@@ -180,9 +188,11 @@ def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                yield number, decode_line(line, decode)
+                row = decode_line(line, decode)
             except ValueError as error:
-                raise InputError(str(error), path=path, line=number) from None
+                bad(InputError(str(error), path=path, line=number), line)
+                continue
+            yield number, row
 
 
 def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
@@ -216,15 +226,16 @@ def _with_lone_surrogates(line: bytes) -> Json:
     return decoded
 
 
-def _object(value: object, path: Path, line: int | None) -> JsonObject:
+def _object(value: object) -> JsonObject:
+    """A row; ValueError says what it is instead."""
     if not isinstance(value, dict):
-        raise InputError(f"expected an object, got {type_in_words(value)}", path=path, line=line)
+        raise ValueError(f"expected an object, got {type_in_words(value)}")
     if not all(isinstance(key, str) for key in value):
-        raise InputError("field names must be text", path=path, line=line)
+        raise ValueError("field names must be text")
     return value
 
 
-def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> RowFile:
+def _json(text: str, path: Path, mapping: FieldMap | None, bad: Bad, *, lines: bool) -> RowFile:
     import json  # the standard parser names line and column of a mistake in a multi-line file
 
     try:
@@ -235,7 +246,7 @@ def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> Ro
         raise InputError(f"not valid JSON: {TOO_DEEP}", path=path) from None
     keys, items = _listed(value, path, mapping)
     guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
-    return RowFile(rows=_items(items, path), guesses=guesses)
+    return RowFile(rows=_items(items, path, bad), guesses=guesses)
 
 
 def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[str, ...], list[Any]]:
@@ -245,7 +256,8 @@ def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[
     from answerkey.transcripts.inspect_files import is_inspect_log, sample_row  # not for JSON Lines
 
     if isinstance(value, dict) and is_inspect_log(value):
-        return (), [sample_row(_object(sample, path, None)) for sample in value["samples"]]
+        # What is no sample is told when the rows are read.
+        return (), [sample_row(one) if isinstance(one, dict) else one for one in value["samples"]]
     return _find_list(value, path)
 
 
@@ -283,21 +295,27 @@ def _find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def _is_rows(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    """Whether a list is one of objects; among many, some may be wrong."""
+    return isinstance(value, list) and 2 * sum(isinstance(item, dict) for item in value) >= len(value)
 
 
 def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     return () if keys in ((), ("questions",), ("replies",)) else (f"the rows under {'.'.join(keys)!r}",)
 
 
-def _items(items: list[Any], path: Path) -> Iterator[Row]:
-    for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict):
-            raise InputError(f"item {number}: expected an object, got {type_in_words(item)}", path=path)
-        yield None, _object(item, path, None)
+def _items(
+    items: list[Any], path: Path, bad: Bad, lines: Sequence[int | None] | None = None
+) -> Iterator[Row]:
+    for number, (item, line) in enumerate(zip(items, lines or [None] * len(items), strict=True), start=1):
+        try:
+            row = _object(item)
+        except ValueError as error:
+            bad(InputError(f"item {number}: {error}", path=path, line=line), item)
+            continue
+        yield line, row
 
 
-def _yaml(text: str, path: Path, mapping: FieldMap | None) -> RowFile:
+def _yaml(text: str, path: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     import yaml
 
     try:
@@ -315,8 +333,7 @@ def _yaml(text: str, path: Path, mapping: FieldMap | None) -> RowFile:
         node = next((child for name, child in node.value if name.value == key), node)
     lines = [child.start_mark.line + 1 for child in node.value] if isinstance(node, yaml.SequenceNode) else []
     numbered = lines if len(lines) == len(items) else [None] * len(items)
-    rows = ((line, row) for line, (_, row) in zip(numbered, _items(items, path), strict=True))
-    return RowFile(rows=rows, guesses=_said_keys(keys))
+    return RowFile(rows=_items(items, path, bad, numbered), guesses=_said_keys(keys))
 
 
 def _parquet(stream: io.BufferedReader | io.BytesIO, path: Path) -> Iterator[Row]:
