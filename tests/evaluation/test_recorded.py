@@ -1,5 +1,6 @@
 """Scored logs: shards in any order, processes, bad rows, going on after an interruption, logs kept as runs."""
 
+import csv
 import gzip
 import json
 import random
@@ -421,6 +422,55 @@ def test_bad_lines_go_to_the_side_file_with_a_map_too(command: Any, folder: Path
     done = command("score", "log.jsonl", "--map", "answer=said", "--json")
     assert (done.code, done.document["summary"]["replies"]) == (0, 2)
     assert [line for line, _ in told_of(folder)] == [2, 3]
+
+
+SAID = [
+    {"role": "user", "content": "Who?"},
+    {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "db", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "Ann"},
+    {"role": "assistant", "content": "Ann."},
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_messages_and_sources_as_json_text_are_read(command: Any, folder: Path, ending: str) -> None:
+    row = {
+        "id": "1",
+        "question": "Who?",
+        "expected_keywords": ["Ann"] if ending == "jsonl" else "Ann",
+        "messages": json.dumps(SAID),
+        "sources": '["d1", {"id": "d2"}]',
+    }
+    if ending == "jsonl":
+        (folder / "log.jsonl").write_text(json.dumps(row))
+    elif ending == "csv":
+        with (folder / "log.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            writer.writeheader()
+            writer.writerow(row)
+    else:
+        typed = [{**row, "expected_keywords": ["Ann"]}]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(typed), folder / "log.parquet")
+    [result] = command("score", f"log.{ending}", "--json").document["results"]
+    assert result["reply"]["text"] == "Ann."
+    assert [call["name"] for call in result["reply"]["tool_calls"]] == ["db"]
+    assert [source["id"] for source in result["reply"]["sources"]] == ["d1", "d2"]
+    assert result["error"] is None
+
+
+@pytest.mark.parametrize("given", ["hello", "[1]", "[" * 2000, '{"role": "user"}', "[{broken"])
+def test_a_text_without_messages_is_a_bad_row(
+    command: Any, folder: Path, write_rows: Any, given: str
+) -> None:
+    fine = {"id": "1", "question": "Who?", "answer": "Ann"}
+    write_rows("log.jsonl", fine, {"id": "2", "question": "Who?", "messages": given, "latency_ms": 3})
+    done = command("score", "log.jsonl", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 1)
+    [(line, reason)] = told_of(folder)
+    assert (line, "holds no list of messages" in reason) == (2, True)
+    # Beside an answer they decide nothing.
+    write_rows("log.jsonl", {**fine, "messages": given})
+    assert command("score", "log.jsonl", "--json").document["results"][0]["error"] is None
 
 
 def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> None:
