@@ -483,6 +483,55 @@ def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> No
     assert "no file matches" in command("score", "logs/*.parquet").err
 
 
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0" + bytes(range(256)) * 20
+
+
+@pytest.mark.parametrize("content", [PNG, PNG[8:], bytes(9000)], ids=["known", "unknown", "zeros"])
+def test_a_binary_file_is_no_log(command: Any, folder: Path, write_rows: Any, content: bytes) -> None:
+    (folder / "logs").mkdir()
+    write_rows("logs/a.jsonl", *rows(4))
+    (folder / "logs" / "chart.dat").write_bytes(content)
+    done = command("score", "logs", "--json").document
+    assert (done["summary"]["replies"], done["summary"]["coverage"]) == (4, 1.0)
+    assert any("chart.dat: is a binary file" in line and "left out" in line for line in done["warnings"])
+    outcome = command("score", "logs/a.jsonl", "logs/chart.dat")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "chart.dat: is a binary file, not text or a table" in outcome.err
+
+
+def test_text_with_zero_bytes_is_text(command: Any, folder: Path) -> None:
+    line = '{"id": "1", "question": "Who?", "answer": "Ann"}\n'
+    (folder / "log.jsonl").write_text(line + "\0\n" + line)
+    assert command("score", "log.jsonl", "--json").document["summary"]["replies"] == 2
+    for encoding in ("utf-16", "utf-16-le"):
+        (folder / "log.jsonl").write_bytes((line * 2).encode(encoding))
+        assert command("score", "log.jsonl", "--json").document["summary"]["replies"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("bogus=answer", "answerkey has no field 'bogus'; use one of id, question"),
+        ("anwser=answer", "did you mean 'answer'?"),
+        ("answer=[[", "--map answer=[[ is not valid JMESPath"),
+    ],
+)
+def test_a_map_that_means_nothing_is_refused(command: Any, write_rows: Any, given: str, says: str) -> None:
+    write_rows("log.jsonl", *rows(2))
+    outcome = command("score", "log.jsonl", "--map", given)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert says in outcome.err
+
+
+def test_half_a_surrogate_pair_in_a_keyword_is_never_a_question_mark(command: Any, folder: Path) -> None:
+    fine = '{"id": "1", "question": "Who?", "answer": "Why \\ud83d?", "expected_keywords": ["why"]}'
+    bad = '{"id": "2", "question": "Who?", "answer": "Why?", "expected_keywords": ["\\ud83d"]}'
+    (folder / "log.jsonl").write_text(f"{fine}\n{bad}\n")
+    [result] = command("score", "log.jsonl", "--json").document["results"]
+    assert (result["id"], result["reply"]["text"]) == ("1", "Why \ufffd?")
+    assert told_of(folder)[0][0] == 2
+
+
 def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None:
     write_rows("a.jsonl", {"id": "1", "question": "Who?", "answer": "Ann"})
     write_rows("b.jsonl", {"id": "1", "question": "Where?", "answer": "Rome"})

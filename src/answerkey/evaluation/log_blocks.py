@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from answerkey.errors import InputError
+from answerkey.errors import BinaryFileError, InputError
 from answerkey.evaluation.bad_rows_file import is_side_file
 from answerkey.evaluation.shard import Block, FilePart
 from answerkey.transcripts.file_bytes import STANDARD_INPUT, reading_errors, shown_path
@@ -60,8 +60,15 @@ def _passed_over(path: Path, folder: Path) -> bool:
 class LogBlocks:
     """The blocks of some files, in order."""
 
-    def __init__(self, paths: Iterable[Path], fields: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        fields: Mapping[str, str] | None = None,
+        named: Iterable[Path] | None = None,
+    ) -> None:
         self.paths = list(paths)
+        # Those that were given by name, not found in a folder or by a pattern; None: all.
+        self._named = set(self.paths if named is None else named)
         self._fields = fields
         # What was guessed to read a file, for the user to know.
         self.notes: list[str] = []
@@ -74,6 +81,11 @@ class LogBlocks:
         for path in self.paths:
             try:
                 yield from self._of_file(path)
+            except BinaryFileError as error:
+                # A picture beside the logs is none of them.
+                if path in self._named:
+                    raise
+                self.notes.append(f"{error}: it was left out")
             except InputError as error:
                 # Of several files one that is damaged is told among the bad rows; one that is not there ends it.
                 if not path.is_file():

@@ -120,7 +120,7 @@ class LogRun:
         how: LogScoring,
         progress: Progress,
     ) -> None:
-        self._blocks = LogBlocks(log_files(paths), how.fields)
+        self._blocks = LogBlocks(log_files(paths), how.fields, paths)
         self._questions, self._how, self._progress = questions, how, progress
         self.info = _recorded_info(grader, paths, questions)
         self.plan = ShardPlan(

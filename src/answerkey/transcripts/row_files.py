@@ -4,6 +4,7 @@ What a file holds decides how it is read; its name is looked at only where the c
 """
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,11 +12,18 @@ from typing import Any, cast
 
 import msgspec
 
-from answerkey.errors import InputError, MissingExtraError
+from answerkey.errors import BinaryFileError, InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
 from answerkey.transcripts.fields.content_text import type_in_words
-from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
+from answerkey.transcripts.file_bytes import (
+    PROBE,
+    decode_text,
+    is_binary,
+    open_bytes,
+    reading_errors,
+    shown_path,
+)
 from answerkey.transcripts.table_columns import Purpose, read_columns, refuse
 
 Row = tuple[int | None, JsonObject]
@@ -30,6 +38,9 @@ _LISTS = (
 _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
 
 
+# What is looked for in replies.
+_SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # What is told of a row that cannot be read, and the row; what it raises ends the reading.
 Bad = Callable[[InputError, object], None]
 # What is wrong with a row whose lists and objects no reader can follow.
@@ -91,6 +102,8 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> 
             return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
         if head == b"PK\x03\x04":
             return _archive(_seekable(stream), shown)
+        if is_binary(stream.peek(PROBE)[:PROBE]):
+            raise BinaryFileError("is a binary file, not text or a table", path=shown)
         said: tuple[str, ...] = ()
         if head[:1] in (b"\xff", b"\xfe") or b"\x00" in head:
             text, encoding = decode_text(stream.read())
@@ -219,10 +232,15 @@ def _with_lone_surrogates(line: bytes) -> Json:
     import json  # unlike msgspec, it reads half a surrogate pair
 
     try:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
+        value = json.loads(line)
+        text = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-    decoded: Json = msgspec.json.decode(text.encode("utf-8", "replace"))
+    for name in _SOUGHT & value.keys() if isinstance(value, dict) else ():
+        if _SURROGATE.search(json.dumps(value[name], ensure_ascii=False)):
+            # A replacement character would be sought, or taken for punctuation, in the place of what was meant.
+            raise ValueError(f"'{name}' holds half of a surrogate pair; write the whole character")
+    decoded: Json = msgspec.json.decode(_SURROGATE.sub("\ufffd", text))
     return decoded
 
 
