@@ -212,8 +212,7 @@ def _without_text(payload: JsonObject, asked: Asked, depth: int) -> Reply:
                 return read_named({**payload, "answer": inner}, asked, depth)
     names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
     message = (
-        "the reply has no text under answer, response, text, output or message, and no list of messages under messages "
-        f"(it has: {names})"
+        f"the reply has no text under answer, response, text, output, message or messages (it has: {names})"
     )
     return Reply(
         failure=Failure("malformed", failure_message(message)), timings=_timings(payload, _NOTHING.timings)
