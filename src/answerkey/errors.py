@@ -3,6 +3,7 @@
     AnswerkeyError                 base of all; never raised itself
     ├── UsageError                 exit 2: bad usage, configuration or input
     │   ├── InputError             a file that cannot be read as what it should be (names file, line, remedy)
+    │   │   └── BinaryFileError    one that holds no text or table at all
     │   ├── ConfigError            a setting that is wrong
     │   ├── UnknownNameError       a run, target, scorer or format that does not exist
     │   ├── MissingExtraError      an optional dependency that is not installed (says which extra)
@@ -39,6 +40,10 @@ class InputError(UsageError):
         self.line = line
         where = "" if path is None else f"{self.path}:{line}: " if line is not None else f"{self.path}: "
         super().__init__(where + message)
+
+
+class BinaryFileError(InputError):
+    """A file that holds no text or table at all: a picture, a program."""
 
 
 class ConfigError(UsageError):

@@ -1,5 +1,6 @@
 """Scored logs: shards in any order, processes, bad rows, going on after an interruption, logs kept as runs."""
 
+import csv
 import gzip
 import json
 import random
@@ -352,14 +353,39 @@ def test_bad_rows_of_a_kind_have_one_reason_and_all_of_them_one_line(command: An
     assert len(set(bad)) == 70
 
 
-def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path) -> None:
+@pytest.mark.parametrize("first", [False, True], ids=["behind others", "first"])
+@pytest.mark.parametrize("field", ["x", "tool_calls", "messages"])
+def test_a_row_that_is_nested_too_deeply_is_a_bad_row(
+    command: Any, folder: Path, write_rows: Any, field: str, first: bool
+) -> None:
+    fine = [{**row, "x": 1} for row in rows(20)]
+    deep = f'{{"id": "deep", "answer": "Yes.", "{field}": {"[" * 1100}{"]" * 1100}}}'
+    write_rows("log.jsonl", *([deep, *fine] if first else [*fine, deep]), "[" * 100_000)
+    done = command("score", "log.jsonl", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 20)
+    told = [json.loads(line) for line in (folder / "log.bad.jsonl").read_text().splitlines()]
+    assert [row["line"] for row in told] == [1 if first else 21, 22]
+    assert {row["reason"] for row in told} == {"nested too deeply"}
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_a_cut_off_archive_loses_only_what_is_cut_off(command: Any, folder: Path, ending: str) -> None:
     chosen = random.Random(3)
-    text = "".join(json.dumps({**row, "answer": chosen.random()}) + "\n" for row in rows(2000))
-    (folder / "log.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-2000])
-    done = command("score", "log.jsonl.gz", "--json")
+    text = "".join(
+        json.dumps({**row, "answer": chosen.randbytes(100).hex()}) + "\n" for row in rows(3000)
+    ).encode()
+    packed = gzip.compress(text) if ending == "gz" else pyarrow.compress(text, codec="zstd", asbytes=True)
+    (folder / f"log.jsonl.{ending}").write_bytes(packed[: len(packed) // 2])
+    done = command("score", f"log.jsonl.{ending}", "--json")
     assert done.code == 0
-    assert 1000 < len(done.document["results"]) < 2000
-    assert "cut off or damaged" in Path("log.bad.jsonl").read_text()
+    # zstd packs 128 kB at a time, which are there whole or not at all.
+    blocks = len(text) // 2 // 131072 * 131072 if ending == "zst" else 0
+    assert max(text[:blocks].count(b"\n"), 1200) <= len(done.document["results"]) < 1700
+    told = [json.loads(line) for line in (folder / "log.bad.jsonl").read_text().splitlines()]
+    missing = "the file ends before its end, and how much is missing is not known"
+    assert missing in told[-1]["reason"]
+    assert told[-1]["line"] is None
+    assert any(missing in line for line in done.document["warnings"])
     assert done.document["summary"]["coverage"] < 1
 
 
@@ -377,6 +403,97 @@ def test_a_damaged_file_among_others_goes_to_the_side_file(
     assert command("score", "b.jsonl.gz").code == 2
 
 
+def told_of(folder: Path) -> list[tuple[int | None, str]]:
+    lines = (folder / "log.bad.jsonl").read_text().splitlines()
+    return [(row["line"], row["reason"]) for row in map(json.loads, lines)]
+
+
+RAGGED = 'id,question,answer,tool_calls\n1,Who?,Ann,\n2,Who?,Ann,,,6\n3,Who?,Bob,\n4,Who?,Bob,[{\n5,Who?,"B"ob,\n6,Who?,Bob,\n'
+
+
+def test_bad_rows_of_a_table_go_to_the_side_file(command: Any, folder: Path) -> None:
+    (folder / "log.csv").write_text(RAGGED)
+    done = command("score", "log.csv", "--json")
+    assert (done.code, [row["id"] for row in done.document["results"]]) == (0, ["1", "3", "6"])
+    told = dict(told_of(folder))
+    assert sorted(map(str, told)) == ["3", "5", "6"]
+    assert "6 cells where the header has 4" in told[3]
+    assert "'tool_calls' is not valid JSON" in told[5]
+    assert "not valid CSV" in told[6]
+    assert done.document["summary"]["coverage"] == 0.5
+    # A golden set must be right.
+    outcome = command("lint", "log.csv")
+    assert (outcome.code, "log.csv:3: 6 cells" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize("held", ["%s", '{"replies": %s}'], ids=["list", "under a key"])
+def test_bad_items_of_a_list_go_to_the_side_file(command: Any, folder: Path, held: str) -> None:
+    fine = [{"id": str(n), "question": "Who?", "answer": "Ann"} for n in range(3)]
+    (folder / "log.json").write_text(held % json.dumps([fine[0], 5, fine[1], fine[2]]))
+    done = command("score", "log.json", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 3)
+    assert told_of(folder) == [(None, "item 2: expected an object, got a number")]
+    outcome = command("lint", "log.json")
+    assert (outcome.code, "item 2: expected an object" in outcome.err) == (2, True)
+
+
+def test_bad_lines_go_to_the_side_file_with_a_map_too(command: Any, folder: Path, write_rows: Any) -> None:
+    fine = {"id": "1", "question": "Who?", "said": "Ann"}
+    write_rows("log.jsonl", fine, "{broken", "[1]", {**fine, "id": "2"})
+    done = command("score", "log.jsonl", "--map", "answer=said", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 2)
+    assert [line for line, _ in told_of(folder)] == [2, 3]
+
+
+SAID = [
+    {"role": "user", "content": "Who?"},
+    {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "db", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "Ann"},
+    {"role": "assistant", "content": "Ann."},
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_messages_and_sources_as_json_text_are_read(command: Any, folder: Path, ending: str) -> None:
+    row = {
+        "id": "1",
+        "question": "Who?",
+        "expected_keywords": ["Ann"] if ending == "jsonl" else "Ann",
+        "messages": json.dumps(SAID),
+        "sources": '["d1", {"id": "d2"}]',
+    }
+    if ending == "jsonl":
+        (folder / "log.jsonl").write_text(json.dumps(row))
+    elif ending == "csv":
+        with (folder / "log.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, row)
+            writer.writeheader()
+            writer.writerow(row)
+    else:
+        typed = [{**row, "expected_keywords": ["Ann"]}]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(typed), folder / "log.parquet")
+    [result] = command("score", f"log.{ending}", "--json").document["results"]
+    assert result["reply"]["text"] == "Ann."
+    assert [call["name"] for call in result["reply"]["tool_calls"]] == ["db"]
+    assert [source["id"] for source in result["reply"]["sources"]] == ["d1", "d2"]
+    assert result["error"] is None
+
+
+@pytest.mark.parametrize("given", ["hello", "[1]", "[" * 2000, '{"role": "user"}', "[{broken"])
+def test_a_text_without_messages_is_a_bad_row(
+    command: Any, folder: Path, write_rows: Any, given: str
+) -> None:
+    fine = {"id": "1", "question": "Who?", "answer": "Ann"}
+    write_rows("log.jsonl", fine, {"id": "2", "question": "Who?", "messages": given, "latency_ms": 3})
+    done = command("score", "log.jsonl", "--json")
+    assert (done.code, done.document["summary"]["replies"]) == (0, 1)
+    [(line, reason)] = told_of(folder)
+    assert (line, "holds no list of messages" in reason) == (2, True)
+    # Beside an answer they decide nothing.
+    write_rows("log.jsonl", {**fine, "messages": given})
+    assert command("score", "log.jsonl", "--json").document["results"][0]["error"] is None
+
+
 def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> None:
     (folder / "logs" / "part").mkdir(parents=True)
     write_rows("logs/a.jsonl", *rows(4))
@@ -385,6 +502,55 @@ def test_folders_and_patterns(command: Any, folder: Path, write_rows: Any) -> No
     assert command("score", "logs", "--json").document["summary"]["replies"] == 10
     assert command("score", "logs/**/*.jsonl", "logs/a.jsonl", "--json").document["summary"]["replies"] == 10
     assert "no file matches" in command("score", "logs/*.parquet").err
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0" + bytes(range(256)) * 20
+
+
+@pytest.mark.parametrize("content", [PNG, PNG[8:], bytes(9000)], ids=["known", "unknown", "zeros"])
+def test_a_binary_file_is_no_log(command: Any, folder: Path, write_rows: Any, content: bytes) -> None:
+    (folder / "logs").mkdir()
+    write_rows("logs/a.jsonl", *rows(4))
+    (folder / "logs" / "chart.dat").write_bytes(content)
+    done = command("score", "logs", "--json").document
+    assert (done["summary"]["replies"], done["summary"]["coverage"]) == (4, 1.0)
+    assert any("chart.dat: is a binary file" in line and "left out" in line for line in done["warnings"])
+    outcome = command("score", "logs/a.jsonl", "logs/chart.dat")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "chart.dat: is a binary file, not text or a table" in outcome.err
+
+
+def test_text_with_zero_bytes_is_text(command: Any, folder: Path) -> None:
+    line = '{"id": "1", "question": "Who?", "answer": "Ann"}\n'
+    (folder / "log.jsonl").write_text(line + "\0\n" + line)
+    assert command("score", "log.jsonl", "--json").document["summary"]["replies"] == 2
+    for encoding in ("utf-16", "utf-16-le"):
+        (folder / "log.jsonl").write_bytes((line * 2).encode(encoding))
+        assert command("score", "log.jsonl", "--json").document["summary"]["replies"] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("bogus=answer", "answerkey has no field 'bogus'; use one of id, question"),
+        ("anwser=answer", "did you mean 'answer'?"),
+        ("answer=[[", "--map answer=[[ is not valid JMESPath"),
+    ],
+)
+def test_a_map_that_means_nothing_is_refused(command: Any, write_rows: Any, given: str, says: str) -> None:
+    write_rows("log.jsonl", *rows(2))
+    outcome = command("score", "log.jsonl", "--map", given)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert says in outcome.err
+
+
+def test_half_a_surrogate_pair_in_a_keyword_is_never_a_question_mark(command: Any, folder: Path) -> None:
+    fine = '{"id": "1", "question": "Who?", "answer": "Why \\ud83d?", "expected_keywords": ["why"]}'
+    bad = '{"id": "2", "question": "Who?", "answer": "Why?", "expected_keywords": ["\\ud83d"]}'
+    (folder / "log.jsonl").write_text(f"{fine}\n{bad}\n")
+    [result] = command("score", "log.jsonl", "--json").document["results"]
+    assert (result["id"], result["reply"]["text"]) == ("1", "Why \ufffd?")
+    assert told_of(folder)[0][0] == 2
 
 
 def test_one_id_for_two_questions_is_told(command: Any, write_rows: Any) -> None:

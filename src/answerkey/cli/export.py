@@ -35,16 +35,18 @@ def export(format_name: str, questions: Path | None, output: Path | None) -> Non
     """
     from answerkey.evaluation.assembly import golden_set
     from answerkey.plugins import exporters
-    from answerkey.report.files import atomic_file
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
     from answerkey.text.sanitise import for_terminal
 
     make = exporters.get(format_name)
-    exported = make(golden_set(questions, load_settings()))
+    golden = golden_set(questions, load_settings())
+    exported = make(golden)
     for path, content in _places(exported.files, output, format_name):
         if path is None:
             sys.stdout.buffer.writelines(content)
             sys.stdout.buffer.flush()
             continue
+        refuse_to_overwrite(path, [Path(golden.path)] if golden.path else [])
         with atomic_file(path) as file:
             file.writelines(content)
     where = "" if output is None else f" to {output}"

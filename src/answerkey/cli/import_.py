@@ -33,11 +33,13 @@ def import_(format_name: str, files: tuple[Path, ...], fields: dict[str, str], o
       answerkey import trec qrels.txt results.txt -o replies.jsonl
     """
     from answerkey.plugins import importers
-    from answerkey.report.files import atomic_file
+    from answerkey.report.files import atomic_file, refuse_to_overwrite
     from answerkey.text.sanitise import for_terminal
 
     if output is not None and output.suffix.lower() not in (".jsonl", ".ndjson"):
         raise UsageError(f"-o {output}: write to a .jsonl file")
+    if output is not None:
+        refuse_to_overwrite(output, files)
     importer = importers.get(format_name)
     if fields and "fields" not in signature(importer).parameters:
         raise UsageError(f"{format_name} has its fields in fixed places; import it without --map")

@@ -197,6 +197,10 @@ def _calibrate_sentences(paths: tuple[Path, ...], output: Path | None, flags: Ju
     from answerkey.evaluation.labelled_sentences import calibrate_judge, calibrate_model
     from answerkey.judge.configured_judge import Judge
 
+    if output is not None:
+        from answerkey.report.files import refuse_to_overwrite
+
+        refuse_to_overwrite(output, paths)
     settings = load_settings()
     judged_by = flags.settings(settings.judge)
     if settings.scoring.grounded.model and not flags.model:

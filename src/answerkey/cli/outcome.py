@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from answerkey.cli.flags import json_flag, output_flag
-from answerkey.config import load_settings
+from answerkey.config import Settings, load_settings
 from answerkey.errors import TargetUnreachableError
 from answerkey.evaluation.waiting import Progress, RunningScore, Silent
 from answerkey.model.run import GateResult, Run, RunInfo
@@ -38,7 +38,7 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
 
             settings = load_settings()
             for path in outputs:
-                check_output(path)
+                check_output(path, _files_read(settings, **given))
             if outputs:
                 # A run keeps them, so that `resume` can write what an interrupted one was to write.
                 kept = [str(path.absolute()) for path in outputs]
@@ -53,6 +53,22 @@ def ends_with_run(doing: str) -> Callable[[Callable[..., Run]], Callable[..., An
         return output_flag(json_flag(shown))
 
     return add
+
+
+def _files_read(
+    settings: Settings, questions: Path | None = None, target: str | None = None, **_others: object
+) -> list[Path]:
+    """The golden set and the recorded replies that a command reads."""
+    read = [] if questions is None else [questions]
+    if questions is None and settings.questions is not None:
+        read.append(settings.folder / settings.questions)
+    kind, _colon, rest = (target or settings.target or "").partition(":")
+    configured = settings.targets.get(kind) if not rest else None
+    if kind == "replay" and rest:
+        read.append(Path(rest))
+    elif isinstance(configured, dict) and configured.get("replay"):
+        read.append(settings.folder / str(configured["replay"]))
+    return read
 
 
 class Answer(NamedTuple):

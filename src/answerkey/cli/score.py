@@ -98,6 +98,7 @@ def score(
             raise UsageError("--qrels evaluates a TREC run alone; it takes --metrics and --json only")
         return _score_trec_run(replies, qrels, metrics, as_json)
     settings = load_settings()
+    _check_outputs(outputs, replies, questions)
     how = _log_scoring(replies, outputs, processes, engine, ray_address, as_json=as_json)
     from answerkey.cli.outcome import progress_for_terminal
     from answerkey.evaluation.api import score_replies
@@ -120,6 +121,20 @@ def score(
     return conclude(scored, outputs=outputs, as_json=as_json)
 
 
+def _check_outputs(outputs: Sequence[Path], replies: Sequence[Path], questions: Path | None) -> None:
+    """Refuse, before anything is scored, what could not be written or would overwrite the log or the golden set."""
+    if not outputs:
+        return
+    from answerkey.evaluation.log_blocks import log_files
+    from answerkey.report.files import check_output
+    from answerkey.transcripts.remote_files import remote_url
+
+    # What is elsewhere is looked for once, when it is read.
+    read = log_files(path for path in replies if remote_url(path) is None)
+    for path in outputs:
+        check_output(path, [*read, *([questions] if questions else [])])
+
+
 def _log_scoring(
     replies: Sequence[Path],
     outputs: Sequence[Path],
@@ -131,10 +146,7 @@ def _log_scoring(
 ) -> "LogScoring":
     """How the log is scored: with what is kept of each reply for what will be shown or written of it."""
     from answerkey.evaluation.recorded import LogScoring
-    from answerkey.report.files import check_output
 
-    for path in outputs:
-        check_output(path)
     # The terminal shows the summary and the lowest; documents and rows are only written; anything else is read one by one.
     endings = {path.suffix for path in outputs} | ({".json"} if as_json else set())
     kept: Kept = "nothing"
@@ -155,7 +167,9 @@ def _log_scoring(
 def _bad_rows_path(replies: Sequence[Path], outputs: Sequence[Path]) -> Path:
     """Beside the first output; without one, here."""
     if outputs and outputs[0].parent.is_dir():
-        return outputs[0].parent / f"{outputs[0].name.split('.')[0]}.bad.jsonl"
+        path = outputs[0].parent / f"{outputs[0].name.split('.')[0]}.bad.jsonl"
+        # An output may have the very name, and is written later.
+        return path.with_suffix(".2.jsonl") if path in outputs else path
     return Path(f"{shown_path(replies[0]).name.split('.')[0].replace('*', '_') or 'replies'}.bad.jsonl")
 
 

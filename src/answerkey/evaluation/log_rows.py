@@ -8,7 +8,7 @@ from answerkey.evaluation.plain_rows import PlainRow, PlainRows, plain_question,
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.transcripts.payloads import NAMES_READ
-from answerkey.transcripts.recorded_rows import reply_in_row
+from answerkey.transcripts.recorded_rows import check_messages, reply_in_row
 
 # Fields of a row that describe the question, not the reply.
 _QUESTION_FIELDS = EXPECTATION_FIELDS | {
@@ -134,6 +134,8 @@ def _trial(row: Mapping[str, Any]) -> int:
 
 
 def _replies(row: Mapping[str, Any], question: Question) -> tuple[Reply, ...]:
+    # How a log writes its messages is no fault of the chatbot's.
+    check_messages(row)
     if not question.turns:
         return (reply_in_row(row, question.question) or Reply(),)
     turns = [

@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from answerkey.errors import AnswerkeyError, InputError, InterruptedRunError, StoreError, UsageError
+from answerkey.evaluation.bad_rows import keep_bad_rows
 from answerkey.evaluation.log_blocks import LogBlocks, log_files
 from answerkey.evaluation.score_journal import ScoreJournal
 from answerkey.evaluation.shard import Block, ShardPlan
@@ -128,7 +129,7 @@ class LogRun:
         how: LogScoring,
         progress: Progress,
     ) -> None:
-        self._blocks = LogBlocks(log_files(paths), how.fields)
+        self._blocks = LogBlocks(log_files(paths), how.fields, paths)
         self._questions, self._how, self._progress = questions, how, progress
         self.info = _recorded_info(grader, paths, questions)
         self.plan = ShardPlan(
@@ -229,7 +230,7 @@ class LogRun:
             for _, place, packed in self._worst
         ]
         self.journal.forget()
-        warnings = run_warnings(info, summary, bad_rows_in=self._write_bad_rows())
+        warnings = run_warnings(info, summary, where_bad_rows_are=self._write_bad_rows())
         notes = [*warnings, *self._notes(found), *self._blocks.notes]
         kept = self._how.kept
         results = LoggedResults(
@@ -257,11 +258,16 @@ class LogRun:
         return lambda: (lines.numbered(numbers) for lines in self.journal.lines())
 
     def _write_bad_rows(self) -> str:
-        """The file that they are in; empty: they are in none."""
-        if not self._bad or self._how.bad_rows is None:
+        """Write the side file; gives where they are, in words."""
+        if self._how.bad_rows is None:
             return ""
-        self._how.bad_rows.write_bytes(b"".join(lines for _, lines in sorted(self._bad)))
-        return str(self._how.bad_rows)
+        lines = b"".join(lines for _, lines in sorted(self._bad))
+        try:
+            path = keep_bad_rows(self._how.bad_rows, lines, self._blocks.paths)
+        except OSError as error:
+            # What was scored is worth more than the list of what could not be.
+            return f"they are only counted, since {self._how.bad_rows} cannot be written ({error.strerror})"
+        return f"they are in {path} with line and reason" if lines else ""
 
     def _notes(self, found: AddedUp) -> Iterator[str]:
         if found.ambiguous:

@@ -26,7 +26,7 @@ from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
 from answerkey.scorers.plan import GraderRecipe
 from answerkey.transcripts.json_shapes import LONGEST_MS
-from answerkey.transcripts.row_files import decode_line
+from answerkey.transcripts.row_files import TOO_DEEP, decode_line
 
 
 class ShardPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +85,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     # Where the lines are, if a file has them as they stand.
     part: FilePart | None = None
     rows: list[tuple[int | None, dict[str, Any]]] = []
+    # Rows that could not be read: line, reason and the row.
+    bad: list[tuple[int | None, str, bytes]] = []
     # Something that went wrong with the file behind its rows.
     problem: str = ""
     # The places of rows whose scoring took too long before.
@@ -151,7 +153,7 @@ class ShardScorer:
         for place, (number, given) in enumerate(block.rows, start=block.first):
             try:
                 row: PlainRow | dict[str, Any] = plain.convert(given)
-            except (msgspec.ValidationError, UnicodeEncodeError):
+            except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
                 plain.learn(given)
                 row = given
             yield number, place, given, row
@@ -161,7 +163,7 @@ class ShardScorer:
         for index, line in enumerate(block.lines.split(b"\n"), start=1):
             try:
                 row = plain.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 if not line or line.isspace():
                     continue
                 try:
@@ -274,10 +276,13 @@ class ShardScorer:
                 tally.scored_before = block.path
             try:
                 trial = self._trial(row, place, raw)
-            except ValueError as error:
-                tally.add_bad(block.path, line, str(error), raw)
+            except (ValueError, RecursionError) as error:
+                reason = TOO_DEEP if isinstance(error, RecursionError) else str(error)
+                tally.add_bad(block.path, line, reason, raw)
                 continue
             yield trial, place
+        for line, reason, row_bytes in block.bad:
+            tally.add_bad(block.path, line, reason, row_bytes)
         if block.problem:
             tally.add_bad(block.path, block.line, block.problem)
 

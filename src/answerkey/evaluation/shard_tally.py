@@ -224,7 +224,11 @@ class ShardTally:
 
     def add_bad(self, path: str, line: int | None, reason: str, raw: bytes | dict[str, Any] = b"") -> None:
         """Count a row that cannot be scored; `raw` is the row as it stands."""
-        shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
+        try:
+            shown = raw if isinstance(raw, bytes) else msgspec.json.encode(raw, enc_hook=str)
+        except (RecursionError, UnicodeEncodeError):
+            # Its reason says what is wrong with it.
+            shown = b""
         self._bad.append(BadRow(path, line, reason, shown.decode("utf-8", "replace")[:_ROW_SHOWN]))
         self.tally.whole.add_unscored(self._bad[-1].counted_as)
 

@@ -48,7 +48,7 @@ def stored_trials(store: SqlStore, info: RunInfo, questions: Iterable[Question])
                 yield Trial(question, number, position, replies)
 
 
-def run_warnings(info: RunInfo, summary: Summary, *, bad_rows_in: str = "") -> tuple[str, ...]:
+def run_warnings(info: RunInfo, summary: Summary, *, where_bad_rows_are: str = "") -> tuple[str, ...]:
     """One line for each thing that was not observed, not asked or not scored; bad rows may be in a file."""
     lines = []
     going_on = f"{'resume' if info.experiment is None else 'ab --resume'} {info.id}"
@@ -91,10 +91,14 @@ def run_warnings(info: RunInfo, summary: Summary, *, bad_rows_in: str = "") -> t
         if not reason.startswith(BAD_ROW):
             lines.append(f"not scored: {reason} ({count} of {summary.planned})")
     again = "score it again with a larger" if info.is_log else f"go on with: answerkey resume {info.id}"
-    return (*lines, *_bad_row_warnings(summary.unscored, bad_rows_in), *_judge_warnings(info.judge, again))
+    return (
+        *lines,
+        *_bad_row_warnings(summary.unscored, where_bad_rows_are),
+        *_judge_warnings(info.judge, again),
+    )
 
 
-def _bad_row_warnings(unscored: Mapping[str, int], written_to: str) -> Iterator[str]:
+def _bad_row_warnings(unscored: Mapping[str, int], where_they_are: str) -> Iterator[str]:
     """One line for all of them, with the most frequent reason."""
     bad = {
         reason.removeprefix(BAD_ROW): count
@@ -105,7 +109,7 @@ def _bad_row_warnings(unscored: Mapping[str, int], written_to: str) -> Iterator[
         reason, count = next(iter(bad.items()))
         others = "another reason" if len(bad) == 2 else f"{len(bad) - 1} other reasons"
         most = reason if len(bad) == 1 else f"{reason} ({count}), and {others}"
-        written = f"; they are in {written_to} with line and reason" if written_to else ""
+        written = f"; {where_they_are}" if where_they_are else ""
         yield f"{sum(bad.values())} rows could not be scored and count against coverage: {most}{written}"
 
 

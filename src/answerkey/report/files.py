@@ -3,7 +3,8 @@
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from os.path import samestat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -34,8 +35,8 @@ def report_endings() -> list[str]:
     return [*reports.built_in(), *reports.added()]
 
 
-def check_output(path: Path | str) -> None:
-    """Refuse, before any question is asked, a path that a report could not be written to."""
+def check_output(path: Path | str, read: Iterable[Path] = ()) -> None:
+    """Refuse, before any question is asked, a path that a report could not be written to, or that of a file which is read."""
     path = Path(path)
     # Loaded now, so that a missing extra or a package that is broken is told before it matters.
     reports.get(_ending(path))
@@ -47,6 +48,29 @@ def check_output(path: Path | str) -> None:
     target = path if path.exists() else folder
     if not os.access(target, os.W_OK) or (_is_regular(path) and not os.access(folder, os.W_OK)):
         raise UsageError(f"{path}: cannot be written (no permission)")
+    refuse_to_overwrite(path, read)
+
+
+def refuse_to_overwrite(path: Path, read: Iterable[Path]) -> None:
+    """Refuse to write to one of the files and folders that are read, by whatever name or link it is given."""
+    if not path.is_file():
+        # What is not there yet, or a device, loses nothing.
+        return
+    written = path.stat()
+    for given in read:
+        if any(samestat(written, found) for found in _stats(given)):
+            raise UsageError(f"-o {path}: would overwrite what is read from {given}; name another file")
+
+
+def _stats(given: Path) -> Iterator[os.stat_result]:
+    """A file that is read, or each of a folder's; standard input may be a file too."""
+    if str(given) == "-":
+        with suppress(OSError):
+            yield os.fstat(0)
+    elif given.is_dir():
+        yield from (path.stat() for path in given.rglob("*") if path.is_file())
+    elif given.exists():
+        yield given.stat()
 
 
 def _ending(path: Path) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 from answerkey.errors import InputError, UsageError
 from answerkey.model.json_value import JsonObject
 from answerkey.transcripts.fields.content_text import TEXT_NAMES
+from answerkey.transcripts.payloads import NAMES_READ
 from answerkey.transcripts.table_columns import FIELDS_OF
 
 # Not a field: where a document has its rows.
 ROWS = "rows"
 _FIELDS = (*FIELDS_OF["replies"], ROWS)
 # Names under which answerkey itself would read something.
-_READ = frozenset({*_FIELDS, *TEXT_NAMES})
+_READ = NAMES_READ.union(_FIELDS, TEXT_NAMES)
 # A field that none of so many rows has is not there.
 _ENOUGH = 1000
 
@@ -41,9 +42,11 @@ class FieldMap:
         self._rows = self._given.pop(ROWS, None)
         self._find = {field: finder(expression) for field, expression in expressions.items()}
         for field in self._given:
-            close = () if field in _READ else get_close_matches(field, _FIELDS, n=1, cutoff=0.75)
-            if close:
-                raise UsageError(f"--map {field}={self._given[field]}: did you mean {close[0]!r}?")
+            if field in _READ:
+                continue
+            close = get_close_matches(field, _FIELDS, n=1, cutoff=0.75)
+            known = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(_FIELDS)}"
+            raise UsageError(f"--map {field}={self._given[field]}: answerkey has no field {field!r}; {known}")
 
     def __bool__(self) -> bool:
         return bool(self._given) or self._rows is not None
@@ -59,7 +62,8 @@ class FieldMap:
             return None
         found = self._find[ROWS](document) if isinstance(document, dict | list) else None
         if not isinstance(found, list):
-            raise InputError(f"--map rows={self._rows} finds no list in it{_seen(document)}", path=path)
+            finds = "finds no list in it" if is_expression(self._rows) else "is not valid JMESPath"
+            raise InputError(f"--map rows={self._rows} {finds}{_seen(document)}", path=path)
         return found
 
     def over(
@@ -75,9 +79,11 @@ class FieldMap:
             missing = {field for field in missing if self._find[field](row) is None}
         if missing and first:
             field = next(field for field in self._given if field in missing)
-            raise InputError(
-                f"--map {field}={self._given[field]} finds nothing in any row{_seen(first[0][1])}", path=path
-            )
+            expression = self._given[field]
+            finds = "finds nothing in any row"
+            if not is_expression(expression):
+                finds = "is not valid JMESPath, and no row has a field of that name"
+            raise InputError(f"--map {field}={expression} {finds}{_seen(first[0][1])}", path=path)
         for block in (first, rows):
             for line, row in block:
                 yield line, self._mapped(row)
@@ -101,6 +107,17 @@ def _root(expression: str) -> str:
 
 def _seen(row: object) -> str:
     return f"; there are {', '.join(list(row)[:20])}" if isinstance(row, dict) else ""
+
+
+def is_expression(expression: str) -> bool:
+    """Whether it is JMESPath."""
+    import jmespath  # only where there is a map
+
+    try:
+        jmespath.compile(expression)
+    except ValueError:
+        return False
+    return True
 
 
 def finder(expression: str) -> Callable[[Any], Any]:

@@ -17,7 +17,14 @@ STANDARD_INPUT = Path("-")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 # Of so many bytes at the beginning, this share is NUL in UTF-16 text without a byte order mark.
-_PROBE, _NULS = 4096, 0.3
+PROBE, _NULS = 4096, 0.3
+# How pictures, documents, recordings, fonts, programs, databases and archives begin.
+_BINARY = (
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"%PDF-", b"ID3", b"OggS", b"wOFF", b"wOF2"),
+    *(b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\0asm", b"SQLite format 3\0", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf"),
+)
+# So many bytes are unpacked at once.
+_UNPACKED = 64 * 1024
 
 
 def shown_path(path: Path) -> Path:
@@ -68,8 +75,47 @@ def _unpacked_zstd(stream: io.BufferedReader) -> io.BufferedReader:
         import pyarrow  # heavy, and only for such files
     except ImportError:
         raise MissingExtraError("reading zstd", "parquet") from None
-    unpacked: Any = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
-    return io.BufferedReader(unpacked)
+    unpacked = pyarrow.CompressedInputStream(pyarrow.PythonFile(stream, "r"), "zstd")
+    return _UnpackedReader(_ZstdBytes(unpacked), _UNPACKED)
+
+
+class _UnpackedReader(io.BufferedReader):
+    """Bytes that do not stand in a file as they are read."""
+
+
+class _ZstdBytes(io.RawIOBase):
+    """Unpacked bytes up to the very place where the packed ones are cut off or damaged."""
+
+    def __init__(self, unpacked: Any) -> None:
+        self._unpacked = unpacked
+        self._is_damaged = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._is_damaged:
+            raise EOFError
+        # pyarrow writes what it has unpacked and then says only that it failed. No UTF-8 text has this byte, so that where the
+        # bytes end which were written can be seen.
+        written = bytearray(b"\xff") * len(buffer)
+        try:
+            count = self._unpacked.readinto(written)
+        except OSError as error:
+            if error.errno is not None:
+                # It is the reading that failed, not the unpacking.
+                raise
+            self._is_damaged = True
+            count = len(written.rstrip(b"\xff"))
+            if not count:
+                raise EOFError from None
+        buffer[:count] = written[:count]
+        return int(count)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._unpacked.close()
+        super().close()
 
 
 def read_text(path: Path) -> str:
@@ -83,12 +129,31 @@ def read_text(path: Path) -> str:
         raise InputError("not UTF-8 text; save the file as UTF-8", path=path, line=line) from None
 
 
+def is_binary(probe: bytes) -> bool:
+    """Whether a file that begins so is a picture, a program or the like, and no text in any encoding."""
+    if probe.startswith(_BINARY):
+        return True
+    if b"\0" not in probe or any(probe.startswith(mark) for mark, _ in _BYTE_ORDER_MARKS):
+        return False
+    first, second = (probe[parity::2].count(0) / max(len(probe) // 2, 1) for parity in (0, 1))
+    if max(first, second) > _NULS:
+        # UTF-16 has them on one side.
+        return min(first, second) > _NULS / 3
+    try:
+        # The last character may be cut.
+        probe[:-3].decode()
+    except UnicodeDecodeError:
+        return True
+    # Text with a stray NUL, which costs the line that has it.
+    return False
+
+
 def decode_text(content: bytes) -> tuple[str, str]:
     """A text in the encoding that it is most probably in, and that encoding's name where it is not UTF-8."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return content.decode(encoding, "replace"), "" if encoding == "utf-8-sig" else "UTF-16"
-    probe = content[:_PROBE]
+    probe = content[:PROBE]
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         if probe[first::2].count(0) > _NULS * len(probe) / 2:
             return content.decode(encoding, "replace"), "UTF-16"

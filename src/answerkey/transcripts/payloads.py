@@ -22,7 +22,7 @@ from answerkey.transcripts.json_shapes import read_duration
 from answerkey.transcripts.plain_json import as_builtin
 from answerkey.transcripts.streams.whole_stream import assemble_events, protocol_of
 
-_SOURCES = (
+SOURCE_NAMES = (
     *("sources", "documents", "contexts"),
     *("retrieved_documents", "retrieved_contexts", "source_documents"),
 )
@@ -31,7 +31,7 @@ _USAGES = ("usage", "tokens", "tokenUsage", "token_usage", "usage_metadata")
 # Names that mean the same beside a format's own fields; the others (`output`, `content`, …) are the format's.
 _OWN_NAMES = frozenset(
     {
-        *("answer", "response", "text", "tools_used", "tool_calls", "intermediate_steps", *_SOURCES),
+        *("answer", "response", "text", "tools_used", "tool_calls", "intermediate_steps", *SOURCE_NAMES),
         *("error", "usage", "cost", "latency_ms", "latencyMs", "first_byte_ms", "ttft_ms"),
         *("conversation_id", "response_id", "trace_id"),
     }
@@ -124,7 +124,7 @@ def read_named(payload: JsonObject, asked: Asked, depth: int = 0, base: Reply = 
 
 def _sources(payload: JsonObject) -> tuple[Source, ...] | None:
     """The sources that are told; None if nothing is said of them."""
-    for name in _SOURCES:
+    for name in SOURCE_NAMES:
         if name in payload:
             found = payload[name]
             return None if found is None else read_sources(found, passages=name in _PASSAGES)
@@ -211,7 +211,9 @@ def _without_text(payload: JsonObject, asked: Asked, depth: int) -> Reply:
             if isinstance(inner, str):
                 return read_named({**payload, "answer": inner}, asked, depth)
     names = ", ".join(str(name) for name in list(payload)[:8]) or "no field at all"
-    message = f"the reply has no text under answer, response, text, output or message (it has: {names})"
+    message = (
+        f"the reply has no text under answer, response, text, output, message or messages (it has: {names})"
+    )
     return Reply(
         failure=Failure("malformed", failure_message(message)), timings=_timings(payload, _NOTHING.timings)
     )

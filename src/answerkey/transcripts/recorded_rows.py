@@ -1,6 +1,7 @@
 """Rows of recorded replies: which question and trial a row is of, and the reply to each turn in it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -11,14 +12,62 @@ from answerkey.transcripts.documents import read_transcript
 from answerkey.transcripts.fields.content_text import TEXT_NAMES
 from answerkey.transcripts.json_shapes import as_dict
 from answerkey.transcripts.message_reading import looks_like_messages, read_messages
+from answerkey.transcripts.payloads import NAMES_READ, SOURCE_NAMES
+from answerkey.transcripts.plain_json import decode_json
 from answerkey.transcripts.reply_mapping import ReplyMapping, reply_from_payload
 
 _REPLY_NAMES = frozenset({*TEXT_NAMES, "error", "tools_used", "tool_calls", "messages"})
+# Names of a reply's fields that hold no reply by themselves.
+_BESIDE = frozenset(
+    {
+        *("turns", "tools", "usage", "tokens", "tokenUsage", "token_usage", "usage_metadata", "cost"),
+        *(
+            "latency_ms",
+            "latencyMs",
+            "first_byte_ms",
+            "ttft_ms",
+            "conversation_id",
+            "response_id",
+            "trace_id",
+        ),
+    }
+)
 _ASKED = ("question", "input", "query", "user_input", "prompt")
+
+
+# What tables and exports write as JSON in a text, and what must come of it.
+_AS_JSON_TEXT: dict[str, type] = {
+    **dict.fromkeys(("messages", "contents", "replies", *SOURCE_NAMES), list),
+    "usage": dict,
+}
+
+
+def read_json_texts(row: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A row with its lists and objects that were written as JSON in a text."""
+    read: dict[str, Json] = {}
+    for name, kind in _AS_JSON_TEXT.items():
+        text = row.get(name)
+        if isinstance(text, str) and text.lstrip()[:1] in ("[", "{"):
+            # What is no JSON is what it says.
+            with suppress(ValueError, RecursionError):
+                value = decode_json(text)
+                if isinstance(value, kind):
+                    read[name] = value
+    return {**row, **read} if read else row
+
+
+def check_messages(row: Mapping[str, Json]) -> None:
+    """Raise ValueError where a row's only reply would be in `messages`, and these are a text that holds none."""
+    if not isinstance(row.get("messages"), str):
+        return
+    others = NAMES_READ & (row.keys() - {"messages", *_BESIDE})
+    if not others and not looks_like_messages(read_json_texts(row).get("messages")):
+        raise ValueError("'messages' is a text that holds no list of messages; write them as a JSON list")
 
 
 def question_in_row(row: Mapping[str, Json]) -> str | None:
     """What was asked, where the row says it: by name, in a LangSmith run's inputs, or as the first user message."""
+    row = read_json_texts(row)
     for holder in (row, as_dict(row.get("inputs")), as_dict(row.get("vars"))):
         for name in _ASKED:
             if isinstance(holder.get(name), str):
@@ -38,6 +87,7 @@ def reply_in_row(
     in_turns: bool = False,
 ) -> Reply | None:
     """The reply to a turn (0 is the first); None if the row has no such turn."""
+    row = read_json_texts(row)
     asked = Asked(question, turn, in_turns or turn > 0, recorded=True)
     for name in ("replies", "turns"):
         parts = row.get(name)

@@ -4,19 +4,27 @@ What a file holds decides how it is read; its name is looked at only where the c
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from answerkey.errors import InputError, MissingExtraError
+from answerkey.errors import BinaryFileError, InputError, MissingExtraError
 from answerkey.model.json_value import Json, JsonObject
 from answerkey.transcripts.field_map import FieldMap
 from answerkey.transcripts.fields.content_text import type_in_words
-from answerkey.transcripts.file_bytes import decode_text, open_bytes, reading_errors, shown_path
-from answerkey.transcripts.table_columns import Purpose, read_columns
+from answerkey.transcripts.file_bytes import (
+    PROBE,
+    decode_text,
+    is_binary,
+    open_bytes,
+    reading_errors,
+    shown_path,
+)
+from answerkey.transcripts.table_columns import Purpose, read_columns, refuse
 
 Row = tuple[int | None, JsonObject]
 
@@ -28,6 +36,15 @@ _LISTS = (
 )
 # An object with one of these is a row itself, whatever lists it has.
 _ROW_MARKS = ("question", "turns", "messages", "input", "inputs", "vars", "id", "ground_truth")
+
+
+# What is looked for in replies.
+_SOUGHT = frozenset({"expected_keywords", "forbidden_keywords", "expected_content"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# What is told of a row that cannot be read, and the row; what it raises ends the reading.
+Bad = Callable[[InputError, object], None]
+# What is wrong with a row whose lists and objects no reader can follow.
+TOO_DEEP = "nested too deeply"
 
 
 class RowFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,23 +72,29 @@ def read_rows(path: str | Path) -> Iterator[Row]:
 
 
 def open_rows(
-    path: str | Path, purpose: Purpose = "records", fields: Mapping[str, str] | None = None
+    path: str | Path,
+    purpose: Purpose = "records",
+    fields: Mapping[str, str] | None = None,
+    bad: Bad = refuse,
 ) -> RowFile:
-    """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say."""
+    """A file's rows under answerkey's names for `purpose`, with `fields` found where their expressions say.
+
+    A row that cannot be read ends the reading, or goes to `bad` in the place of the rows.
+    """
     path = Path(path)
     shown, mapping = shown_path(path), FieldMap(fields) if fields else None
-    found = _recognised(path, shown, mapping)
+    found = _recognised(path, shown, mapping, bad)
     rows = found.rows if mapping is None else mapping.over(found.rows, shown)
     # Recorded replies may be millions: they are streamed where their cells need no guessing.
     has_columns = found.is_table or (found.is_typed and purpose == "questions")
     if not has_columns or purpose == "records":
         unread = None if fields else found.unread
         return msgspec.structs.replace(found, rows=rows, unread=unread)
-    read, said = read_columns(list(rows), purpose, shown)
+    read, said = read_columns(list(rows), purpose, shown, bad)
     return RowFile(rows=iter(read), guesses=(*found.guesses, *said), is_table=True)
 
 
-def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
+def _recognised(path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     with reading_errors(shown):
         stream = open_bytes(path)
         head = stream.peek(4)[:4]
@@ -79,6 +102,8 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
             return RowFile(rows=_parquet(_seekable(stream), shown), is_typed=True)
         if head == b"PK\x03\x04":
             return _archive(_seekable(stream), shown)
+        if is_binary(stream.peek(PROBE)[:PROBE]):
+            raise BinaryFileError("is a binary file, not text or a table", path=shown)
         said: tuple[str, ...] = ()
         if head[:1] in (b"\xff", b"\xfe") or b"\x00" in head:
             text, encoding = decode_text(stream.read())
@@ -86,11 +111,11 @@ def _recognised(path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
         first_lines = _first_lines(stream)
         if _are_json_lines(first_lines, path):
             said = said if path.suffix.lower() in _LINES else (*said, "JSON Lines")
-            lines = _json_lines(chain(first_lines, stream), shown)
+            lines = _json_lines(chain(first_lines, stream), shown, bad)
             return RowFile(rows=lines, guesses=said, unread=(b"".join(first_lines), stream))
         text, encoding = decode_text(b"".join(first_lines) + stream.read())
         stream.close()
-    found = _text_rows(text, path, shown, mapping)
+    found = _text_rows(text, path, shown, mapping, bad)
     return msgspec.structs.replace(found, guesses=(*said, *_in(encoding), *found.guesses))
 
 
@@ -98,24 +123,24 @@ def _in(encoding: str) -> tuple[str, ...]:
     return (f"text in {encoding}",) if encoding else ()
 
 
-def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None) -> RowFile:
+def _text_rows(text: str, path: Path, shown: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     suffix = path.suffix.lower()
     if not text.strip():
         return RowFile(rows=iter(()))
     if suffix in (".yaml", ".yml"):
-        return _yaml(text, shown, mapping)
+        return _yaml(text, shown, mapping, bad)
     if text.lstrip()[0] in "[{":
-        return _json(text, shown, mapping, lines=suffix in _LINES)
+        return _json(text, shown, mapping, bad, lines=suffix in _LINES)
     if suffix in _LINES or suffix == ".json":
-        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown))
+        return RowFile(rows=_json_lines(io.BytesIO(text.encode()), shown, bad))
     if suffix not in (".csv", ".tsv", ".tab", ".psv") and _looks_like_yaml(text):
-        return _yaml(text, shown, mapping)
+        return _yaml(text, shown, mapping, bad)
     from answerkey.transcripts.tables import SEPARATOR_NAMES, guess_separator, read_delimited
 
     separator = guess_separator(text)
     plain = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(suffix) == separator
     said = () if plain else (f"a table with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells",)
-    return RowFile(rows=read_delimited(text, shown, separator), guesses=said, is_table=True)
+    return RowFile(rows=read_delimited(text, shown, separator, bad), guesses=said, is_table=True)
 
 
 def _looks_like_yaml(text: str) -> bool:
@@ -160,13 +185,15 @@ def _are_json_lines(lines: list[bytes], path: Path) -> bool:
         return named and bool(written)
     try:
         whole = isinstance(msgspec.json.decode(written[0]), dict)
+    except RecursionError:
+        return named
     except (msgspec.DecodeError, UnicodeDecodeError):
         # The opening of one document over many lines, or a line that is wrong.
         return named and written[0][-1:] not in (b"{", b"[", b",")
     return named or (whole and len(written) > 1)
 
 
-def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
+def _json_lines(lines: Iterable[bytes], path: Path, bad: Bad) -> Iterator[Row]:
     decode = msgspec.json.Decoder().decode
     with reading_errors(path):
         for number, raw in enumerate(lines, start=1):
@@ -174,9 +201,11 @@ def _json_lines(lines: Iterable[bytes], path: Path) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                yield number, decode_line(line, decode)
+                row = decode_line(line, decode)
             except ValueError as error:
-                raise InputError(str(error), path=path, line=number) from None
+                bad(InputError(str(error), path=path, line=number), line)
+                continue
+            yield number, row
 
 
 def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
@@ -189,6 +218,8 @@ def decode_line(line: bytes, decode: Callable[[bytes], object]) -> JsonObject:
             raise ValueError(f"not valid JSON: {error}") from None
     except UnicodeDecodeError:
         raise ValueError("not UTF-8 text; save the file as UTF-8") from None
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {type_in_words(value)}")
     return value
@@ -201,22 +232,28 @@ def _with_lone_surrogates(line: bytes) -> Json:
     import json  # unlike msgspec, it reads half a surrogate pair
 
     try:
-        text = json.dumps(json.loads(line), ensure_ascii=False)
+        value = json.loads(line)
+        text = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-    decoded: Json = msgspec.json.decode(text.encode("utf-8", "replace"))
+    for name in _SOUGHT & value.keys() if isinstance(value, dict) else ():
+        if _SURROGATE.search(json.dumps(value[name], ensure_ascii=False)):
+            # A replacement character would be sought, or taken for punctuation, in the place of what was meant.
+            raise ValueError(f"'{name}' holds half of a surrogate pair; write the whole character")
+    decoded: Json = msgspec.json.decode(_SURROGATE.sub("\ufffd", text))
     return decoded
 
 
-def _object(value: object, path: Path, line: int | None) -> JsonObject:
+def _object(value: object) -> JsonObject:
+    """A row; ValueError says what it is instead."""
     if not isinstance(value, dict):
-        raise InputError(f"expected an object, got {type_in_words(value)}", path=path, line=line)
+        raise ValueError(f"expected an object, got {type_in_words(value)}")
     if not all(isinstance(key, str) for key in value):
-        raise InputError("field names must be text", path=path, line=line)
+        raise ValueError("field names must be text")
     return value
 
 
-def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> RowFile:
+def _json(text: str, path: Path, mapping: FieldMap | None, bad: Bad, *, lines: bool) -> RowFile:
     import json  # the standard parser names line and column of a mistake in a multi-line file
 
     try:
@@ -224,10 +261,10 @@ def _json(text: str, path: Path, mapping: FieldMap | None, *, lines: bool) -> Ro
     except json.JSONDecodeError as error:
         raise InputError(f"not valid JSON: {error.msg}", path=path, line=error.lineno) from None
     except RecursionError:
-        raise InputError("not valid JSON: nested too deeply", path=path) from None
+        raise InputError(f"not valid JSON: {TOO_DEEP}", path=path) from None
     keys, items = _listed(value, path, mapping)
     guesses = (*(("JSON",) if lines else ()), *_said_keys(keys))
-    return RowFile(rows=_items(items, path), guesses=guesses)
+    return RowFile(rows=_items(items, path, bad), guesses=guesses)
 
 
 def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[str, ...], list[Any]]:
@@ -237,7 +274,8 @@ def _listed(value: object, path: Path, mapping: FieldMap | None) -> tuple[tuple[
     from answerkey.transcripts.inspect_files import is_inspect_log, sample_row  # not for JSON Lines
 
     if isinstance(value, dict) and is_inspect_log(value):
-        return (), [sample_row(_object(sample, path, None)) for sample in value["samples"]]
+        # What is no sample is told when the rows are read.
+        return (), [sample_row(one) if isinstance(one, dict) else one for one in value["samples"]]
     return _find_list(value, path)
 
 
@@ -275,21 +313,27 @@ def _find_list(value: object, path: Path) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def _is_rows(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    """Whether a list is one of objects; among many, some may be wrong."""
+    return isinstance(value, list) and 2 * sum(isinstance(item, dict) for item in value) >= len(value)
 
 
 def _said_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     return () if keys in ((), ("questions",), ("replies",)) else (f"the rows under {'.'.join(keys)!r}",)
 
 
-def _items(items: list[Any], path: Path) -> Iterator[Row]:
-    for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict):
-            raise InputError(f"item {number}: expected an object, got {type_in_words(item)}", path=path)
-        yield None, _object(item, path, None)
+def _items(
+    items: list[Any], path: Path, bad: Bad, lines: Sequence[int | None] | None = None
+) -> Iterator[Row]:
+    for number, (item, line) in enumerate(zip(items, lines or [None] * len(items), strict=True), start=1):
+        try:
+            row = _object(item)
+        except ValueError as error:
+            bad(InputError(f"item {number}: {error}", path=path, line=line), item)
+            continue
+        yield line, row
 
 
-def _yaml(text: str, path: Path, mapping: FieldMap | None) -> RowFile:
+def _yaml(text: str, path: Path, mapping: FieldMap | None, bad: Bad) -> RowFile:
     import yaml
 
     try:
@@ -307,8 +351,7 @@ def _yaml(text: str, path: Path, mapping: FieldMap | None) -> RowFile:
         node = next((child for name, child in node.value if name.value == key), node)
     lines = [child.start_mark.line + 1 for child in node.value] if isinstance(node, yaml.SequenceNode) else []
     numbered = lines if len(lines) == len(items) else [None] * len(items)
-    rows = ((line, row) for line, (_, row) in zip(numbered, _items(items, path), strict=True))
-    return RowFile(rows=rows, guesses=_said_keys(keys))
+    return RowFile(rows=_items(items, path, bad, numbered), guesses=_said_keys(keys))
 
 
 def _parquet(stream: io.BufferedReader | io.BytesIO, path: Path) -> Iterator[Row]:

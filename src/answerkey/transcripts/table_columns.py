@@ -1,7 +1,7 @@
 """A table's columns as answerkey's fields: headers as people write them, and cells that hold several values."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -63,15 +63,23 @@ _PARTED_BY = {
 }
 
 
+def refuse(error: InputError, row: object = None) -> None:
+    """What is done with a bad row where a file must be right."""
+    raise error
+
+
 def plain_name(name: str) -> str:
     """A name without case, spaces and punctuation."""
     return "".join(filter(str.isalnum, name)).casefold()
 
 
 def read_columns(
-    rows: Sequence[tuple[int | None, JsonObject]], purpose: Purpose, path: Path
+    rows: Sequence[tuple[int | None, JsonObject]],
+    purpose: Purpose,
+    path: Path,
+    bad: Callable[[InputError, object], None] = refuse,
 ) -> tuple[list[tuple[int | None, JsonObject]], list[str]]:
-    """The rows under answerkey's names with their lists parted, and what was guessed for it."""
+    """The rows under answerkey's names with their lists parted, and what was guessed; those that cannot be read go to `bad`."""
     names = dict.fromkeys(name for _, row in rows for name in row)
     fields = _fields(names, purpose)
     said = [f"column {name!r} as {field}" for name, field in fields.items() if name != field]
@@ -87,7 +95,7 @@ def read_columns(
         try:
             read.append((line, split_cells(row, separators)))
         except ValueError as error:
-            raise InputError(str(error), path=path, line=line) from None
+            bad(InputError(str(error), path=path, line=line), row)
     return read, said
 
 
@@ -125,6 +133,8 @@ def split_cells(row: Mapping[str, object], separators: Mapping[str, str] | None 
                 cells[field] = msgspec.json.decode(cell)
             except msgspec.DecodeError as error:
                 raise ValueError(f"'{field}' is not valid JSON: {error}") from None
+            except RecursionError:
+                raise ValueError(f"'{field}' is nested too deeply") from None
         elif field in _LIST_FIELDS:
             cells[field] = list(split_cell(cell, (separators or {}).get(field) or "semicolons"))
     if cells.get("expected_tools") in (["none"], ["None"]):

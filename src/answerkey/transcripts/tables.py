@@ -4,14 +4,18 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from xml.etree import ElementTree
 
 from answerkey.errors import InputError
 from answerkey.model.json_value import JsonObject
+from answerkey.transcripts.table_columns import refuse
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 # Records at the beginning by which the separator is guessed.
@@ -45,36 +49,52 @@ def _fit(text: str, separator: str) -> tuple[bool, float, int]:
     return True, sum(count == counts[0] for count in counts) / len(counts), counts[0]
 
 
-def read_delimited(text: str, path: Path, separator: str) -> Iterator[Row]:
-    """The records under the names of the header; empty cells are left out."""
+def read_delimited(
+    text: str, path: Path, separator: str, bad: Callable[[InputError, object], None] = refuse
+) -> Iterator[Row]:
+    """The records under the names of the header, without empty cells; `bad` is told of those that cannot be read."""
     stated = _STATED.match(text)
     skipped = 1 if stated else 0
     reader = csv.reader(
         io.StringIO(text[stated.end() :] if stated else text, newline=""), delimiter=separator, strict=True
     )
-    try:
-        header = next(reader, None)
-        if not header:
-            raise InputError("is empty; the first line must name the columns", path=path)
-        names = _names(header, path)
-        begin = reader.line_num + 1
-        for cells in reader:
-            line, begin = begin + skipped, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(header):
-                raise InputError(
-                    f"{len(cells)} cells where the header has {len(header)} ({', '.join(filter(None, names))}), "
-                    f"read with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells; "
-                    "put quotes around a cell that holds one",
-                    path=path,
-                    line=line,
-                )
+    header, problem = _record(reader, path)
+    if problem is not None:
+        raise problem
+    if not header:
+        raise InputError("is empty; the first line must name the columns", path=path)
+    names = _names(header, path)
+    while True:
+        line = reader.line_num + 1 + skipped
+        cells, problem = _record(reader, path, skipped)
+        if cells is None and problem is None:
+            return
+        if cells is not None and not any(cell.strip() for cell in cells):
+            continue
+        if cells is not None and len(cells) != len(header):
+            problem = InputError(
+                f"{len(cells)} cells where the header has {len(header)} ({', '.join(filter(None, names))}), "
+                f"read with {SEPARATOR_NAMES.get(separator, repr(separator))} between cells; "
+                "put quotes around a cell that holds one",
+                path=path,
+                line=line,
+            )
+        if problem is not None:
+            bad(problem, cells)
+        elif cells is not None:
             yield line, {name: cell for name, cell in zip(names, cells, strict=True) if name and cell != ""}
+
+
+def _record(reader: "Reader", path: Path, skipped: int = 0) -> tuple[list[str] | None, InputError | None]:
+    """The next record, None at the end; or what is wrong with it, after which reading can go on behind it."""
+    begin = reader.line_num + 1 + skipped
+    try:
+        return next(reader, None), None
     except csv.Error as error:
-        raise InputError(
-            f"not valid CSV: {error}; double the quotes inside a quoted cell", path=path, line=reader.line_num
-        ) from None
+        line = reader.line_num + skipped
+        begun = "" if line == begin else f" (in a record that begins on line {begin})"
+        reason = f"not valid CSV: {error}{begun}; double the quotes inside a quoted cell"
+        return None, InputError(reason, path=path, line=line)
 
 
 def _names(header: list[str], path: Path) -> list[str]:
