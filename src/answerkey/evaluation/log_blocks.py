@@ -132,6 +132,7 @@ class LogBlocks:
                 lines, rest = lines[:end], lines[end:]
                 if lines:
                     count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+                    self.bytes_read += 0 if packed else len(lines)
                     part = file_part and msgspec.structs.replace(file_part, length=len(lines))
                     yield self._block(shown, count, line=line, lines=lines, part=part)
                     if file_part is not None:
@@ -142,7 +143,6 @@ class LogBlocks:
                     yield self._block(shown, 0, problem=problem)
                 if not piece:
                     return
-                self.bytes_read += 0 if packed else len(lines)
 
     def _of_rows(self, rows: Iterator[Row], bad: list[_Bad], shown: str) -> Iterator[Block]:
         """Blocks of rows; `bad` gets those that cannot be read while the others are."""

@@ -144,6 +144,8 @@ class LogRun:
         self.running = RunningScore()
         self._tally = Tally(self.plan.pass_mark)
         self._worst: list[tuple[float, int, bytes]] = []
+        # Block → the bytes that had been read up to its end.
+        self._read_to: dict[int, int] = {}
         self._imperfect = self._failed = self._bad_count = 0
         # Of each block that has some: its bad rows as lines of JSON, and what is wrong with the first.
         self._bad: list[tuple[int, bytes]] = []
@@ -176,13 +178,18 @@ class LogRun:
 
     def blocks_to_do(self) -> Iterator[Block]:
         """The log's blocks that have not been scored yet."""
-        return (block for block in self._blocks if block.number not in self.journal.done)
+        done = self.journal.done
+        for block in self._blocks:
+            if block.number not in done:
+                self._read_to[block.number] = self._blocks.bytes_read
+                yield block
 
     def add(self, part: ShardPart) -> None:
         """Keep a part."""
         self.journal.append(part)
         self._count(part)
-        done, size = self._blocks.bytes_read, self._blocks.size
+        # Blocks are read before they are scored.
+        done, size = self._read_to.pop(part.number), self._blocks.size
         self.running.expected = round(self.running.done * size / done) if size and done else None
         self._progress.advance(self.running)
 
