@@ -38,7 +38,7 @@ _FEW_BLOCKS = 3
 # Fewer bytes are scored again as fast as they are looked up.
 _WORTH_A_JOURNAL = 4 * 1024 * 1024
 # Raised where a journal of before could not be read.
-_JOURNAL = 6
+_JOURNAL = 7
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WORST_SHOWN = 20
 _IDS_NAMED = 3

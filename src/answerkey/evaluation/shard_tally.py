@@ -33,7 +33,7 @@ from answerkey.scorers.measuring import Measured
 from answerkey.stats.intervals import mean_of_wholes, whole
 
 # Questions are dealt out by the checksum of their unit, so that all that is said of a unit comes together.
-PARTITIONS = 64
+PARTITIONS = 128
 # The lowest replies that a report lists.
 _WORST_LISTED = 20
 # Kept results are packed so many together: a tenth of a megabyte, for which the system need not find new memory each time.
