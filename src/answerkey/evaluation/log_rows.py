@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from answerkey.datasets.golden_sets import EXPECTATION_FIELDS, parse_question
-from answerkey.evaluation.plain_rows import PlainRow, PlainRows, plain_question, plain_reply
+from answerkey.evaluation.plain_rows import PlainRow, PlainRows, plain_question, plain_reply, told_in
 from answerkey.model.question import Question
 from answerkey.model.reply import Reply
 from answerkey.transcripts.payloads import NAMES_READ
@@ -53,10 +53,7 @@ class LogRows:
         if self._given:
             found = self.given(row)
         else:
-            told = (
-                *(row.question, row.category, row.expected_tools, row.expected_keywords),
-                row.reference_answer,
-            )
+            told = told_in(row)
             key = (row.question,) if row.id is None else row.id
             known = self._parsed.get(key)
             question = known[0] if known is not None and known[1] == told else plain_question(row)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from zlib import crc32
 
-from answerkey.evaluation.plain_rows import PlainRow
 from answerkey.model.question import UNCATEGORISED
 from answerkey.model.slice_sums import ReplySums
 from answerkey.text.keyword import Keyword
@@ -30,9 +29,9 @@ class LoggedQuestion:
         # The trial numbers that rows have, and the places of the others where results are kept.
         self.numbers: list[int] | None = None
         self.places: list[int] | None = None
-        # Whether its plain rows are measured; then the row that told its expectations (None: the golden set does),
+        # Whether its plain rows are measured; then what the first of them told of it (None: the golden set does),
         self.plain = False
-        self.told: PlainRow | None = None
+        self.told: tuple[object, ...] | None = None
         # and what is expected.
         self.tools: tuple[str, ...] = ()
         self.keywords: Sequence[Keyword] = ()

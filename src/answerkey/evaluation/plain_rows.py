@@ -42,7 +42,7 @@ class PlainRow(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=Tru
     # A row with sources is not plain, but one may say that there are none.
     sources: tuple[()] | None = None
     usage: dict[str, Annotated[int, msgspec.Meta(ge=0, lt=2**53)]] | None = None
-    latency_ms: float | None = None
+    latency_ms: Annotated[float, msgspec.Meta(ge=0, lt=LONGEST_MS)] | None = None
     # A row that tells of an error is not plain.
     error: Literal[""] | None = None
     # Kept as it stands.
@@ -154,11 +154,7 @@ def plain_reply(row: PlainRow) -> Reply | None:
     calls = plain_calls(used or ())
     if calls is None or row.tool_calls or (text is not None and "\0" in text):
         return None
-    timings = _NOT_TIMED
-    if latency is not None:
-        if not 0.0 <= latency < LONGEST_MS:
-            return None
-        timings = Timings(latency_ms=latency)
+    timings = _NOT_TIMED if latency is None else Timings(latency_ms=latency)
     return Reply(
         text=text,
         tool_calls=calls,
@@ -177,7 +173,16 @@ def tools_observed(row: PlainRow) -> bool:
     return row.tools_used is not None or row.tool_calls is not None
 
 
-def used_in(row: PlainRow, *, calls: bool) -> tuple[tuple[str, ...] | None, Usage | None] | None:
+def told_in(row: PlainRow) -> tuple[object, ...]:
+    """What a row tells of its question."""
+    return row.question, row.expected_keywords, row.expected_tools, row.category, row.reference_answer
+
+
+# The names of the tools that a reply used (None: they were not observed), and its tokens.
+Use = tuple[tuple[str, ...] | None, Usage | None]
+
+
+def used_in(row: PlainRow, *, calls: bool) -> Use | None:
     """The names of the tools that a row's reply used, and its tokens; None: there is more to them, or there are objects in the
     place of names, which count only with `calls`.
     """

@@ -15,7 +15,7 @@ import msgspec
 from answerkey.evaluation.log_rows import SCORED_BEFORE, LogRows
 from answerkey.evaluation.logged_question import LoggedQuestion
 from answerkey.evaluation.plain_lines import PlainLines
-from answerkey.evaluation.plain_rows import PlainRow, plain_calls, used_in
+from answerkey.evaluation.plain_rows import PlainRow, Use, plain_calls, told_in, used_in
 from answerkey.evaluation.shard_tally import Lowest, ShardPart, ShardTally
 from answerkey.model.options import Options
 from answerkey.model.question import Question
@@ -25,7 +25,6 @@ from answerkey.scorers.grader import Grader
 from answerkey.scorers.grading_process import grader_by
 from answerkey.scorers.measuring import Measuring, measuring
 from answerkey.scorers.plan import GraderRecipe
-from answerkey.transcripts.json_shapes import LONGEST_MS
 from answerkey.transcripts.row_files import TOO_DEEP, decode_line
 
 
@@ -183,7 +182,6 @@ class ShardScorer:
         say, find = measuring.quality.said, measuring.quality.find
         lines, keep_line = self._lines, tally.keep
         add_number, add_values, add_taken = tally.plain[0].append, tally.plain[1].append, tally.taken.append
-        add_usage = whole.add_usage
         lowest, limit, slow_from = tally.lowest, tally.lowest.limit, whole.slow_from
         for read, kind in self._with_kinds(rows, measuring):
             row = read[3]
@@ -193,26 +191,16 @@ class ShardScorer:
             question = named.get((row.question,) if row.id is None else row.id)
             if question is None:
                 question = self._question(row, read[1], tally, measuring)
-            elif (told := question.told) is not None and not (
-                row.question == told.question
-                and row.expected_keywords == told.expected_keywords
-                and row.expected_tools == told.expected_tools
-                and row.category == told.category
-                and row.reference_answer == told.reference_answer
-            ):
+            elif question.told is not None and question.told != told_in(row):
                 question = None
             text, taken = row.answer, row.latency_ms
-            is_time = taken is None or 0.0 <= taken < LONGEST_MS
-            if question is None or not is_time or (text is not None and "\0" in text):
-                yield read
-                continue
-            used, usage = row.tools_used, None
+            told_use: Use | None = (row.tools_used, None)
             if row.tool_calls or row.usage is not None:
                 told_use = used_in(row, calls=lines is None)
-                if told_use is None:
-                    yield read
-                    continue
-                used, usage = told_use
+            if question is None or told_use is None or (text is not None and "\0" in text):
+                yield read
+                continue
+            used, usage = told_use
             if lines is not None and lines.whole:
                 matches = find(question.keywords, text)
                 said = [match.found for match in matches]
@@ -230,7 +218,7 @@ class ShardScorer:
             if used is None and row.tool_calls is None:
                 whole.tools_unobserved += 1
             if usage is not None:
-                add_usage(usage)
+                whole.add_usage(usage)
             add_taken(taken)
             if taken is not None and taken >= slow_from:
                 whole.add_time(question.id, taken)

@@ -13,7 +13,7 @@ import msgspec
 
 from answerkey.evaluation.bad_rows import BadRow
 from answerkey.evaluation.logged_question import LoggedQuestion
-from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question
+from answerkey.evaluation.plain_rows import PlainRow, identity_of, plain_question, told_in
 from answerkey.model.question import UNCATEGORISED, Question, group_of
 from answerkey.model.question_lines import SEVERAL, QuestionLines, RareSums, halves, number_runs
 from answerkey.model.result_rows import Kept, RowLines, row_line
@@ -214,7 +214,7 @@ class ShardTally:
                 return None
             signature = self._plain_signatures[key] = self._place_of(signature_of(question))
         found = self._new(identity, text, place, signature)
-        found.tools, found.keywords, found.told, found.plain = tools, keywords, row, True
+        found.tools, found.keywords, found.told, found.plain = tools, keywords, told_in(row), True
         found.category = row.category or UNCATEGORISED
         return self._named(found, row)
 
