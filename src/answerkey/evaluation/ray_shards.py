@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from answerkey.engine.ray_cluster import connect, error_line
 from answerkey.errors import AnswerkeyError, UsageError
 from answerkey.evaluation.score_journal import Places, read_batches
@@ -12,6 +14,8 @@ from answerkey.model.question_lines import AddedUp, add_up
 
 # So many blocks a processor are under way: one that is scored, and one that has arrived.
 _AHEAD = 2
+# Bytes of records after which no more are sent with them.
+_SENT_TOGETHER = 4 * 1024 * 1024
 # A worker process of Ray's lives longer than a log.
 _scorers: dict[str, ShardScorer] = {}
 
@@ -32,17 +36,19 @@ class RayShards:
         self._ahead = _AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def score(self, blocks: Iterable[Block]) -> Iterator[ShardPart]:
-        """As they are done."""
+        """As they are done; a node that sees the log's files at the same place reads its lines there."""
         task = self._task(_score)
-        return self._map(lambda block: task.remote(self._name, self._plan, block), blocks)
+        return self._map(lambda block: task.remote(self._name, self._plan, block.sent()), blocks)
 
     def add_up(self, journal: str, partitions: Sequence[Places]) -> Iterator[AddedUp]:
-        """One by one, as they are done; the journal is a file of this machine, so its records are sent."""
+        """Some at a time, as they are done; the journal is a file of this machine, so its records are sent."""
         task = self._task(_add_up)
-        return self._map(
-            lambda places: task.remote(list(read_batches(journal, places)), self._pass_mark, self._given),
-            partitions,
-        )
+
+        def submit(together: list[Places]) -> Any:
+            records = [list(read_batches(journal, places)) for places in together]
+            return task.remote(records, self._pass_mark, self._given)
+
+        return self._map(submit, _by_size(partitions))
 
     def close(self) -> None:
         """The cluster goes on without us."""
@@ -53,15 +59,19 @@ class RayShards:
 
     def _map(self, submit: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         waiting = iter(items)
-        under_way: list[Any] = []
+        under_way: dict[Any, Any] = {}
         try:
             while True:
                 while len(under_way) < self._ahead and (item := next(waiting, None)) is not None:
-                    under_way.append(submit(item))
+                    under_way[submit(item)] = item
                 if not under_way:
                     return
-                [done], under_way = self._ray.wait(under_way, num_returns=1)
-                yield self._ray.get(done)
+                [done], _ = self._ray.wait(list(under_way), num_returns=1)
+                item, found = under_way.pop(done), self._ray.get(done)
+                if found is None:
+                    under_way[submit(msgspec.structs.replace(item, part=None))] = item
+                else:
+                    yield found
         except self._ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None)
             raise (
@@ -72,13 +82,33 @@ class RayShards:
                 self._ray.cancel(task, force=False)
 
 
-def _score(name: str, plan: ShardPlan, block: Block) -> ShardPart:
+def _score(name: str, plan: ShardPlan, block: Block) -> ShardPart | None:
+    """What comes of a block; None: its lines cannot be read here."""
+    arrived = block.arrived()
+    if arrived is None:
+        return None
     scorer = _scorers.get(name)
     if scorer is None:
         _scorers.clear()
         scorer = _scorers[name] = ShardScorer(plan)
-    return scorer.score(block)
+    return scorer.score(arrived)
 
 
-def _add_up(batches: list[Any], pass_mark: float, given: int) -> AddedUp:
-    return add_up(batches, pass_mark, given)
+def _by_size(partitions: Sequence[Places]) -> Iterator[list[Places]]:
+    """Partitions together that are small: a task costs more than adding one of these up."""
+    together, size = list[Places](), 0
+    for places in partitions:
+        together.append(places)
+        size += sum(length for _, length in places)
+        if size > _SENT_TOGETHER:
+            yield together
+            together, size = [], 0
+    if together:
+        yield together
+
+
+def _add_up(partitions: list[list[bytes]], pass_mark: float, given: int) -> AddedUp:
+    found = AddedUp(pass_mark)
+    for batches in partitions:
+        found.merge(add_up(batches, pass_mark, given))
+    return found

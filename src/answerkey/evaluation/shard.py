@@ -91,6 +91,15 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     # The places of rows whose scoring took too long before.
     too_costly: tuple[int, ...] = ()
 
+    def sent(self) -> "Block":
+        """As it is sent to another process: without lines that it can read for itself."""
+        return self if self.part is None else msgspec.structs.replace(self, lines=b"")
+
+    def arrived(self) -> "Block | None":
+        """What was sent, with its lines; None: they cannot be read here, and must be sent."""
+        lines = self.lines if self.part is None else self.part.read()
+        return None if lines is None else msgspec.structs.replace(self, lines=lines)
+
 
 # Line, place, the row as it stands (a line, or what was read already), and what was read: plain, or anything.
 _Read = tuple[int | None, int, bytes | dict[str, Any], PlainRow | dict[str, Any]]

@@ -258,10 +258,7 @@ def _answer(process: _Process, item: object) -> tuple[object | None, int | None]
     """What a process makes of an item (None: it died), and the row that it told last."""
     row: int | None = None
     try:
-        if isinstance(item, Block) and item.part is not None:
-            # What a process can read for itself is not sent.
-            item = msgspec.structs.replace(item, lines=b"")
-        _write(process.stdin, item)
+        _write(process.stdin, item.sent() if isinstance(item, Block) else item)
         while (content := read_frame(process.stdout)) is not None:
             found = pickle.loads(content)  # noqa: S301  # from our own child
             if not isinstance(found, int):
@@ -319,9 +316,8 @@ def _serve(
     while (content := read_frame(given)) is not None:
         item = pickle.loads(content)  # noqa: S301
         try:
-            if isinstance(item, Block) and item.part is not None:
-                lines = item.part.read()
-                item = None if lines is None else msgspec.structs.replace(item, lines=lines)
+            if isinstance(item, Block):
+                item = item.arrived()
             if item is None:
                 answer: object = _UNREAD
             elif isinstance(item, Block):
