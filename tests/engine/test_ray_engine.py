@@ -147,6 +147,34 @@ def score(folder: Path, *flags: str) -> dict[str, Any]:
     return document
 
 
+# The log was rotated after it was read: the nodes must not score what has its name now.
+ROTATED = """
+import sys
+from pathlib import Path
+from answerkey.evaluation.log_blocks import LogBlocks
+from answerkey.evaluation.ray_shards import RayShards
+from answerkey.evaluation.shard import ShardPlan
+from answerkey.scorers.plan import make_grader
+
+log = Path("log.jsonl")
+blocks = list(LogBlocks([log]))
+log.rename("log.jsonl.1")
+log.write_bytes(b"x" * sum(len(block.lines) for block in blocks))
+shards = RayShards(ShardPlan(recipe=make_grader().recipe, pass_mark=0.7), sys.argv[1])
+parts = list(shards.score(blocks))
+print(len(blocks), sum(part.trials for part in parts), sum(len(part.bad) for part in parts))
+shards.close()
+"""
+
+
+def test_lines_that_a_node_cannot_read_are_sent(cluster: Cluster, tmp_path: Path) -> None:
+    row = json.dumps({"id": "q", "question": "Who?", "answer": "Ann. " * 100})
+    (tmp_path / "log.jsonl").write_text(f"{row}\n" * 9000)
+    command = [sys.executable, "-c", ROTATED, cluster.address]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stdout.split() == ["3", "9000", "0"], ended.stderr
+
+
 def test_a_log_gives_the_same_document(cluster: Cluster, tmp_path: Path) -> None:
     rows = (
         {

@@ -228,6 +228,10 @@ def test_a_journal_that_cannot_be_read_is_begun_anew(at: int) -> None:
     content = bytearray(journal.read_bytes())
     content[at] ^= 0x55
     journal.write_bytes(content)
+    damaged = ScoreJournal(journal)
+    assert not list(damaged.recovered())
+    damaged.close()
+    journal.write_bytes(content)
     assert score() == alone
     assert not journals()
 
